@@ -1,0 +1,21 @@
+"""The only place that knows where templates/ and images/ lie: beside the package in a checkout,
+inside it in a wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+_PACKED = _PACKAGE / "_assets"
+
+
+def root() -> Path:
+    return _PACKED if _PACKED.is_dir() else _PACKAGE.parent
+
+
+def image_dir() -> Path:
+    return root() / "images" / "doc-hvd"
+
+
+def ssh_config_template() -> str:
+    return (root() / "templates" / "ssh_config.j2").read_text(encoding="utf-8")

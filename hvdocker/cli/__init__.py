@@ -1,0 +1,1 @@
+"""FLAGS: one thin file per verb; parses, calls an op, hands the result to the console."""

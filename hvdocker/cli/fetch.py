@@ -1,0 +1,41 @@
+"""hvdocker fetch"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.logs import JobArgument
+from hvdocker.cli.state import InventoryFlag, no_rest, working
+
+
+def fetch(
+    ctx: typer.Context,
+    job: JobArgument = None,
+    folder: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="Where to. Default: .hvdocker/jobs/JOB.", show_default=False),
+    ] = None,
+    inventory: InventoryFlag = None,
+) -> None:
+    """Bring a job's outputs and logs home from all its hosts.
+
+    One folder: equal files once; files that differ between hosts as name.HOST, and listed.
+    """
+    no_rest(ctx)
+    from hvdocker.console.style import err, out
+    from hvdocker.model.units import show_bytes
+    from hvdocker.ops.fetch import fetch as run
+    from hvdocker.ops.locate import locate
+
+    with working() as (env, _):
+        report = run(env, locate(env, inventory), job, folder)
+    count, size = report.fetched.files, show_bytes(report.fetched.bytes)
+    for name in report.fetched.clashes:
+        err().print(f"differs between hosts, kept as {name}.HOST: {name}")
+    if report.is_running:
+        err().print(f"{report.job} is still running: fetch again when it has ended")
+    err().print(f"{count} files, {size}", style="quiet")
+    out().print(str(report.folder))

@@ -1,0 +1,54 @@
+"""hvdocker image"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import InventoryFlag, QuietFlag, no_rest, working
+
+app = typer.Typer(help="Build the training image.", no_args_is_help=True)
+
+
+@app.callback()
+def _image() -> None:
+    """Build the training image."""
+
+
+@app.command("build")
+def build(
+    ctx: typer.Context,
+    target: Annotated[str, typer.Option("--target", help="base (sshd and Python) or cpu (with TensorFlow).")] = "cpu",
+    on: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Option("--on", help="Build on this host of the inventory.", show_default=False),
+    ] = None,
+    ca_bundle: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Option("--ca-bundle", help="The site's own certificate authorities.", show_default=False),
+    ] = None,
+    wheelhouse: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Option("--wheelhouse", help="A folder of wheels that pip may use.", show_default=False),
+    ] = None,
+    base: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("--base", help="The image to build on. Default: Debian's.", show_default=False),
+    ] = None,
+    inventory: InventoryFlag = None,
+    quiet: QuietFlag = False,
+) -> None:
+    """Build doc-hvd:TARGET through a Docker engine's API.
+
+    The Debian base is pulled where a registry answers, else made from the distribution's packages.
+    """
+    no_rest(ctx)
+    from hvdocker.console.style import out
+    from hvdocker.ops.image import BuildRequest
+    from hvdocker.ops.image import build as run
+
+    with working(quiet) as (env, _):
+        tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base), inventory)
+    out().print(tag)

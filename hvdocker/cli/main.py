@@ -1,0 +1,59 @@
+"""The entry point: splits off what comes after `--`, runs the app, turns errors into exit codes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from hvdocker.cli.app import app
+from hvdocker.cli.state import Invocation
+from hvdocker.errors import ExitCode, HvdockerError
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    own, rest = split(list(sys.argv[1:] if argv is None else argv))
+    is_debug = "--debug" in own
+    own = [word for word in own if word != "--debug"]
+    try:
+        app(args=own, obj=Invocation(rest), prog_name="hvdocker")
+    except HvdockerError as error:
+        _tell(error, is_debug)
+        raise SystemExit(int(error.exit_code)) from None
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(int(ExitCode.INTERRUPTED)) from None
+    except BrokenPipeError:
+        # The reader of our output went away (`hvdocker logs | head`).
+        sys.stderr.close()
+        raise SystemExit(int(ExitCode.OK)) from None
+    except Exception as error:
+        if is_debug:
+            raise
+        _tell(_unforeseen(error), is_debug)
+        raise SystemExit(int(ExitCode.ERROR)) from None
+
+
+def split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
+    """Our words, and those after the first `--`; None where there is no `--`."""
+    if "--" not in argv:
+        return argv, None
+    at = argv.index("--")
+    return argv[:at], tuple(argv[at + 1 :])
+
+
+def _tell(error: HvdockerError, is_debug: bool) -> None:
+    from hvdocker.console.errors import show_error
+    from hvdocker.console.style import err
+
+    if is_debug:
+        import traceback
+
+        traceback.print_exception(error)
+    show_error(err(), error)
+
+
+def _unforeseen(error: Exception) -> HvdockerError:
+    return HvdockerError(
+        f"something went wrong that hvdocker did not foresee: {type(error).__name__}: {error}",
+        fix="run it again with --debug and report what it prints",
+    )

@@ -1,0 +1,66 @@
+"""What one invocation of the CLI carries around, and the flags that several verbs share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from hvdocker.console.progress import Progress
+    from hvdocker.ops.env import Env
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """`rest` is what came after `--`; None where there was none."""
+
+    rest: tuple[str, ...] | None = None
+
+
+InventoryFlag = Annotated[
+    Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+    typer.Option("-i", "--inventory", help="The inventory of the cluster that is meant.", show_default=False),
+]
+QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, only results and errors.")]
+YesFlag = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+DryRunFlag = Annotated[bool, typer.Option("--dry-run", help="Show the plan and change nothing.")]
+ScriptFlag = Annotated[
+    bool, typer.Option("--script", help="With --dry-run: print the plan as a runnable shell script.")
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+AcceptFlag = Annotated[
+    bool,
+    typer.Option("--accept-new-host-keys", help="Trust hosts not yet in known_hosts; changed keys are refused."),
+]
+
+
+def no_rest(ctx: typer.Context) -> None:
+    """Verbs that run nothing of the user's take nothing after `--`."""
+    if ctx.obj is not None and ctx.obj.rest:
+        from hvdocker.errors import UsageProblem
+
+        raise UsageProblem(f"this command takes nothing after --, got {' '.join(ctx.obj.rest)}")
+
+
+@contextmanager
+def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
+    """An Env whose events are shown on stderr for as long as the block lasts."""
+    from hvdocker.console.progress import Progress
+    from hvdocker.console.style import err
+    from hvdocker.ops.env import Env
+
+    console = err()
+    with Progress(console, is_quiet) as progress:
+
+        def ask(question: str) -> bool:
+            progress.pause()
+            return typer.confirm(question, default=False, err=True)
+
+        is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
+        yield Env(listener=progress, ask=ask, is_interactive=is_interactive), progress

@@ -1,0 +1,31 @@
+"""hvdocker status"""
+
+from __future__ import annotations
+
+import typer
+
+from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, working
+
+
+def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag = False) -> None:
+    """Show every host's worker and the cluster's jobs.
+
+    Everything is read from the hosts: any laptop with the inventory sees the same.
+    """
+    no_rest(ctx)
+    from hvdocker.console.status import show_status
+    from hvdocker.console.style import out
+    from hvdocker.errors import worst
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.status import status as run
+
+    with working(is_quiet=json) as (env, _):
+        report = run(env, locate(env, inventory))
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(report.as_json(), indent=1))
+    else:
+        show_status(out(), report, env.now())
+    if report.errors:
+        raise typer.Exit(int(worst(error.exit_code for error in report.errors)))

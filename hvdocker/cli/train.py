@@ -1,0 +1,130 @@
+"""hvdocker train"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import AcceptFlag, DryRunFlag, InventoryFlag, QuietFlag, ScriptFlag, working
+from hvdocker.cli.tuning import split_tuning
+
+
+def train(
+    ctx: typer.Context,
+    script: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
+    ] = None,
+    np: Annotated[
+        Optional[int],  # noqa: UP045  # as above
+        typer.Option("-np", "--np", help="How many ranks. Default: every slot.", show_default=False),
+    ] = None,
+    module: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("-m", help="A module instead of a script.", show_default=False),
+    ] = None,
+    hosts: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("-H", "--hosts", help="Place the ranks yourself: a:2,b:1", show_default=False),
+    ] = None,
+    workdir: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Option("--workdir", help="The folder to sync. Default: the script's.", show_default=False),
+    ] = None,
+    env_flags: Annotated[
+        Optional[list[str]],  # noqa: UP045  # as above
+        typer.Option("--env", help="NAME=VALUE for every rank; NAME takes the value from here.", show_default=False),
+    ] = None,
+    start_timeout: Annotated[
+        int, typer.Option("--start-timeout", help="Seconds that Horovod may take to start all ranks.")
+    ] = 120,
+    detach: Annotated[bool, typer.Option("-d", "--detach", help="Start the job and come back.")] = False,
+    inventory: InventoryFlag = None,
+    accept_new_host_keys: AcceptFlag = False,
+    dry_run: DryRunFlag = False,
+    as_script: ScriptFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Train on the cluster: sync the code, run every rank, stream their output.
+
+    [bold]train train.py -np 2 -- --epochs 3[/] · [bold]train -m pkg.mod[/] · [bold]train -- any command[/]
+
+    Ctrl-C stops the job on every host. If the terminal or the link goes away, the job goes on:
+    [bold]hvdocker logs -f[/]. Horovod's tuning flags (--fusion-threshold-mb, --autotune, …) are passed on.
+    """
+    from hvdocker.console.plan import show_plan
+    from hvdocker.console.style import out
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import train as run
+
+    if as_script and not dry_run:
+        raise UsageProblem("--script goes with --dry-run")
+    request = TrainRequest(
+        script=script, module=module, rest=ctx.obj.rest or (), np=np, hosts=hosts, workdir=workdir,
+        env=tuple(env_flags or ()), start_timeout_s=start_timeout, tuning=split_tuning(ctx.args),
+        is_detached=detach, is_dry_run=dry_run, accept_new_host_keys=accept_new_host_keys,
+    )  # fmt: skip
+    with working(quiet or as_script) as (env, progress):
+        located = locate(env, inventory)
+        viewer = Viewer()
+
+        def show(plan: object) -> None:
+            if dry_run and not as_script:
+                progress.pause()
+                show_plan(out(), plan)  # type: ignore[arg-type]  # it is a Plan
+
+        viewer.plan = show
+        _attach(viewer, progress, quiet)
+        report = run(env, located, request, viewer)
+    _finish(report, located, request, as_script, quiet)
+
+
+def _attach(viewer: object, progress: object, quiet: bool) -> None:
+    """The terminal belongs to the ranks once the master runs."""
+    from hvdocker.console.job import JobView
+    from hvdocker.console.progress import Progress
+    from hvdocker.console.style import err, out
+    from hvdocker.ops.train import Started, Viewer
+
+    assert isinstance(viewer, Viewer) and isinstance(progress, Progress)
+
+    def started(info: Started) -> None:
+        progress.pause()
+        viewer.line = JobView(out(), info.placement)
+        if not quiet:
+            hosts = ", ".join(f"{share.host}:{share.slots}" for share in info.placement.shares)
+            err().print(f"{info.job}: {info.np} ranks on {hosts}", style="quiet")
+
+    viewer.started = started
+    viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
+
+
+def _finish(report: object, located: object, request: object, as_script: bool, quiet: bool) -> None:
+    from hvdocker.console.job import show_summary
+    from hvdocker.console.style import err, out
+    from hvdocker.ops.ending import verdict
+    from hvdocker.ops.locate import Located
+    from hvdocker.ops.train import TrainReport, TrainRequest
+
+    assert isinstance(report, TrainReport) and isinstance(located, Located) and isinstance(request, TrainRequest)
+    if as_script:
+        from hvdocker.plan.script import script_of
+
+        print(script_of(report.plan, located.inventory, {}), end="")
+        return
+    if request.is_dry_run:
+        return
+    if report.end is None:
+        out().print(report.job)
+        err().print(f"watch it: hvdocker logs -f {report.job}", style="quiet")
+        return
+    if report.end.record and not quiet:
+        show_summary(err(), report.job, report.placement, report.end.record)
+    verdict(report.job, report.placement, report.end, report.last_lines)
+    if not quiet:
+        err().print(f"bring its outputs home: hvdocker fetch {report.job}", style="quiet")
+

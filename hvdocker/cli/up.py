@@ -1,0 +1,93 @@
+"""hvdocker up"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import AcceptFlag, DryRunFlag, QuietFlag, ScriptFlag, no_rest, working
+
+
+def up(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
+    ] = None,
+    hosts: Annotated[
+        str, typer.Option("--hosts", help="Hosts instead of a file: a,user@b", show_default=False)
+    ] = "",
+    local: Annotated[
+        Optional[int],  # noqa: UP045  # as above
+        typer.Option("--local", help="That many workers on this machine's own engine.", show_default=False),
+    ] = None,
+    image: Annotated[
+        str, typer.Option("--image", help="With --hosts or --local: the image.", show_default=False)
+    ] = "",
+    keep: Annotated[
+        str, typer.Option("--keep", help="What a failed run leaves: never (undo it), failed or always.")
+    ] = "never",
+    accept_new_host_keys: AcceptFlag = False,
+    dry_run: DryRunFlag = False,
+    script: ScriptFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Bring the cluster up: image, keys and one worker on every host.
+
+    A second run on a healthy cluster has nothing to do, and says so. A failed run names the host and
+    undoes what it made.
+    """
+    no_rest(ctx)
+    from hvdocker.console.plan import show_plan
+    from hvdocker.console.style import err, out
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.up import UpOptions
+    from hvdocker.ops.up import up as run
+
+    if keep not in ("never", "failed", "always"):
+        raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
+    if script and not dry_run:
+        raise UsageProblem("--script goes with --dry-run")
+    with working(quiet or script) as (env, progress):
+        located = _located(env, inventory, hosts, local, image)
+        options = UpOptions(accept_new_host_keys, dry_run, keep)
+
+        def show(plan: object) -> None:
+            if dry_run and not script:
+                progress.pause()
+                show_plan(out(), plan)  # type: ignore[arg-type]  # it is a Plan
+
+        report = run(env, located, options, show)
+    if script:
+        from hvdocker.plan.script import script_of
+
+        print(script_of(report.plan, located.inventory, report.places), end="")
+    elif report.plan.is_empty:
+        out().print(f"nothing to do: {located.inventory.cluster} is up on {len(report.places)} hosts")
+    elif not dry_run:
+        hosts_word = "host" if len(report.places) == 1 else "hosts"
+        out().print(f"{located.inventory.cluster} is up: {len(report.places)} {hosts_word}, {report.slots} slots")
+        if not quiet:
+            err().print(f"next: hvdocker train train.py -np {report.slots}", style="quiet")
+
+
+def _located(env: object, inventory: Path | None, hosts: str, local: int | None, image: str) -> object:
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.env import Env
+    from hvdocker.ops.locate import generate, locate, read_inventory
+
+    assert isinstance(env, Env)
+    given = [bool(inventory), bool(hosts), local is not None]
+    if sum(given) > 1:
+        raise UsageProblem("an inventory, --hosts and --local exclude each other")
+    if inventory:
+        if image:
+            raise UsageProblem("--image goes with --hosts or --local", fix="set `image:` in the inventory")
+        return read_inventory(env, inventory)
+    if local is not None:
+        return generate(env, local=local, image=image or None)
+    if hosts:
+        return generate(env, hosts=[host.strip() for host in hosts.split(",") if host.strip()], image=image or None)
+    return locate(env, None)

@@ -1,0 +1,1 @@
+"""WORDS: argument lists, container specifications and rendered files. Never runs anything."""

@@ -1,0 +1,50 @@
+"""Which files a worker and a master get before they start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hvdocker.commands.ssh_files import (
+    FileSpec,
+    Member,
+    authorized_keys,
+    known_hosts,
+    render_ssh_config,
+    sshd_config,
+)
+
+
+def trust_files(
+    template: str,
+    cluster: str,
+    members: Sequence[Member],
+    port: int,
+    host_keys: Mapping[str, str],
+    client_public: str,
+) -> list[FileSpec]:
+    """What changes when workers come or go; nothing of it is secret."""
+    return [
+        FileSpec("ssh/config", render_ssh_config(template, cluster, members, port)),
+        FileSpec("ssh/known_hosts", known_hosts(members, host_keys, port)),
+        FileSpec("ssh/authorized_keys", authorized_keys(client_public, members)),
+    ]
+
+
+def folders() -> list[FileSpec]:
+    return [FileSpec("", None, 0o700), FileSpec("ssh", None, 0o700), FileSpec("home", None, 0o700)]
+
+
+def worker_files(
+    trust: Iterable[FileSpec], client_private: str, host_private: str, address: str, port: int, uid: int
+) -> list[FileSpec]:
+    return [
+        *folders(),
+        *trust,
+        FileSpec("ssh/id_ed25519", client_private),
+        FileSpec("ssh/host_ed25519_key", host_private),
+        FileSpec("ssh/sshd_config", sshd_config(address, port, uid)),
+    ]
+
+
+# What a master takes over from its head's worker.
+MASTER_TAKES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

@@ -1,0 +1,82 @@
+"""Commands that make, list and remove our folders on a host; they need a POSIX shell, find, tar and
+sha256sum, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hvdocker.commands.command import Command, command, shell
+
+# Long enough to save round trips, short enough for every kernel's limit on one command line.
+_BATCH_BYTES = 60_000
+SEPARATOR = "--hvdocker--"
+
+
+def make_folders(paths: Iterable[str], is_shared: bool = False) -> Command:
+    """Private to their owner, or open to a container whose user is another than the SSH user; the
+    folders above them stay private either way."""
+    script = 'umask 077; mode=$1; shift; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
+    return shell(script, "777" if is_shared else "700", *paths)
+
+
+def remove_tree(path: str) -> Command:
+    """The folder, and the folders above it that are ours and empty then."""
+    script = (
+        'rm -rf -- "$1" || exit 1; dir=${1%/*}; '
+        "while case $dir in */.hvdocker|*/.hvdocker/*) true;; *) false;; esac; do "
+        'rmdir -- "$dir" 2>/dev/null || break; dir=${dir%/*}; done'
+    )
+    return shell(script, path)
+
+
+def check_tree(folder: str, manifest: str) -> Command:
+    """Prints the manifest of the last sync, a separator, and for every `HASH  PATH` line on standard
+    input whether the file is intact; in the order of the input."""
+    script = (
+        'cat -- "$2" 2>/dev/null; printf "\\n%s\\n" "$3"; '
+        'cd -- "$1" 2>/dev/null || exit 0; sha256sum -c - 2>/dev/null; exit 0'
+    )
+    return shell(script, folder, manifest, SEPARATOR)
+
+
+def unpack(folder: str) -> Command:
+    """Readable for a container of another user; the folders above are private."""
+    return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
+
+
+def pack(folder: str, names: Iterable[str]) -> Command:
+    return shell('cd -- "$1" || exit 1; shift; exec tar -cf - -- "$@"', folder, *names)
+
+
+def remove_files(folder: str, paths: Iterable[str]) -> Iterator[Command]:
+    """Deletes files and then the folders that this emptied, in batches that fit a command line."""
+    batch: list[str] = []
+    size = 0
+    for path in paths:
+        batch.append(f"./{path}")
+        size += len(path.encode()) + 8
+        if size > _BATCH_BYTES:
+            yield _remove(folder, batch)
+            batch, size = [], 0
+    if batch:
+        yield _remove(folder, batch)
+
+
+def _remove(folder: str, paths: list[str]) -> Command:
+    script = 'cd -- "$1" || exit 0; shift; rm -f -- "$@"; find . -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null; exit 0'
+    return shell(script, folder, *paths)
+
+
+def write_file(path: str, is_shared: bool = False) -> Command:
+    """Standard input becomes the file, whole or not at all, readable by its owner only unless a
+    container of another user has to read it."""
+    script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
+    return shell(script, path, "022" if is_shared else "077")
+
+
+def exists(path: str) -> Command:
+    return command("test", "-e", path)
+
+
+def read_file(path: str) -> Command:
+    return command("cat", "--", path)

@@ -1,0 +1,119 @@
+"""One script per host that says in one round trip what the engine's API cannot say.
+
+It only reads. Its output is `key value` lines; unknown lines are ignored, missing ones have defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from hvdocker.commands.command import Command, shell
+
+_SCRIPT = r"""
+dir=$1; root=$2; shift 2
+echo "uid $(id -u)"
+echo "gid $(id -g)"
+echo "home $(cd ~ 2>/dev/null && pwd -P || echo "$HOME")"
+set -- "$@"
+echo "reached ${SSH_CONNECTION:-}"
+for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/nonexistent}/docker.sock"; do
+    if [ -S "$s" ]; then
+        if [ -r "$s" ] && [ -w "$s" ]; then echo "socket ok $s"; break; else echo "socket denied $s"; fi
+    fi
+done
+command -v docker >/dev/null 2>&1 && echo "cli yes"
+if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
+for tool in tar gzip sha256sum find; do command -v $tool >/dev/null 2>&1 || echo "lacks $tool"; done
+{ ip -o addr show 2>/dev/null | awk '{sub("/.*","",$4); print $4}'; hostname -I 2>/dev/null; } \
+    | tr ' ' '\n' | while read -r a; do [ -n "$a" ] && echo "address $a"; done
+cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
+    [ "$state" = 0A ] && echo "listens ${local##*:}"
+done
+echo "free $(df -Pk "$root" 2>/dev/null | awk 'NR==2 {print $4}')"
+if command -v nvidia-smi >/dev/null 2>&1; then
+    if command -v timeout >/dev/null 2>&1; then limit="timeout 10"; else limit=; fi
+    $limit nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader,nounits 2>/dev/null \
+        | while read -r line; do echo "gpu $line"; done
+fi
+for path in "$@"; do [ -e "$path" ] || echo "missing $path"; done
+case $dir in "~/"*) dir=$HOME/${dir#"~/"};; esac
+[ -d "$dir" ] && echo "clusterdir yes"
+for job in "$dir"/jobs/*/; do [ -d "$job" ] && { job=${job%/}; echo "job ${job##*/}"; }; done
+echo "done"
+"""
+
+
+def probe(cluster_dir: str, paths: Iterable[str]) -> Command:
+    """`cluster_dir` may begin with ~/; `paths` are looked for and reported when missing."""
+    return shell(_SCRIPT, cluster_dir, "/var/lib", *paths)
+
+
+@dataclass
+class ProbeAnswer:
+    values: dict[str, str] = field(default_factory=dict)
+    lists: dict[str, list[str]] = field(default_factory=dict)
+
+    def number(self, key: str, default: int) -> int:
+        text = self.values.get(key, "").strip()
+        return int(text) if text.isdigit() else default
+
+    def all(self, key: str) -> list[str]:
+        return self.lists.get(key, [])
+
+    @property
+    def is_whole(self) -> bool:
+        return "done" in self.values
+
+
+def read_probe(text: str) -> ProbeAnswer:
+    answer = ProbeAnswer()
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        answer.values.setdefault(key, value)
+        answer.lists.setdefault(key, []).append(value)
+    return answer
+
+
+def reached_address(answer: ProbeAnswer) -> str:
+    """The host's own end of our connection: the third field of SSH_CONNECTION."""
+    fields = answer.values.get("reached", "").split()
+    return fields[2].removeprefix("::ffff:") if len(fields) == 4 else ""
+
+
+def listening_ports(answer: ProbeAnswer) -> frozenset[int]:
+    return frozenset(int(port, 16) for port in answer.all("listens") if port)
+
+
+_HOLDER = r"""
+port=$(printf '%04X' "$1")
+inodes=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _ _ _ _ _ inode _; do
+    [ "$state" = 0A ] && [ "${local##*:}" = "$port" ] && echo "$inode"
+done)
+look() {
+    for inode in $inodes; do
+        for fd in /proc/[0-9]*/fd/*; do
+            if [ "$(readlink "$fd" 2>/dev/null)" = "socket:[$inode]" ]; then
+                pid=${fd#/proc/}; pid=${pid%%/*}
+                echo "pid $pid: $(tr '\0' ' ' < "/proc/$pid/cmdline")"
+                return 0
+            fi
+        done
+    done
+    return 1
+}
+look
+"""
+
+
+def port_holder(port: int) -> Command:
+    """Prints `pid N: its command line` where this user may see it, else nothing."""
+    return shell(_HOLDER, str(port))
+
+
+def docker_arch(machine: str) -> str:
+    """The engine speaks uname's words, images speak Go's."""
+    known: Mapping[str, str] = {
+        "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
+        "i686": "386", "i386": "386",
+    }  # fmt: skip
+    return known.get(machine, machine)

@@ -1,0 +1,106 @@
+"""The files of a cluster's own SSH: who may log in where, with which keys pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hvdocker.model import names
+
+FOLDER = f"{names.IN_CONTAINER}/ssh"
+HOME = f"{names.IN_CONTAINER}/home"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A worker as its peers see it."""
+
+    name: str
+    address: str
+    user: str
+
+
+@dataclass(frozen=True)
+class FileSpec:
+    """A file in a container; `path` is below /run/hvdocker. Folders have no content."""
+
+    path: str
+    content: str | None
+    mode: int = 0o600
+
+
+def user_name(uid: int) -> str:
+    return "root" if uid == 0 else "hvd"
+
+
+def passwd_line(uid: int, gid: int) -> str:
+    return f"{user_name(uid)}:x:{uid}:{gid}:hvdocker:{HOME}:/bin/sh\n"
+
+
+def with_user(passwd: str, uid: int, gid: int) -> str:
+    """/etc/passwd with the container's user in it; root is always there."""
+    if uid == 0:
+        return passwd
+    kept = [line for line in passwd.splitlines(keepends=True) if not line.startswith("hvd:")]
+    if kept and not kept[-1].endswith("\n"):
+        kept[-1] += "\n"
+    return "".join(kept) + passwd_line(uid, gid)
+
+
+def render_ssh_config(template: str, cluster: str, members: Iterable[Member], port: int) -> str:
+    import jinja2  # 25 ms that help texts and completion need not pay
+
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return environment.from_string(template).render(
+        cluster=cluster, hosts=list(members), port=port, folder=FOLDER
+    )
+
+
+def known_hosts(members: Iterable[Member], host_keys: Mapping[str, str], port: int) -> str:
+    """One pinned key per worker, under the address that horovodrun uses."""
+    lines = []
+    for member in members:
+        shown = member.address if port == 22 else f"[{member.address}]:{port}"
+        lines.append(f"{shown} {host_keys[member.name]}\n")
+    return "".join(lines)
+
+
+def authorized_keys(client_public: str, members: Iterable[Member]) -> str:
+    sources = ",".join(member.address for member in members)
+    return f'restrict,from="{sources}" {client_public}\n'
+
+
+def sshd_config(address: str, port: int, uid: int) -> str:
+    return f"""\
+Port {port}
+ListenAddress {address}
+HostKey {FOLDER}/host_ed25519_key
+AuthorizedKeysFile {FOLDER}/authorized_keys
+AllowUsers {user_name(uid)}
+PermitRootLogin {"prohibit-password" if uid == 0 else "no"}
+AuthenticationMethods publickey
+PubkeyAuthentication yes
+PubkeyAcceptedAlgorithms ssh-ed25519
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+PidFile none
+StrictModes yes
+AllowAgentForwarding no
+AllowTcpForwarding no
+AllowStreamLocalForwarding no
+GatewayPorts no
+X11Forwarding no
+PermitTunnel no
+PermitTTY no
+PermitUserEnvironment no
+PrintMotd no
+UseDNS no
+MaxStartups 200:30:400
+MaxSessions 200
+ClientAliveInterval 5
+ClientAliveCountMax 3
+LogLevel INFO
+"""

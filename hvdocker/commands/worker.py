@@ -1,0 +1,135 @@
+"""The containers of a cluster: a worker per host, and a master per job on its head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvdocker.commands.container import ContainerSpec
+from hvdocker.model import names
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.job import JobSpec
+from hvdocker.model.seen import HostSeen
+from hvdocker.model.units import GIB
+
+MOST_SHM = 16 * GIB
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Who makes containers, with which version: written on labels, never compared."""
+
+    owner: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a host's containers live, as decided by the planner."""
+
+    host: Host
+    seen: HostSeen
+    address: str
+    port: int
+    uid: int
+    gid: int
+    slots: int
+    folder: str
+    worker_name: str
+    sharing: int = 1
+
+    @property
+    def name(self) -> str:
+        return self.host.name
+
+    @property
+    def needs_open_folders(self) -> bool:
+        """The container's user is neither the one who makes its folders nor root."""
+        return self.uid not in (0, self.seen.uid)
+
+
+def slots_of(host: Host, seen: HostSeen) -> int:
+    return host.slots or len(seen.gpus) or 1
+
+
+def user_ids(inventory: Inventory, seen: HostSeen) -> tuple[int, int]:
+    if inventory.user == "host":
+        return seen.uid, seen.gid
+    if inventory.user == "root":
+        return 0, 0
+    uid, _, gid = inventory.user.partition(":")
+    return int(uid), int(gid)
+
+
+def worker_spec(inventory: Inventory, place: Place, maker: Maker) -> ContainerSpec:
+    labels = {
+        **_labels(inventory, place, maker, names.ROLE_WORKER),
+        names.LABEL_ADDRESS: place.address,
+        names.LABEL_PORT: str(place.port),
+        names.LABEL_SLOTS: str(place.slots),
+    }
+    return ContainerSpec(
+        name=place.worker_name,
+        image=inventory.image,
+        command=("worker",),
+        uid=place.uid,
+        gid=place.gid,
+        network=names.network_name(inventory.cluster) if place.host.is_local else "host",
+        address=place.address if place.host.is_local else None,
+        binds=_binds(inventory, place),
+        labels=labels,
+        has_gpus=bool(place.seen.gpus),
+        shm_bytes=_shm(inventory, place),
+        memory_bytes=inventory.memory_bytes,
+        cpus=inventory.cpus,
+        restart="unless-stopped",
+    )
+
+
+def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) -> ContainerSpec:
+    labels = {
+        **_labels(inventory, place, maker, names.ROLE_MASTER),
+        names.LABEL_JOB: job.job,
+        names.LABEL_PLACEMENT: job.placement.label(),
+    }
+    return ContainerSpec(
+        name=names.master_name(inventory.cluster, job.job),
+        image=inventory.image,
+        command=("master", job.job),
+        uid=place.uid,
+        gid=place.gid,
+        # On a bridge the master lives in its head's network, so that it has the head's address.
+        network=f"container:{place.worker_name}" if place.host.is_local else "host",
+        binds=_binds(inventory, place),
+        labels=labels,
+        has_gpus=bool(place.seen.gpus),
+        shm_bytes=_shm(inventory, place),
+        memory_bytes=inventory.memory_bytes,
+        cpus=inventory.cpus,
+    )
+
+
+def _labels(inventory: Inventory, place: Place, maker: Maker, role: str) -> dict[str, str]:
+    labels = {
+        names.LABEL_CLUSTER: inventory.cluster,
+        names.LABEL_HOST: place.name,
+        names.LABEL_ROLE: role,
+        names.LABEL_OWNER: maker.owner,
+        names.LABEL_VERSION: maker.version,
+    }
+    if place.seen.gpus:
+        labels[names.LABEL_GPUS] = ",".join(gpu.uuid for gpu in place.seen.gpus)
+    return labels
+
+
+def _binds(inventory: Inventory, place: Place) -> tuple[str, ...]:
+    own = (f"{place.folder}/code:{names.CODE_MOUNT}", f"{place.folder}/jobs:{names.JOBS_MOUNT}")
+    return (*own, *(mount.bind() for mount in inventory.mounts))
+
+
+def _shm(inventory: Inventory, place: Place) -> int:
+    """Half of the memory, at most 16 GB; workers that share a machine share that half. Rounded down to
+    whole mebibytes, because the memory a kernel reports moves a little between boots."""
+    if inventory.shm_bytes:
+        return inventory.shm_bytes
+    half = place.seen.engine.memory_bytes // (2 * place.sharing)
+    return min(half, MOST_SHM) >> 26 << 26 or 64 << 20

@@ -1,0 +1,1 @@
+"""LOOKS: everything a person sees on a terminal."""

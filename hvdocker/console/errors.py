@@ -1,0 +1,36 @@
+"""The one place that formats an error: what failed, where, the evidence, what to do next."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from hvdocker.errors import HostErrors, HvdockerError
+
+
+def show_error(console: Console, error: HvdockerError) -> None:
+    if isinstance(error, HostErrors):
+        console.print(_headline(error.what, None))
+        for hosts, one in error.grouped():
+            console.print(_headline(one.what, ", ".join(hosts), indent="  "))
+            _details(console, one, "    ")
+        return
+    console.print(_headline(error.what, error.host))
+    _details(console, error, "  ")
+
+
+def _headline(what: str, host: str | None, indent: str = "") -> Text:
+    text = Text(indent + ("" if indent else "error: "), style="what")
+    if host:
+        text.append(f"{host}: ", style="bold")
+    text.append(what, style="default")
+    return text
+
+
+def _details(console: Console, error: HvdockerError, indent: str) -> None:
+    if error.command:
+        console.print(Text(f"{indent}$ {error.command}", style="command"))
+    for line in error.lines:
+        console.print(Text(f"{indent}  {line}", style="quiet"))
+    if error.fix:
+        console.print(Text(f"{indent}→ {error.fix}", style="fix"))

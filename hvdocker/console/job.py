@@ -1,0 +1,63 @@
+"""A job on the terminal: every rank's lines with a coloured rank@host in front, and a summary."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hvdocker.console.style import RANK_COLOURS
+from hvdocker.model.job import JobRecord, RankEnd
+from hvdocker.model.output import Line
+from hvdocker.model.placement import Placement
+from hvdocker.model.units import show_bytes, show_seconds
+
+
+class JobView:
+    def __init__(self, console: Console, placement: Placement | None = None) -> None:
+        self._console = console
+        ranks = placement.host_of_rank() if placement else ()
+        self._width = max((len(f"{rank}@{host}") for rank, host in enumerate(ranks)), default=0)
+
+    def __call__(self, line: Line) -> None:
+        if line.rank is None:
+            self._console.print(Text(line.text, style="quiet"))
+            return
+        tag = f"{line.rank}@{line.host or '?'}"
+        text = Text(f"{tag:<{self._width}} ", style=RANK_COLOURS[line.rank % len(RANK_COLOURS)])
+        text.append("│ ", style="quiet")
+        text.append(line.text, style="default")
+        self._console.print(text)
+
+
+def show_summary(console: Console, job: str, placement: Placement, record: JobRecord) -> None:
+    hosts = f"{len(placement.hosts)} host{'s' if len(placement.hosts) > 1 else ''}"
+    style = "good" if record.state == "succeeded" else "what"
+    headline = Text(f"{job} {record.state}", style=style)
+    headline.append(f": {placement.np} ranks on {hosts}, {show_seconds(record.seconds)}", style="default")
+    console.print(headline)
+    table = Table(box=None, pad_edge=False, header_style="quiet")
+    for column, justify in (("rank", "right"), ("host", "left"), ("exit", "right"), ("time", "right"), ("memory", "right")):
+        table.add_column(column, justify=justify)  # type: ignore[arg-type]  # a literal of rich's
+    for end in record.ranks:
+        table.add_row(str(end.rank), end.host, exit_words(end), _time(end), _memory(end))
+    console.print(table)
+
+
+def exit_words(end: RankEnd) -> str:
+    if end.signal:
+        import signal
+
+        try:
+            return signal.Signals(end.signal).name
+        except ValueError:
+            return f"signal {end.signal}"
+    return "?" if end.code is None else str(end.code)
+
+
+def _time(end: RankEnd) -> str:
+    return show_seconds(end.seconds) if end.seconds is not None else ""
+
+
+def _memory(end: RankEnd) -> str:
+    return show_bytes(end.max_rss_kb * 1024) if end.max_rss_kb else ""

@@ -1,0 +1,90 @@
+"""Progress on stderr: a live table of what every host is doing where there is a terminal, plain lines
+elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from hvdocker.model.event import Event
+from hvdocker.model.units import show_bytes
+
+_MOST_ROWS = 12
+
+
+class Progress:
+    """A listener for Events. Used as a context manager; quiet when told so."""
+
+    def __init__(self, console: Console, is_quiet: bool = False) -> None:
+        self._console = console
+        self._is_quiet = is_quiet
+        self._lock = threading.Lock()
+        self._rows: dict[str, Event] = {}
+        self._said: set[tuple[str, str | None, str]] = set()
+        self._live: Live | None = None
+
+    def __enter__(self) -> Progress:
+        if self._console.is_terminal and not self._is_quiet:
+            self._live = Live(console=self._console, transient=True, refresh_per_second=8, get_renderable=self._view)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pause()
+
+    def pause(self) -> None:
+        """Ends the live part: from here on the terminal belongs to somebody else."""
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, event: Event) -> None:
+        if self._is_quiet:
+            return
+        with self._lock:
+            if self._live:
+                self._keep(event)
+            else:
+                self._print(event)
+
+    def _keep(self, event: Event) -> None:
+        key = f"{event.stage} {event.host or ''}"
+        if event.is_end:
+            self._rows.pop(key, None)
+        else:
+            self._rows[key] = event
+
+    def _print(self, event: Event) -> None:
+        """Without a terminal every step is one line, when it begins; counters are left out."""
+        mark = (event.stage, event.host, event.text)
+        if event.is_end or event.stage == "connect" or mark in self._said:
+            return
+        self._said.add(mark)
+        self._console.print(f"{event.stage:<10} {event.host or '':<12} {event.text}")
+
+    def _view(self) -> Group:
+        rows = list(self._rows.values())[-_MOST_ROWS:]
+        return Group(*(_row(event, self._console.width) for event in rows))
+
+
+def _row(event: Event, width: int) -> Text:
+    text = Text(f"{event.stage:<10} ", style="stage", no_wrap=True, overflow="ellipsis")
+    text.append(f"{event.host or '':<12} ", style="bold")
+    if event.done is not None:
+        text.append(_bar(event.done, event.total), style="good")
+    text.append(event.text, style="default")
+    text.truncate(width, overflow="ellipsis")
+    return text
+
+
+def _bar(done: int, total: int | None) -> str:
+    if not total:
+        return f"{show_bytes(done):>8} "
+    filled = min(20, 20 * done // total)
+    return f"{'━' * filled}{'╌' * (20 - filled)} {100 * done // total:>3}% "

@@ -1,0 +1,138 @@
+"""The error tree and the exit codes. An error says what failed, on which host, with which evidence,
+and what to do next; only `console` prints one and only `cli` exits with its code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    UNFIT = 3
+    UNREACHABLE = 4
+    LOCKED = 5
+    NO_SLOTS = 6
+    JOB_FAILED = 100
+    JOB_STOPPED = 103
+    INTERRUPTED = 130
+
+
+class HvdockerError(Exception):
+    """Anything that a person is told. `command` can be pasted; `lines` are its last words."""
+
+    exit_code = ExitCode.ERROR
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        host: str | None = None,
+        command: str | None = None,
+        lines: Sequence[str] = (),
+        fix: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.host = host
+        self.command = command
+        self.lines = tuple(lines)
+        self.fix = fix
+
+    def at(self, host: str) -> HvdockerError:
+        """The same error, with the host named if it was not yet."""
+        self.host = self.host or host
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.host}: {self.what}" if self.host else self.what
+
+
+class UsageProblem(HvdockerError):
+    exit_code = ExitCode.USAGE
+
+
+class InventoryError(UsageProblem):
+    """Every problem of an inventory at once, each with its path and line."""
+
+    def __init__(self, source: str, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        count = len(self.problems)
+        noun = "problem" if count == 1 else "problems"
+        super().__init__(f"{source} has {count} {noun}", lines=self.problems)
+
+
+class HostUnfit(HvdockerError):
+    exit_code = ExitCode.UNFIT
+
+
+class HostUnreachable(HvdockerError):
+    exit_code = ExitCode.UNREACHABLE
+
+
+class UnknownHostKey(HostUnreachable):
+    """A host whose key is not in known_hosts; the caller may ask a person and try again."""
+
+    def __init__(self, host: str, entry: str, key_type: str, key_base64: str, fingerprint: str) -> None:
+        super().__init__(
+            f"the host key is not known: {key_type} {fingerprint}",
+            host=host,
+            fix="compare the fingerprint, then add --accept-new-host-keys or connect once with ssh",
+        )
+        self.entry = entry
+        self.key_type = key_type
+        self.key_base64 = key_base64
+        self.fingerprint = fingerprint
+
+
+class LockHeld(HvdockerError):
+    exit_code = ExitCode.LOCKED
+
+
+class NotEnoughSlots(HvdockerError):
+    exit_code = ExitCode.NO_SLOTS
+
+
+class JobFailed(HvdockerError):
+    exit_code = ExitCode.JOB_FAILED
+
+
+class JobStopped(HvdockerError):
+    exit_code = ExitCode.JOB_STOPPED
+
+
+class Interrupted(HvdockerError):
+    exit_code = ExitCode.INTERRUPTED
+
+
+class HostErrors(HvdockerError):
+    """What went wrong on several hosts; equal failures are shown once with all their hosts."""
+
+    def __init__(self, what: str, errors: Iterable[HvdockerError]) -> None:
+        self.errors = tuple(errors)
+        super().__init__(what)
+        self.exit_code = worst(error.exit_code for error in self.errors)
+
+    def grouped(self) -> list[tuple[list[str], HvdockerError]]:
+        groups: dict[tuple[object, ...], tuple[list[str], HvdockerError]] = {}
+        for error in self.errors:
+            key = (error.what, error.lines, error.fix)
+            groups.setdefault(key, ([], error))[0].append(error.host or "?")
+        return list(groups.values())
+
+
+def worst(codes: Iterable[ExitCode]) -> ExitCode:
+    """Unreachable hosts weigh more than unfit ones, and both more than a plain error."""
+    seen = set(codes)
+    order = (ExitCode.UNREACHABLE, ExitCode.UNFIT, ExitCode.LOCKED, ExitCode.NO_SLOTS, ExitCode.USAGE)
+    return next((code for code in order if code in seen), ExitCode.ERROR)
+
+
+def raise_together(what: str, errors: Sequence[HvdockerError]) -> None:
+    """Nothing for none, the error itself for one, a group for several."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise HostErrors(what, errors)

@@ -1,0 +1,115 @@
+"""Carries out a plan: stage by stage, all hosts of a stage at once. Remembers what it made, so that a
+failure can be undone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from docker import APIClient
+
+from hvdocker import assets
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.local import LocalLink
+from hvdocker.hosts.pool import each
+from hvdocker.hosts.translate import talking
+from hvdocker.model.event import Event, Listener, ignore
+from hvdocker.model.inventory import Inventory
+from hvdocker.plan.steps import CONTROLLER, Plan, Stage, Step
+
+Undo = tuple[str, str, Callable[[], None]]
+
+
+def _no_fetch(job: str) -> None:
+    raise NotImplementedError(f"nothing here can fetch {job}")
+
+
+@dataclass
+class Context:
+    """What the steps of one run share. Secrets live here, in memory, and nowhere else."""
+
+    inventory: Inventory
+    links: Mapping[str, HostLink]
+    listener: Listener = ignore
+    template: str = field(default_factory=assets.ssh_config_template)
+    inventory_dir: Path = Path()
+    undo: list[Undo] = field(default_factory=list)
+    results: dict[tuple[str, str], Any] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    keyring: Any = None  # Any: a Keyring; set by MakeKeys
+    trust: Any = None  # Any: a plan.steps.Trust; set by MakeKeys
+    tree: Any = None  # Any: a sync.Tree; read once, before the first host
+    fetch: Callable[[str], None] = _no_fetch
+    _controller: LocalLink | None = None
+
+    def link(self, host: str) -> HostLink:
+        if host != CONTROLLER:
+            return self.links[host]
+        with self.lock:
+            if self._controller is None:
+                self._controller = LocalLink(CONTROLLER)
+            return self._controller
+
+    def engine(self, host: str) -> APIClient:
+        return self.link(host).engine()
+
+    def made(self, host: str, what: str, undo: Callable[[], None]) -> None:
+        with self.lock:
+            self.undo.append((host, what, undo))
+
+    def say(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
+        self.listener(Event(stage, text, host, **numbers))  # type: ignore[arg-type]  # Event's own fields
+
+
+def apply(plan: Plan, context: Context) -> None:
+    """Creation stops at the first stage in which a host failed; every host of that stage is reported."""
+    for stage in plan.stages:
+        _run_stage(plan, stage, context, stop_at_first=True)
+
+
+def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
+    """Removal goes on: what failed is collected."""
+    errors: list[HvdockerError] = []
+    for stage in plan.stages:
+        try:
+            _run_stage(plan, stage, context, stop_at_first=False)
+        except HvdockerError as error:
+            errors += getattr(error, "errors", None) or [error]
+    return errors
+
+
+def roll_back(context: Context) -> list[HvdockerError]:
+    """Undoes what this run made, newest first; whatever fails is named."""
+    errors: list[HvdockerError] = []
+    for host, what, undo in reversed(context.undo):
+        try:
+            with talking(host, f"undoing: {what}"):
+                undo()
+        except HvdockerError as error:
+            errors.append(error)
+    context.undo.clear()
+    return errors
+
+
+def _run_stage(plan: Plan, stage: Stage, context: Context, stop_at_first: bool) -> None:
+    from hvdocker.hosts.actions import ACTIONS, prepare
+
+    by_host = stage.by_host()
+    with prepare(stage, context):
+        def work(host: str) -> None:
+            for step in by_host[host]:
+                _run_step(stage.name, step, context, ACTIONS[type(step)])
+
+        outcomes = each(by_host, work, stop_at_first)
+    outcomes.or_raise(f"{plan.verb} failed on {len(outcomes.failed)} hosts")
+
+
+def _run_step(stage: str, step: Step, context: Context, action: Callable[[Any, Context], None]) -> None:
+    context.say(stage, step.describe(), step.host)
+    with talking(step.host, step.describe()):
+        action(step, context)
+    context.say(stage, step.describe(), step.host, is_end=True)

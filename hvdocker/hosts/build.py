@@ -1,0 +1,108 @@
+"""Builds doc-hvd through an engine's API: the classic builder, which every engine has."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from docker import APIClient
+
+from hvdocker import assets
+from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.hosts.distro import ensure_base
+
+Say = Callable[[str], None]
+SUITE = "bookworm"
+_CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """`ca_bundle` is the site's own certificate authority; `wheelhouse` a folder of wheels to prefer."""
+
+    target: str = "cpu"
+    ca_bundle: Path | None = None
+    wheelhouse: Path | None = None
+    base: str | None = None
+
+
+def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
+    """The bundle that this machine's own clients are told to use."""
+    for variable in _CA_VARIABLES:
+        path = Path(environ.get(variable, ""))
+        if environ.get(variable) and path.is_file():
+            return path
+    return None
+
+
+def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
+    tag = f"doc-hvd:{options.target}"
+    base = options.base or ensure_base(engine, SUITE, say)
+    say(f"building {tag} from {base}")
+    with _context(options) as context:
+        output = engine.build(
+            fileobj=context, custom_context=True, tag=tag, target=options.target, rm=True, forcerm=True,
+            network_mode="host", buildargs={"BASE": base}, decode=True, timeout=3600,
+        )  # fmt: skip
+        _follow(output, tag, say)
+    return tag
+
+
+def _follow(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
+    """Passes on the steps; keeps the last lines for the error."""
+    last: deque[str] = deque(maxlen=15)
+    for message in output:
+        text = str(message.get("stream") or message.get("status") or "").rstrip()
+        for line in text.splitlines():
+            if line.strip():
+                last.append(line)
+                say(line)
+        if "error" in message:
+            raise HvdockerError(
+                f"building {tag} failed: {message['error']}",
+                command=f"hvdocker image build --target {tag.partition(':')[2]}",
+                lines=list(last)[-10:],
+                fix="the lines above are the build's own; a site with its own CA needs --ca-bundle FILE",
+            )
+
+
+def _context(options: BuildOptions) -> io.BufferedRandom:
+    """The image's folder plus the site's CA bundle and wheels, as one tar in a temporary file."""
+    import tempfile
+
+    spool: io.BufferedRandom = tempfile.TemporaryFile()  # type: ignore[assignment]  # that is what it is
+    with tarfile.open(fileobj=spool, mode="w") as tar:
+        tar.add(assets.image_dir(), arcname=".", filter=_plain)
+        ca = options.ca_bundle or site_ca_bundle(os.environ)
+        _add_bytes(tar, "site-ca.crt", ca.read_bytes() if ca else b"")
+        _add_bytes(tar, "wheelhouse/.keep", b"")
+        if options.wheelhouse:
+            if not options.wheelhouse.is_dir():
+                raise UsageProblem(f"the wheelhouse {options.wheelhouse} is not a folder")
+            for wheel in sorted(options.wheelhouse.glob("*.whl")):
+                tar.add(wheel, arcname=f"wheelhouse/{wheel.name}", filter=_plain)
+    spool.seek(0)
+    return spool
+
+
+def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """The same bytes on every machine: no owners, no times, no caches; so layers are found again."""
+    if "__pycache__" in info.name:
+        return None
+    info.uid = info.gid = 0
+    info.uname = info.gname = ""
+    info.mtime = 0
+    info.mode = 0o755 if info.isdir() or info.mode & 0o100 else 0o644
+    return info
+
+
+def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    info.mode = 0o644
+    tar.addfile(info, io.BytesIO(data))

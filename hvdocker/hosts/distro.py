@@ -1,0 +1,144 @@
+"""The Debian base under our images: found on an engine, pulled, or made from the distribution's packages.
+
+The engine may be on another machine; the bootstrap tool always runs here and streams into it.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import IO
+
+import docker
+import docker.errors
+
+from hvdocker.errors import HvdockerError
+
+REPOSITORY = "hvdocker/debian"
+BOOTSTRAP = ("mmdebstrap", "--variant=minbase", "--include=ca-certificates")
+REGISTRY_ANSWERS_S = 10.0
+PULL_ENDS_S = 900.0
+CHUNK_BYTES = 1 << 20
+
+# Go's names for CPU architectures where Debian has others.
+DEBIAN_ARCHITECTURES = {"arm": "armhf", "386": "i386", "ppc64le": "ppc64el"}
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def ensure_base(client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say) -> str:
+    """The tag of a Debian base image on that engine, which is made when it is not there yet."""
+    tag = f"{REPOSITORY}:{suite}"
+    if _has_image(client, tag):
+        say(f"base image {tag}: already there")
+        return tag
+    refusal = _pull(client, suite)
+    if refusal is None:
+        say(f"base image {tag}: pulled debian:{suite}-slim")
+        return tag
+    say(f"base image {tag}: not pulled ({refusal}); making it from {suite}'s packages")
+    _bootstrap(client, suite)
+    return tag
+
+
+def _has_image(client: docker.APIClient, tag: str) -> bool:
+    try:
+        client.inspect_image(tag)
+    except docker.errors.ImageNotFound:
+        return False
+    return True
+
+
+def _pull(client: docker.APIClient, suite: str) -> str | None:
+    """Why the registry's image could not be had; None when it could, and carries our tag."""
+    pull = _Pull(client, suite)
+    pull.start()
+    if not pull.answered.wait(REGISTRY_ANSWERS_S):
+        pull.given_up.set()
+        return f"no registry answered within {REGISTRY_ANSWERS_S:.0f} s"
+    pull.join(PULL_ENDS_S)
+    if pull.is_alive():
+        pull.given_up.set()
+        return f"the pull did not end within {PULL_ENDS_S:.0f} s"
+    if pull.problem is None:
+        client.tag(f"debian:{suite}-slim", REPOSITORY, suite)
+    return pull.problem
+
+
+class _Pull(threading.Thread):
+    """A pull that can be left behind: the SDK's own has no time limit, and a black hole no end."""
+
+    def __init__(self, client: docker.APIClient, suite: str) -> None:
+        super().__init__(name=f"pull-{suite}", daemon=True)
+        self.client = client
+        self.suite = suite
+        self.answered = threading.Event()
+        self.given_up = threading.Event()
+        self.problem: str | None = None
+
+    def run(self) -> None:
+        try:
+            for event in self.client.pull("debian", f"{self.suite}-slim", stream=True, decode=True):
+                if self.given_up.is_set():
+                    return
+                self.problem = event.get("error", self.problem)
+                self.answered.set()
+        except Exception as error:  # whatever went wrong, the answer is the same: no image from a registry
+            self.problem = str(getattr(error, "explanation", None) or error)
+        finally:
+            self.answered.set()
+
+
+def _bootstrap(client: docker.APIClient, suite: str) -> None:
+    if shutil.which(BOOTSTRAP[0]) is None:
+        raise HvdockerError(
+            f"no Debian {suite} base image: no registry answers, and {BOOTSTRAP[0]} is not installed here",
+            command=f"command -v {BOOTSTRAP[0]}",
+            fix=f"apt-get install {BOOTSTRAP[0]} on this machine, or load an image tagged {REPOSITORY}:{suite}",
+        )
+    argv = (*BOOTSTRAP, f"--architectures={_architecture(client)}", suite, "-")
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+        try:
+            _import(client, suite, _chunks(process, errors, " ".join(argv)))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _architecture(client: docker.APIClient) -> str:
+    name = str(client.version()["Arch"])
+    return DEBIAN_ARCHITECTURES.get(name, name)
+
+
+def _chunks(process: subprocess.Popen[bytes], errors: IO[str], command: str) -> Iterator[bytes]:
+    """The tool's archive. Raises before the end when the tool failed, so that no half image is imported."""
+    assert process.stdout is not None
+    yield from iter(lambda: process.stdout.read(CHUNK_BYTES) if process.stdout else b"", b"")
+    if process.wait() != 0:
+        errors.seek(0)
+        raise HvdockerError(
+            f"making the base image failed: {BOOTSTRAP[0]} ended with {process.returncode}",
+            command=f"{command} >/dev/null",
+            lines=errors.read().splitlines()[-10:],
+            fix="run the command above by hand; it needs the distribution's package mirror",
+        )
+
+
+def _import(client: docker.APIClient, suite: str, body: Iterator[bytes]) -> None:
+    params = {"fromSrc": "-", "repo": REPOSITORY, "tag": suite, "changes": 'CMD ["bash"]'}
+    # The SDK's import_image() reads the whole archive into memory; its _post() sends a stream in chunks.
+    response = client._post(client._url("/images/create"), params=params, data=body, timeout=None)
+    client._raise_for_status(response)
+    for line in response.text.splitlines():
+        if problem := json.loads(line).get("error"):
+            raise HvdockerError(
+                "the engine refused the base image",
+                lines=[str(problem)],
+                fix="look at the engine's disk: docker system df",
+            )

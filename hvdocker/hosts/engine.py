@@ -1,0 +1,96 @@
+"""The Docker SDK on sockets that we open ourselves: channels of an SSH connection.
+
+requests → an adapter → a urllib3 pool → an HTTP connection whose socket is a fresh channel. The base URL
+says `ssh`, which tells the SDK to take hijacked streams (attach, exec) from the channel."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from typing import Any
+
+import urllib3
+import urllib3.connection
+import urllib3.connectionpool
+from docker import APIClient
+from docker.constants import DEFAULT_DOCKER_API_VERSION
+from docker.transport.basehttpadapter import BaseHTTPAdapter
+from docker.utils import version_lt
+
+BASE_URL = "http+docker://ssh"
+TIMEOUT_S = 120
+
+Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type
+
+
+def engine_client(dial: Dial) -> APIClient:
+    """An API client on which every connection is a `dial()`; speaks the newest version both know. The
+    address in the constructor is replaced before anything is sent."""
+    client = APIClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
+    client.base_url = BASE_URL
+    client.trust_env = False
+    client.mount("http+docker://", _Adapter(dial))
+    return _agree_on_version(client)
+
+
+def local_client(socket_url: str) -> APIClient:
+    client = APIClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
+    return _agree_on_version(client)
+
+
+def _agree_on_version(client: APIClient) -> APIClient:
+    offered = client.version(api_version=False)["ApiVersion"]
+    if version_lt(offered, DEFAULT_DOCKER_API_VERSION):
+        client._version = offered
+    return client
+
+
+class _Connection(urllib3.connection.HTTPConnection):  # type: ignore[misc]  # untyped base
+    def __init__(self, dial: Dial) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S)
+        self._dial = dial
+
+    def connect(self) -> None:
+        self.sock = self._dial()
+        self.sock.settimeout(TIMEOUT_S)
+
+
+class _Pool(urllib3.connectionpool.HTTPConnectionPool):  # type: ignore[misc]  # untyped base
+    scheme = "ssh"
+
+    def __init__(self, dial: Dial) -> None:
+        super().__init__("localhost", timeout=TIMEOUT_S, maxsize=10)
+        self._dial = dial
+
+    def _new_conn(self) -> _Connection:
+        return _Connection(self._dial)
+
+    def _get_conn(self, timeout: float | None = None) -> _Connection:
+        """Idle connections are reused while their channel is open; urllib3's own check would ask for a
+        file number, which makes paramiko open a pipe for every channel."""
+        while True:
+            try:
+                connection = self.pool.get(block=False)
+            except queue.Empty:
+                return self._new_conn()
+            if connection is not None and connection.sock is not None and not connection.sock.closed:
+                return connection  # type: ignore[no-any-return]  # urllib3 is untyped here
+            if connection is None:
+                return self._new_conn()
+
+
+class _Adapter(BaseHTTPAdapter):  # type: ignore[misc]  # untyped base
+    def __init__(self, dial: Dial) -> None:
+        super().__init__()
+        self._pool = _Pool(dial)
+
+    def get_connection(self, url: str, proxies: object = None) -> _Pool:
+        return self._pool
+
+    def get_connection_with_tls_context(
+        self, request: object, verify: object, proxies: object = None, cert: object = None
+    ) -> _Pool:
+        return self._pool
+
+    def close(self) -> None:
+        self._pool.close()

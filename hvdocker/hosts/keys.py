@@ -1,0 +1,79 @@
+"""Keys are made here, in memory, and go into created containers as tar archives: never to a disk of
+the controller, a label, an environment or a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from hvdocker.errors import UsageProblem
+
+
+class Secret:
+    """Text that prints as stars."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return "***"
+
+
+@dataclass(frozen=True)
+class Pair:
+    private: Secret
+    public: str
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """A cluster's client key, the new workers' host keys, and every worker's public host key."""
+
+    client: Pair
+    new_hosts: Mapping[str, Pair]
+    host_publics: Mapping[str, str]
+
+
+def make_pair() -> Pair:
+    return _as_pair(Ed25519PrivateKey.generate())
+
+
+def pair_from_private(text: str) -> Pair:
+    key = serialization.load_ssh_private_key(text.encode(), password=None)
+    if not isinstance(key, Ed25519PrivateKey):
+        raise ValueError("not an ed25519 key")
+    return _as_pair(key)
+
+
+def read_brought(private: Path, public: Path) -> Pair:
+    """The user's own pair, checked before anything is made with it."""
+    fix = "make a pair with: ssh-keygen -t ed25519 -N '' -f keys/mine"
+    for path in (private, public):
+        if not path.is_file():
+            raise UsageProblem(f"the key file {path} is not there", fix=fix)
+    try:
+        pair = pair_from_private(private.read_text(encoding="utf-8"))
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise UsageProblem(f"{private} is not an ed25519 private key without a passphrase",
+                           lines=[str(error)], fix=fix) from error  # fmt: skip
+    if public.read_text(encoding="utf-8").split()[:2] != pair.public.split():
+        raise UsageProblem(f"{public} does not belong to {private}", fix=fix)
+    return pair
+
+
+def _as_pair(key: Ed25519PrivateKey) -> Pair:
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return Pair(Secret(private.decode()), public.decode())

@@ -1,0 +1,87 @@
+"""The link to this machine itself, for a cluster on its own engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator
+
+from docker import APIClient
+from docker.errors import DockerException
+
+from hvdocker.commands.command import Command
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.hosts.engine import local_client
+from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
+
+DEFAULT_SOCKET = "unix:///var/run/docker.sock"
+
+
+class LocalLink:
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._engine: APIClient | None = None
+
+    def run(
+        self, command: Command, stdin: Iterable[bytes] = (), timeout_s: float = COMMAND_TIMEOUT_S
+    ) -> Result:
+        try:
+            done = subprocess.run(
+                command.argv, input=b"".join(stdin), capture_output=True, timeout=timeout_s, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise HvdockerError(f"a command took longer than {timeout_s:.0f} s", host=self.name,
+                                command=command.line()) from error  # fmt: skip
+        return Result(command, done.returncode, done.stdout, done.stderr)
+
+    def stream(self, command: Command) -> Iterator[bytes]:
+        with subprocess.Popen(command.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None and process.stderr is not None
+            errors: list[bytes] = []
+            reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+            reader.start()
+            while chunk := process.stdout.read1(1 << 18):  # type: ignore[attr-defined]  # a BufferedReader
+                yield chunk
+            reader.join()
+        if process.returncode != 0:
+            lines = b"".join(errors).decode("utf-8", "replace").splitlines()[-10:]
+            raise HvdockerError(f"a command failed (exit {process.returncode})", host=self.name,
+                                command=command.line(), lines=lines)  # fmt: skip
+
+    def engine(self) -> APIClient:
+        if self._engine is None:
+            self._engine = _open()
+        return self._engine
+
+    def pasteable(self, command: Command) -> str:
+        return command.line()
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+
+
+def own_engine() -> APIClient | None:
+    """This machine's engine, or None where there is none: the controller may do without."""
+    try:
+        return _open()
+    except HvdockerError:
+        return None
+
+
+def _open() -> APIClient:
+    url = os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
+    try:
+        return local_client(url)
+    except (DockerException, OSError) as error:
+        denied = "permission denied" in str(error).lower()
+        raise HostUnfit(
+            "you may not open this machine's Docker socket" if denied
+            else "no Docker engine answers on this machine",
+            host="this machine",
+            command="docker version",
+            lines=[str(error)],
+            fix="sudo usermod -aG docker $USER, then log in again" if denied
+            else "install and start it: sudo apt-get install docker.io && sudo systemctl start docker",
+        ) from error  # fmt: skip

@@ -1,0 +1,185 @@
+"""Photographs the hosts: one probe and a few engine calls each, all hosts at once. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from docker import APIClient
+
+from hvdocker.commands.probe import ProbeAnswer, listening_ports, probe, reached_address, read_probe
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.local import own_engine
+from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.ssh import EngineAccess, SshLink
+from hvdocker.hosts.translate import talking
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import (
+    ClusterState,
+    ContainerSeen,
+    EngineSeen,
+    GpuSeen,
+    HostSeen,
+    ImageSeen,
+    NetworkSeen,
+)
+
+PROBE_TIMEOUT_S = 30.0
+
+
+def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[HostSeen]:
+    return each(links, lambda name: _see_host(inventory, links[name]))
+
+
+def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
+    """Every host's state, or an error that names all hosts that are not fit."""
+    hosts = observe(inventory, links).or_raise("some hosts are not fit")
+    return as_state(inventory, hosts, with_images)
+
+
+def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
+    in_order = {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
+    engine = own_engine() if inventory.is_local or with_images else None
+    try:
+        return ClusterState(
+            hosts=in_order,
+            network=_see_network(engine, inventory) if engine and inventory.is_local else NetworkSeen(),
+            controller_image=_see_image(engine, inventory.image) if engine and with_images else None,
+            controller_engine=_see_engine(engine) if engine else None,
+        )
+    finally:
+        if engine:
+            engine.close()
+
+
+def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
+    host = inventory.named(link.name)
+    folder = names.cluster_dir("~", inventory.cluster, host.name if host.is_local else None)
+    with talking(link.name, "looking at the host"):
+        answer = _probe(link, folder, inventory)
+        if isinstance(link, SshLink):
+            link.use_engine(choose_access(answer, link))
+        engine = link.engine()
+        return HostSeen(
+            name=link.name,
+            uid=answer.number("uid", 0),
+            gid=answer.number("gid", 0),
+            home=answer.values.get("home", ""),
+            engine=_see_engine(engine),
+            reached_at=reached_address(answer),
+            addresses=tuple(dict.fromkeys(answer.all("address"))),
+            listening_ports=listening_ports(answer),
+            gpus=_gpus(answer),
+            missing_paths=tuple(answer.all("missing")),
+            free_bytes=answer.number("free", 0) * 1024 or None,
+            image=_see_image(engine, inventory.image),
+            containers=see_containers(engine, inventory.cluster),
+            job_folders=tuple(answer.all("job")),
+            has_cluster_dir="clusterdir" in answer.values,
+        )
+
+
+def _probe(link: HostLink, folder: str, inventory: Inventory) -> ProbeAnswer:
+    command = probe(folder, [mount.source for mount in inventory.mounts])
+    result = link.run(command, timeout_s=PROBE_TIMEOUT_S)
+    answer = read_probe(result.text)
+    if not answer.is_whole:
+        raise HostUnfit("the host could not be probed: its shell did not run our script",
+                        lines=result.tail(), fix="a POSIX sh has to be on the PATH")  # fmt: skip
+    if answer.all("lacks"):
+        raise HostUnfit(f"the host lacks {', '.join(answer.all('lacks'))}", fix="install what is missing")
+    return answer
+
+
+def choose_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
+    """The socket where this user may open it, else the docker CLI through passwordless sudo."""
+    sockets = answer.all("socket")
+    for line in sockets:
+        verdict, _, path = line.partition(" ")
+        if verdict == "ok":
+            return EngineAccess(socket=path)
+    has_cli, has_sudo = "cli" in answer.values, "sudo" in answer.values
+    if sockets and has_cli and has_sudo:
+        return EngineAccess(socket=None, needs_sudo=True)
+    if sockets:
+        raise HostUnfit(
+            "this user may not open the Docker socket",
+            host=link.name,
+            command="docker version",
+            lines=[f"permission denied: {sockets[0].partition(' ')[2]}"],
+            fix="on the host: sudo usermod -aG docker $USER (or allow passwordless sudo), then log in again",
+        )
+    raise HostUnfit(
+        "no Docker engine is running: there is no Docker socket",
+        host=link.name,
+        command="docker version",
+        lines=["the docker CLI is there, the engine is not" if has_cli else "docker is not installed"],
+        fix="sudo systemctl start docker" if has_cli else "install Docker: sudo apt-get install docker.io",
+    )
+
+
+def see_containers(engine: APIClient, cluster: str) -> tuple[ContainerSeen, ...]:
+    """Those that carry this cluster's label, and no others."""
+    found = engine.containers(all=True, filters={"label": [f"{names.LABEL_CLUSTER}={cluster}"]})
+    return tuple(
+        ContainerSeen(
+            id=entry["Id"],
+            name=entry["Names"][0].lstrip("/") if entry.get("Names") else entry["Id"][:12],
+            state=entry["State"],
+            image_id=entry["ImageID"],
+            labels=entry.get("Labels") or {},
+            created=entry["Created"],
+        )
+        for entry in found
+    )
+
+
+def _see_engine(engine: APIClient) -> EngineSeen:
+    info: dict[str, Any] = engine.info()  # Any: the engine's JSON
+    return EngineSeen(
+        version=info.get("ServerVersion", "?"),
+        architecture=info.get("Architecture", "?"),
+        cpus=info.get("NCPU", 0),
+        memory_bytes=info.get("MemTotal", 0),
+        storage_driver=info.get("Driver", ""),
+    )
+
+
+def _see_image(engine: APIClient, reference: str) -> ImageSeen | None:
+    from docker.errors import ImageNotFound
+
+    try:
+        found = engine.inspect_image(reference)
+    except ImageNotFound:
+        return None
+    labels = (found.get("Config") or {}).get("Labels") or {}
+    return ImageSeen(found["Id"], found["Architecture"], found.get("Size", 0), names.LABEL_IMAGE in labels)
+
+
+def _see_network(engine: APIClient, inventory: Inventory) -> NetworkSeen:
+    own: str | None = None
+    taken: list[str] = []
+    for network in engine.networks():
+        for block in (network.get("IPAM") or {}).get("Config") or []:
+            subnet = block.get("Subnet")
+            if not subnet:
+                continue
+            taken.append(subnet)
+            if (network.get("Labels") or {}).get(names.LABEL_CLUSTER) == inventory.cluster:
+                own = subnet
+    return NetworkSeen(own, tuple(taken))
+
+
+def _gpus(answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
+    found = []
+    for line in answer.all("gpu"):
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) >= 3 and fields[0].isdigit():
+            found.append(GpuSeen(int(fields[0]), fields[1], fields[2]))
+    return tuple(found)
+
+
+def unreached(outcomes: Outcomes[HostSeen]) -> list[HvdockerError]:
+    return list(outcomes.failed.values())

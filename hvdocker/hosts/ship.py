@@ -1,0 +1,58 @@
+"""Images from one engine to others: saved once into a temporary file, loaded everywhere at once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from docker import APIClient
+
+from hvdocker.errors import HvdockerError
+
+Progress = Callable[[int, int], None]
+_CHUNK = 1 << 20
+
+
+@contextmanager
+def saved(engine: APIClient, reference: str, progress: Progress) -> Iterator[Path]:
+    """The image as an archive on this machine, for as long as the block lasts."""
+    with tempfile.NamedTemporaryFile(prefix="hvdocker-image-", suffix=".tar") as file:
+        done = 0
+        for chunk in engine.get_image(reference, chunk_size=_CHUNK):
+            file.write(chunk)
+            done += len(chunk)
+            progress(done, 0)
+        file.flush()
+        yield Path(file.name)
+
+
+def load(engine: APIClient, archive: Path, reference: str, image_id: str, progress: Progress) -> None:
+    """Loads, and demands that the very same image came out at the other end."""
+    total = archive.stat().st_size
+    with archive.open("rb") as file:
+        for message in engine.load_image(_counted(file, total, progress), quiet=True):
+            if "error" in message:
+                raise _load_error(reference, str(message["error"]))
+    arrived = engine.inspect_image(reference)["Id"]
+    if arrived != image_id:
+        raise HvdockerError(f"{reference} arrived as another image", lines=[f"sent {image_id}", f"got {arrived}"])
+
+
+def _counted(file: IO[bytes], total: int, progress: Progress) -> Iterator[bytes]:
+    done = 0
+    while chunk := file.read(_CHUNK):
+        yield chunk
+        done += len(chunk)
+        progress(done, total)
+
+
+def _load_error(reference: str, said: str) -> HvdockerError:
+    from hvdocker.errors import HostUnfit
+
+    if "no space left" in said.lower():
+        return HostUnfit(f"the disk is full: loading {reference}", lines=[said],
+                         fix="free some space: docker system prune")  # fmt: skip
+    return HvdockerError(f"loading {reference} failed", lines=[said])

@@ -1,0 +1,87 @@
+"""Foreign exceptions become ours here, and nowhere else."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import paramiko
+
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+
+
+@contextmanager
+def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iterator[None]:
+    """While a connection is being opened: whatever goes wrong means that the host can't be reached."""
+    try:
+        yield
+    except HvdockerError as error:
+        raise error.at(name) from error.__cause__
+    except Exception as error:
+        what, fix = _connect_failure(error, target, timeout_s)
+        if what is None:
+            raise
+        lines = [str(error)] if str(error) and str(error) not in what else []
+        raise HostUnreachable(what, host=name, command=pasteable, lines=lines, fix=fix) from error
+
+
+def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str | None, str]:
+    if isinstance(error, socket.gaierror):
+        return f"the name {target.rsplit(':', 1)[0]} does not resolve", "check `host:` in the inventory, or DNS"
+    if isinstance(error, ConnectionRefusedError):
+        return f"{target} refuses connections", "is sshd running there, and is `ssh: {port: …}` right?"
+    if isinstance(error, paramiko.BadHostKeyException):
+        return (
+            f"the host key of {target} has changed: it is not the one in known_hosts",
+            "if the machine was reinstalled, remove the old key with ssh-keygen -R; else somebody may be listening",
+        )
+    if isinstance(error, paramiko.PasswordRequiredException):
+        return "the SSH key is protected by a passphrase", "load it into an agent first: ssh-add"
+    if isinstance(error, paramiko.AuthenticationException):
+        return "no SSH key was accepted", "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there"
+    if isinstance(error, (socket.timeout, TimeoutError)):
+        return f"{target} did not answer in {timeout_s:.0f} s", "is the machine up, and the port open?"
+    if isinstance(error, (paramiko.SSHException, OSError, EOFError)):
+        return f"could not open an SSH connection to {target}", "try the command above by hand"
+    return None, ""
+
+
+@contextmanager
+def talking(name: str, what: str) -> Iterator[None]:
+    """While an open link is used: the engine's complaints and a lost host, in our words."""
+    from docker.errors import APIError, DockerException
+    from requests.exceptions import RequestException
+
+    try:
+        yield
+    except HvdockerError as error:
+        raise error.at(name) from error.__cause__
+    except APIError as error:
+        raise _engine_error(error, name, what) from error
+    except (paramiko.ChannelException, DockerException) as error:
+        raise HostUnfit(f"the Docker engine does not answer: {what}", host=name, lines=[str(error)],
+                        fix="is it running? sudo systemctl start docker") from error  # fmt: skip
+    except (paramiko.SSHException, RequestException, OSError, EOFError) as error:
+        raise lost(name, what, error) from error
+
+
+def lost(name: str, what: str, error: Exception) -> HostUnreachable:
+    return HostUnreachable(
+        f"the connection was lost: {what}",
+        host=name,
+        lines=[str(error) or type(error).__name__],
+        fix="run the same command again; it takes up where this one stopped",
+    )
+
+
+def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
+    said = str(getattr(error, "explanation", None) or error)
+    lowered = said.lower()
+    if "no space left" in lowered:
+        return HostUnfit(f"the disk is full: {what}", host=name, lines=[said],
+                         fix="free some space, for instance with docker system prune")  # fmt: skip
+    if "could not select device driver" in lowered or "nvidia" in lowered:
+        return HostUnfit(f"the NVIDIA container toolkit is missing or broken: {what}", host=name, lines=[said],
+                         fix="install nvidia-container-toolkit and restart docker")  # fmt: skip
+    return HvdockerError(f"the Docker engine refused: {what}", host=name, lines=[said])

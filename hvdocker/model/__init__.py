@@ -1,0 +1,1 @@
+"""NOUNS: plain values and what follows from them. Reads no environment, clock or file."""

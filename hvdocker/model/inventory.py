@@ -1,0 +1,86 @@
+"""An inventory: the hosts, how to reach them, and what their containers get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hvdocker.model.names import DEFAULT_IMAGE
+
+
+@dataclass(frozen=True)
+class SshSettings:
+    """How to log in. What is None comes from ~/.ssh/config, then from OpenSSH's own defaults."""
+
+    user: str | None = None
+    port: int | None = None
+    key: str | None = None
+    jump: str | None = None
+
+    def over(self, general: SshSettings) -> SshSettings:
+        return SshSettings(
+            user=self.user or general.user,
+            port=self.port or general.port,
+            key=self.key or general.key,
+            jump=self.jump or general.jump,
+        )
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    host: str
+    address: str | None = None
+    slots: int | None = None
+    ssh: SshSettings = SshSettings()
+    is_local: bool = False
+
+
+@dataclass(frozen=True)
+class Mount:
+    source: str
+    target: str
+    is_read_only: bool = False
+
+    def bind(self) -> str:
+        return f"{self.source}:{self.target}:{'ro' if self.is_read_only else 'rw'}"
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """Paths of a pair that a user brings."""
+
+    private: str
+    public: str
+
+
+@dataclass(frozen=True)
+class Inventory:
+    cluster: str
+    hosts: tuple[Host, ...]
+    image: str = DEFAULT_IMAGE
+    port: int | None = None
+    network: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    shm_bytes: int | None = None
+    memory_bytes: int | None = None
+    cpus: float | None = None
+    user: str = "host"
+    keys: KeyPair | None = None
+    registry: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        return any(host.is_local for host in self.hosts)
+
+    def named(self, name: str) -> Host:
+        return next(host for host in self.hosts if host.name == name)
+
+    def with_cluster(self, name: str) -> Inventory:
+        return replace(self, cluster=name)
+
+
+def local_hosts(count: int) -> tuple[Host, ...]:
+    """Workers that share this machine's engine, each with an address of its own."""
+    return tuple(Host(name=f"w{n}", host="localhost", is_local=True) for n in range(1, count + 1))

@@ -1,0 +1,90 @@
+"""The names that do not change: labels, containers, folders, job ids."""
+
+from __future__ import annotations
+
+import re
+
+from hvdocker.errors import UsageProblem
+
+LABEL_CLUSTER = "hvdocker.cluster"
+LABEL_HOST = "hvdocker.host"
+LABEL_ROLE = "hvdocker.role"
+LABEL_JOB = "hvdocker.job"
+LABEL_OWNER = "hvdocker.owner"
+LABEL_SPEC = "hvdocker.spec"
+LABEL_GPUS = "hvdocker.gpus"
+LABEL_VERSION = "hvdocker.version"
+# Public halves only: they let any laptop rebuild known_hosts from labels alone.
+LABEL_HOST_KEY = "hvdocker.hostkey"
+LABEL_CLIENT_KEY = "hvdocker.clientkey"
+LABEL_ADDRESS = "hvdocker.address"
+LABEL_PORT = "hvdocker.port"
+LABEL_SLOTS = "hvdocker.slots"
+LABEL_PLACEMENT = "hvdocker.placement"
+LABEL_COMMAND = "hvdocker.command"
+LABEL_IMAGE = "hvdocker.image"
+
+ROLE_WORKER = "worker"
+ROLE_MASTER = "master"
+
+DEFAULT_PORT = 12345
+OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
+DEFAULT_IMAGE = "doc-hvd:cpu"
+
+IN_CONTAINER = "/run/hvdocker"
+CODE_MOUNT = "/train"
+JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
+
+_CLUSTER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def cluster_name_problem(name: str) -> str | None:
+    if _CLUSTER.fullmatch(name):
+        return None
+    return "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
+
+
+def as_cluster_name(text: str) -> str:
+    """A folder's name, bent into a cluster's name."""
+    return re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63] or "cluster"
+
+
+def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
+    base = f"hvdocker-{cluster}-worker"
+    return f"{base}-{shared_engine_host}" if shared_engine_host else base
+
+
+def master_name(cluster: str, job: str) -> str:
+    return f"hvdocker-{cluster}-{job}"
+
+
+def network_name(cluster: str) -> str:
+    return f"hvdocker-{cluster}"
+
+
+def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:
+    base = f"{home.rstrip('/')}/.hvdocker/{cluster}"
+    return f"{base}/{shared_home_host}" if shared_home_host else base
+
+
+def job_id(script: str, entropy: bytes) -> str:
+    """`<script>-<4 base32 characters>`; the script's part is kept short and container-safe."""
+    stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
+    return f"{stem}-" + "".join(_BASE32[byte % 32] for byte in entropy[:4])
+
+
+def match_job(wanted: str | None, newest_first: list[str]) -> str:
+    """The job that a unique prefix names; the newest when none is named."""
+    if not newest_first:
+        raise UsageProblem("this cluster has no jobs yet", fix="start one: hvdocker train train.py -np 2")
+    if wanted is None:
+        return newest_first[0]
+    if wanted in newest_first:
+        return wanted
+    hits = [job for job in newest_first if job.startswith(wanted)]
+    if len(hits) == 1:
+        return hits[0]
+    known = ", ".join(hits or newest_first)
+    what = f"{wanted!r} matches several jobs" if hits else f"there is no job {wanted!r}"
+    raise UsageProblem(what, lines=[f"jobs: {known}"], fix="name one of these")

@@ -1,0 +1,128 @@
+"""Which slots a job gets: a pure choice over what is free."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hvdocker.errors import NotEnoughSlots, UsageProblem
+
+
+@dataclass(frozen=True)
+class Share:
+    host: str
+    slots: int
+
+
+@dataclass(frozen=True)
+class Slots:
+    """A host's slots, and how many of them jobs hold now."""
+
+    host: str
+    total: int
+    held: Mapping[str, int]
+
+    @property
+    def free(self) -> int:
+        return self.total - sum(self.held.values())
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The head comes first: the smallest share, ties in inventory order."""
+
+    shares: tuple[Share, ...]
+
+    @property
+    def head(self) -> str:
+        return self.shares[0].host
+
+    @property
+    def np(self) -> int:
+        return sum(share.slots for share in self.shares)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(share.host for share in self.shares)
+
+    def host_of_rank(self) -> tuple[str, ...]:
+        return tuple(share.host for share in self.shares for _ in range(share.slots))
+
+    def label(self) -> str:
+        return json.dumps({share.host: share.slots for share in self.shares}, separators=(",", ":"))
+
+
+def from_label(text: str) -> Placement:
+    try:
+        shares = json.loads(text)
+        return Placement(tuple(Share(str(host), int(slots)) for host, slots in shares.items()))
+    except (ValueError, AttributeError):
+        return Placement(())
+
+
+def place(np: int, slots: Sequence[Slots]) -> Placement:
+    """Fewest hosts, then fewest slots left over on them, then inventory order."""
+    if np < 1:
+        raise UsageProblem(f"-np should be at least 1, got {np}")
+    if np > sum(max(0, entry.free) for entry in slots):
+        raise _not_enough(np, slots)
+    left = np
+    shares: dict[str, int] = {}
+    pool = [entry for entry in slots if entry.free > 0]
+    while left:
+        enough = [entry for entry in pool if entry.free >= left]
+        chosen = min(enough, key=lambda e: e.free) if enough else max(pool, key=lambda e: e.free)
+        pool.remove(chosen)
+        shares[chosen.host] = min(left, chosen.free)
+        left -= shares[chosen.host]
+    return _head_first(shares, [entry.host for entry in slots])
+
+
+def place_exactly(wanted: Sequence[Share], np: int | None, slots: Sequence[Slots]) -> Placement:
+    """The user's own `-H a:2,b:1`."""
+    by_host = {entry.host: entry for entry in slots}
+    for share in wanted:
+        entry = by_host.get(share.host)
+        if entry is None:
+            raise UsageProblem(
+                f"-H names {share.host!r}, which is not in the inventory",
+                fix=f"hosts are {', '.join(by_host)}",
+            )
+        if share.slots > entry.free:
+            raise _not_enough(share.slots, [entry])
+    total = sum(share.slots for share in wanted)
+    if np is not None and np != total:
+        raise UsageProblem(f"-np {np} and -H ({total} slots) disagree", fix="leave one of them out")
+    return _head_first({share.host: share.slots for share in wanted}, [entry.host for entry in slots])
+
+
+def parse_hosts_flag(text: str, head: str) -> list[Share]:
+    """Horovod's `-H host:slots,...`; `localhost` means the head."""
+    shares = []
+    for part in text.split(","):
+        host, _, count = part.strip().rpartition(":")
+        if not host or not count.isdigit() or int(count) < 1:
+            raise UsageProblem(f"-H should look like a:2,b:1, got {part!r}")
+        shares.append(Share(head if host == "localhost" else host, int(count)))
+    if len({share.host for share in shares}) != len(shares):
+        raise UsageProblem(f"-H names a host twice: {text}")
+    return shares
+
+
+def _head_first(shares: Mapping[str, int], inventory_order: Sequence[str]) -> Placement:
+    in_order = [Share(host, shares[host]) for host in inventory_order if host in shares]
+    head = min(in_order, key=lambda share: share.slots)
+    return Placement((head, *(share for share in in_order if share is not head)))
+
+
+def _not_enough(np: int, slots: Sequence[Slots]) -> NotEnoughSlots:
+    free = sum(max(0, entry.free) for entry in slots)
+    total = sum(entry.total for entry in slots)
+    lines = [f"{entry.host}: {entry.free} of {entry.total} free{_holders(entry)}" for entry in slots]
+    fix = "ask for fewer with -np, stop a job, or say `slots:` in the inventory"
+    return NotEnoughSlots(f"{np} slots wanted, {free} of {total} are free", lines=lines, fix=fix)
+
+
+def _holders(entry: Slots) -> str:
+    return "".join(f", {count} held by {job}" for job, count in entry.held.items())

@@ -1,0 +1,75 @@
+"""What a person wants run: a script, a module or any command; checked before a host is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model import names
+
+_ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Work:
+    """`source` is the folder to sync; `stem` becomes part of the job's id."""
+
+    command: tuple[str, ...]
+    source: Path
+    stem: str
+
+
+def work_of(
+    cwd: Path, script: str | None, module: str | None, rest: tuple[str, ...], workdir: Path | None
+) -> Work:
+    if script and module:
+        raise UsageProblem("a script and -m exclude each other")
+    if module:
+        return Work(("python", "-m", module, *rest), _folder(cwd, workdir), module.rsplit(".", 1)[-1])
+    if script:
+        return _script(cwd, script, rest, workdir)
+    if not rest:
+        raise UsageProblem("nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command")
+    return Work(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name)
+
+
+def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None) -> Work:
+    path = (cwd / Path(script).expanduser()).resolve()
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "is not there"
+        raise UsageProblem(f"the script {script} {what}", fix="name a Python file; -m runs a module, -- any command")
+    source = _folder(cwd, workdir) if workdir else _folder(path.parent, None)
+    if not path.is_relative_to(source):
+        raise UsageProblem(f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it")
+    inside = f"{names.CODE_MOUNT}/{path.relative_to(source).as_posix()}"
+    runner = ("python",) if path.suffix == ".py" else ()
+    return Work((*runner, inside, *rest), source, path.stem)
+
+
+def _folder(cwd: Path, workdir: Path | None) -> Path:
+    folder = (cwd / workdir.expanduser()).resolve() if workdir else cwd.resolve()
+    if not folder.is_dir():
+        raise UsageProblem(f"--workdir {workdir} is not a folder")
+    if folder in (Path("/"), Path.home().resolve()):
+        raise UsageProblem(f"refusing to sync all of {folder} to every host",
+                           fix="put the script into a folder of its own, or name one with --workdir")  # fmt: skip
+    return folder
+
+
+def environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """The inventory's `env:`, then `--env K=V`; `--env K` takes the caller's value."""
+    result = dict(general)
+    for flag in flags:
+        found = _ENV.fullmatch(flag)
+        if not found:
+            raise UsageProblem(f"--env should be NAME or NAME=VALUE, got {flag!r}")
+        name, value = found[1], found[2]
+        if value is None:
+            if name not in environ:
+                raise UsageProblem(f"--env {name}: there is no such variable here", fix=f"--env {name}=VALUE")
+            value = environ[name]
+        result[name] = value
+    return result

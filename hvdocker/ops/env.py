@@ -1,0 +1,34 @@
+"""The world around a verb, injectable: folders, variables, the clock, and someone to ask."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hvdocker import __version__
+from hvdocker.commands.worker import Maker
+from hvdocker.model.event import Listener, ignore
+
+
+def nobody(question: str) -> bool:
+    """Where there is no terminal the answer is no."""
+    return False
+
+
+@dataclass(frozen=True)
+class Env:
+    cwd: Path = field(default_factory=Path.cwd)
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    listener: Listener = ignore
+    ask: Callable[[str], bool] = nobody
+    is_interactive: bool = False
+    now: Callable[[], float] = time.time
+    entropy: Callable[[int], bytes] = secrets.token_bytes
+
+    def maker(self) -> Maker:
+        return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__)

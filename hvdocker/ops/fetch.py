@@ -1,0 +1,108 @@
+"""Fetch: outputs and logs of a job come home from every host that had a rank."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import ClusterState
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import Session, connected
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.fetch import Fetched
+    from hvdocker.hosts.link import HostLink
+
+MARK = "fetched.json"
+
+
+@dataclass(frozen=True)
+class FetchReport:
+    job: str
+    folder: Path
+    fetched: Fetched
+    is_running: bool
+
+
+def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
+    with connected(env, located) as session:
+        from hvdocker.hosts.observe import whole_state
+
+        state = whole_state(located.inventory, session.links, with_images=False)
+        job = names.match_job(wanted, known_jobs(state))
+        folder = (env.cwd / target.expanduser()).resolve() if target else located.jobs / job
+        if folder.is_file():
+            raise HvdockerError(f"{folder} is a file", fix="name a folder")
+        fetched = bring_home(located, session, state, job, folder)
+        is_running = any(master.job == job for master in state.running_jobs())
+        if not is_running:
+            mark_fetched(located, job, folder)
+        return FetchReport(job, folder, fetched, is_running)
+
+
+def known_jobs(state: ClusterState) -> list[str]:
+    """Newest first: jobs whose container is there, then those of which only files are left."""
+    found = [master.job for master in state.masters()]
+    return list(dict.fromkeys([*found, *(job for host in state.hosts.values() for job in host.job_folders)]))
+
+
+def job_folder(inventory: Inventory, state: ClusterState, host: str, job: str) -> str:
+    shared = host if inventory.named(host).is_local else None
+    return f"{names.cluster_dir(state.hosts[host].home, inventory.cluster, shared)}/jobs/{job}"
+
+
+def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
+    from hvdocker.hosts.fetch import fetch_job
+    from hvdocker.hosts.translate import talking
+
+    hosts = [name for name, seen in state.hosts.items() if job in seen.job_folders]
+    folders = [job_folder(located.inventory, state, host, job) for host in hosts]
+    with talking(", ".join(hosts), f"fetching {job}"):
+        fetched = fetch_job([session.links[host] for host in hosts], folders, folder)
+    for master in state.masters():
+        if master.job == job:
+            head = next(name for name, seen in state.hosts.items() if master in seen.containers)
+            _write_log(session.links[head], master.name, folder)
+    return fetched
+
+
+def save_log(located: Located, session: Session, job: str, link: HostLink, container: str) -> None:
+    """The whole output stands beside the inventory as soon as the job ends."""
+    _write_log(link, container, located.jobs / job)
+
+
+def _write_log(link: HostLink, container: str, folder: Path) -> None:
+    from hvdocker.hosts.translate import talking
+
+    path = folder / "logs" / "output.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with talking(link.name, "reading the job's log"), path.open("wb") as file:
+        for chunk in link.engine().logs(container, stream=True, follow=False):
+            file.write(chunk)
+
+
+def mark_fetched(located: Located, job: str, folder: Path) -> None:
+    path = located.jobs / job / MARK
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"job": job, "folder": str(folder)}) + "\n", encoding="utf-8")
+
+
+def unfetched(located: Located, state: ClusterState) -> tuple[str, ...]:
+    """Jobs with files on the hosts of which no whole copy was brought home."""
+    on_hosts = dict.fromkeys(job for seen in state.hosts.values() for job in seen.job_folders)
+    return tuple(job for job in on_hosts if not _is_home(located, job))
+
+
+def _is_home(located: Located, job: str) -> bool:
+    """The mark counts only while the copy that it speaks of is there."""
+    try:
+        mark = json.loads((located.jobs / job / MARK).read_text(encoding="utf-8"))
+        return Path(mark["folder"]).is_dir()
+    except (OSError, ValueError, KeyError):
+        return False

@@ -1,0 +1,72 @@
+"""Build the image: on this machine, or on a host of the inventory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model.event import Event
+from hvdocker.model.inventory import Host
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located, locate
+from hvdocker.ops.session import connected
+
+TARGETS = ("base", "cpu")
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    target: str = "cpu"
+    on: str | None = None
+    ca_bundle: Path | None = None
+    wheelhouse: Path | None = None
+    base: str | None = None
+
+
+def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
+    """Returns the tag."""
+    if request.target not in TARGETS:
+        raise UsageProblem(f"there is no target {request.target!r}", fix=f"targets are {', '.join(TARGETS)}")
+    for flag, path in (("--ca-bundle", request.ca_bundle), ("--wheelhouse", request.wheelhouse)):
+        if path and not path.exists():
+            raise UsageProblem(f"{flag} {path} is not there")
+    if request.on:
+        return _build_on_host(env, locate(env, inventory), request)
+    from hvdocker.hosts.local import LocalLink
+
+    return _build(env, LocalLink("this machine"), request)
+
+
+def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:
+    hosts = [host for host in located.inventory.hosts if request.on in (host.name, host.host)]
+    if not hosts:
+        known = ", ".join(host.name for host in located.inventory.hosts)
+        raise UsageProblem(f"{request.on!r} is not in the inventory", fix=f"hosts are {known}")
+    only = _only(located, hosts[0])
+    with connected(env, only) as session:
+        from hvdocker.hosts.observe import whole_state
+
+        whole_state(only.inventory, session.links, with_images=False)
+        return _build(env, session.links[hosts[0].name], request)
+
+
+def _only(located: Located, host: Host) -> Located:
+    from dataclasses import replace
+
+    return replace(located, inventory=replace(located.inventory, hosts=(host,)))
+
+
+def _build(env: Env, link: object, request: BuildRequest) -> str:
+    from typing import cast
+
+    from hvdocker.hosts.build import BuildOptions, build_image
+    from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.translate import talking
+
+    target = cast("HostLink", link)
+    options = BuildOptions(request.target, request.ca_bundle, request.wheelhouse, request.base)
+    with talking(target.name, "building the image"):
+        tag = build_image(target.engine(), options, lambda text: env.listener(Event("build", text, target.name)))
+    env.listener(Event("build", f"built {tag}", target.name, is_end=True))
+    return tag

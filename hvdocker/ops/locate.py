@@ -1,0 +1,121 @@
+"""Which cluster is meant: -i, then HVDOCKER_INVENTORY, then the nearest .hvdocker/ upward, then
+inventory.yaml here. Never a guess between two."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.parse import parse
+from hvdocker.ops.env import Env
+
+FOLDER = ".hvdocker"
+DEFAULT_NAMES = ("inventory.yaml", "inventory.yml")
+
+
+@dataclass(frozen=True)
+class Located:
+    """An inventory, the file it came from, and the .hvdocker/ folder beside it."""
+
+    inventory: Inventory
+    path: Path
+    generated: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths in the inventory are relative to."""
+        parent = self.path.parent
+        return parent.parent if parent.name == FOLDER else parent
+
+    @property
+    def state(self) -> Path:
+        return self.folder / FOLDER
+
+    @property
+    def jobs(self) -> Path:
+        return self.state / "jobs"
+
+
+def locate(env: Env, explicit: Path | None) -> Located:
+    """The cluster that a verb after `up` means."""
+    if explicit:
+        return read_inventory(env, explicit)
+    named = env.environ.get("HVDOCKER_INVENTORY")
+    if named:
+        return read_inventory(env, Path(named))
+    for folder in (env.cwd, *env.cwd.parents):
+        pointer = folder / FOLDER / "current.json"
+        if pointer.is_file():
+            return read_inventory(env, _follow(pointer))
+    return read_inventory(env, _default(env))
+
+
+def read_inventory(env: Env, path: Path) -> Located:
+    path = (env.cwd / path.expanduser()).resolve()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise UsageProblem(f"there is no inventory {path}", fix="check the path, or write one: see README.md") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageProblem(f"the inventory {path} cannot be read: {reason}") from error
+    folder = path.parent.parent if path.parent.name == FOLDER else path.parent
+    return Located(parse(text, path.name, names.as_cluster_name(folder.name)), path)
+
+
+def generate(env: Env, *, hosts: list[str] | None = None, local: int | None = None, image: str | None = None) -> Located:
+    """`up --hosts` and `up --local` need no file: one is written into .hvdocker/, so that the verbs after
+    them have the same inventory."""
+    body: dict[str, object] = {"cluster": names.as_cluster_name(env.cwd.name)}
+    body["local" if local is not None else "hosts"] = local if local is not None else hosts
+    if image:
+        body["image"] = image
+    header = "# Written by `hvdocker up`; the verbs after it read this.\n"
+    text = header + yaml.safe_dump(body, sort_keys=False)
+    source = "--local" if local is not None else "--hosts"
+    return Located(parse(text, source, ""), env.cwd / FOLDER / "inventory.yaml", text)
+
+
+def point_at(located: Located) -> None:
+    """Makes this the current cluster of its folder."""
+    located.state.mkdir(parents=True, exist_ok=True)
+    if located.generated is not None:
+        located.path.write_text(located.generated, encoding="utf-8")
+    shown = located.path.relative_to(located.folder) if located.path.is_relative_to(located.folder) else located.path
+    pointer = located.state / "current.json"
+    draft = pointer.with_suffix(".part")
+    draft.write_text(json.dumps({"inventory": str(shown)}) + "\n", encoding="utf-8")
+    draft.replace(pointer)
+
+
+def forget(located: Located) -> None:
+    """After `down`: no current cluster, and a generated inventory is gone too. Fetched jobs stay."""
+    (located.state / "current.json").unlink(missing_ok=True)
+    if located.path.parent == located.state:
+        located.path.unlink(missing_ok=True)
+    if located.state.is_dir() and not any(located.state.iterdir()):
+        located.state.rmdir()
+
+
+def _follow(pointer: Path) -> Path:
+    try:
+        return pointer.parent.parent / str(json.loads(pointer.read_text(encoding="utf-8"))["inventory"])
+    except (ValueError, KeyError, OSError) as error:
+        raise HvdockerError(f"{pointer} is damaged", fix=f"remove it, or name the inventory with -i: rm {pointer}") from error
+
+
+def _default(env: Env) -> Path:
+    found = [env.cwd / name for name in DEFAULT_NAMES if (env.cwd / name).is_file()]
+    if len(found) > 1:
+        raise UsageProblem("there are two inventories here: " + ", ".join(path.name for path in found),
+                           fix="say which one with -i")  # fmt: skip
+    if not found:
+        raise HvdockerError("there is no cluster here: no .hvdocker/ in this folder or above, and no inventory.yaml",
+                            fix="start one: hvdocker up inventory.yaml, or hvdocker up --local 2")  # fmt: skip
+    return found[0]

@@ -1,0 +1,91 @@
+"""Links to all hosts of an inventory, for the length of one verb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HvdockerError, UnknownHostKey, raise_together
+from hvdocker.model.event import Event
+from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+
+@dataclass(frozen=True)
+class Session:
+    links: Mapping[str, HostLink]
+    failed: Mapping[str, HvdockerError]
+
+
+@contextmanager
+def connected(env: Env, located: Located, accept_new: bool = False, must_all: bool = True) -> Iterator[Session]:
+    """Opens every host at once. With `must_all` a host that cannot be reached is an error."""
+    env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
+    session = _open_all(env, located, accept_new)
+    env.listener(Event("connect", "connected", is_end=True))
+    try:
+        if must_all:
+            raise_together("some hosts cannot be reached", list(session.failed.values()))
+        yield session
+    finally:
+        for link in session.links.values():
+            link.close()
+
+
+def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
+    from hvdocker.hosts.pool import each
+
+    hosts = {host.name: _with_own_paths(host, located.folder) for host in located.inventory.hosts}
+    first = each(hosts, lambda name: _open(hosts[name]))
+    unknown = [error for error in first.failed.values() if isinstance(error, UnknownHostKey)]
+    if not unknown or not _may_trust(env, unknown, accept_new):
+        return Session(first.done, first.failed)
+    _remember(unknown)
+    again = each([error.host or "" for error in unknown], lambda name: _open(hosts[name]))
+    others = {name: error for name, error in first.failed.items() if error not in unknown}
+    return Session({**first.done, **again.done}, {**others, **again.failed})
+
+
+def _open(host: Host) -> HostLink:
+    if host.is_local:
+        from hvdocker.hosts.local import LocalLink
+
+        return LocalLink(host.name)
+    from hvdocker.hosts.ssh import open_ssh
+
+    return open_ssh(host)
+
+
+def _with_own_paths(host: Host, folder: Path) -> Host:
+    """A relative key path is relative to the inventory."""
+    from dataclasses import replace
+
+    if not host.ssh.key:
+        return host
+    key = str(folder / Path(host.ssh.key).expanduser())
+    return replace(host, ssh=SshSettings(key=key).over(host.ssh))
+
+
+def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> bool:
+    if accept_new:
+        return True
+    if not env.is_interactive:
+        return False
+    shown = "\n".join(f"  {error.host}  {error.entry}  {error.key_type} {error.fingerprint}" for error in unknown)
+    return env.ask(f"These host keys are not known yet:\n{shown}\nTrust them and remember them?")
+
+
+def _remember(unknown: list[UnknownHostKey]) -> None:
+    from hvdocker.hosts import trust
+
+    path = trust.user_known_hosts(Path.home())
+    for line in {(error.entry, error.key_base64): error for error in unknown}.values():
+        trust.remember(line, path)
+

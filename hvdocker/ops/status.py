@@ -1,0 +1,112 @@
+"""Status: what the labels say, from any laptop that has the inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.placement import Placement, from_label
+from hvdocker.model.seen import ContainerSeen, HostSeen
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import connected
+
+
+@dataclass(frozen=True)
+class HostStatus:
+    name: str
+    host: str
+    worker: ContainerSeen | None = None
+    seen: HostSeen | None = None
+    error: HvdockerError | None = None
+
+    @property
+    def state(self) -> str:
+        if self.error:
+            return "unreachable" if self.error.exit_code == 4 else "unfit"
+        return self.worker.state if self.worker else "no worker"
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    job: str
+    state: str
+    placement: Placement
+    owner: str
+    created: int
+
+
+@dataclass(frozen=True)
+class StatusReport:
+    inventory: Inventory
+    hosts: tuple[HostStatus, ...]
+    jobs: tuple[JobStatus, ...]
+
+    @property
+    def errors(self) -> list[HvdockerError]:
+        return [host.error for host in self.hosts if host.error]
+
+    @property
+    def is_up(self) -> bool:
+        return all(host.state == "running" for host in self.hosts)
+
+    def as_json(self) -> Mapping[str, object]:
+        return {
+            "cluster": self.inventory.cluster,
+            "image": self.inventory.image,
+            "hosts": [
+                {
+                    "name": host.name,
+                    "host": host.host,
+                    "state": host.state,
+                    "address": host.worker.labels.get(names.LABEL_ADDRESS) if host.worker else None,
+                    "port": int(host.worker.labels.get(names.LABEL_PORT, 0)) if host.worker else None,
+                    "slots": int(host.worker.labels.get(names.LABEL_SLOTS, 0)) if host.worker else None,
+                    "engine": host.seen.engine.version if host.seen else None,
+                    "error": str(host.error) if host.error else None,
+                }
+                for host in self.hosts
+            ],
+            "jobs": [
+                {
+                    "job": job.job,
+                    "state": job.state,
+                    "owner": job.owner,
+                    "created": job.created,
+                    "placement": {share.host: share.slots for share in job.placement.shares},
+                }
+                for job in self.jobs
+            ],
+        }
+
+
+def status(env: Env, located: Located) -> StatusReport:
+    inventory = located.inventory
+    with connected(env, located, must_all=False) as session:
+        from hvdocker.hosts.observe import as_state, observe
+
+        outcomes = observe(inventory, session.links)
+        state = as_state(inventory, outcomes.done, with_images=False)
+        failed = {**session.failed, **outcomes.failed}
+        workers = state.workers()
+        return StatusReport(
+            inventory,
+            tuple(
+                HostStatus(h.name, h.host, workers.get(h.name), state.hosts.get(h.name), failed.get(h.name))
+                for h in inventory.hosts
+            ),
+            tuple(_job(master) for master in state.masters()),
+        )
+
+
+def _job(master: ContainerSeen) -> JobStatus:
+    return JobStatus(
+        job=master.job,
+        state="running" if master.is_running else "ended" if master.state == "exited" else master.state,
+        placement=from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")),
+        owner=master.labels.get(names.LABEL_OWNER, "?"),
+        created=master.created,
+    )

@@ -1,0 +1,201 @@
+"""Train: place the ranks, sync the code, start the master, follow it to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hvdocker.commands.launch import Horovodrun
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
+from hvdocker.model import names
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, parse_hosts_flag, place, place_exactly
+from hvdocker.model.seen import ClusterState
+from hvdocker.ops import watch
+from hvdocker.ops.command import Work, environment, work_of
+from hvdocker.ops.env import Env
+from hvdocker.ops.fetch import save_log
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import Session, connected
+from hvdocker.plan.places import places
+from hvdocker.plan.steps import Plan
+from hvdocker.plan.train import check_images, check_workers, free_slots, plan_train
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.sync import SyncReport
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    script: str | None = None
+    module: str | None = None
+    rest: tuple[str, ...] = ()
+    np: int | None = None
+    hosts: str | None = None
+    workdir: Path | None = None
+    env: tuple[str, ...] = ()
+    start_timeout_s: int = 120
+    tuning: tuple[str, ...] = ()
+    is_detached: bool = False
+    is_dry_run: bool = False
+    accept_new_host_keys: bool = False
+
+
+@dataclass(frozen=True)
+class Started:
+    """Told as soon as the master runs."""
+
+    job: str
+    placement: Placement
+    np: int
+
+
+@dataclass
+class Viewer:
+    """What the caller wants to see; every part may be left out."""
+
+    plan: Callable[[Plan], None] = lambda plan: None
+    started: Callable[[Started], None] = lambda started: None
+    line: watch.OnLine = lambda line: None
+    stopping: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    job: str
+    placement: Placement
+    plan: Plan
+    end: watch.JobEnd | None = None
+    last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    synced: Mapping[str, SyncReport] = field(default_factory=dict)
+
+
+def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
+    _check(request)
+    work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
+    variables = environment(located.inventory.env, list(request.env), env.environ)
+    with connected(env, located, request.accept_new_host_keys) as session:
+        from hvdocker.hosts.apply import Context
+        from hvdocker.hosts.observe import whole_state
+        from hvdocker.hosts.sync import read_tree
+
+        state = whole_state(located.inventory, session.links, with_images=False)
+        placed = places(located.inventory, state)
+        check_workers(located.inventory, placed, state)
+        placement = _placement(request, placed, state)
+        check_images(placed, placement.hosts, state)
+        context = Context(located.inventory, session.links, env.listener, inventory_dir=located.folder)
+        context.tree = read_tree(work.source)
+        job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
+        plan = plan_train(located.inventory, placed, env.maker(), job, str(work.source))
+        viewer.plan(plan)
+        report = TrainReport(job.job, placement, plan)
+        if request.is_dry_run:
+            return report
+        _start(plan, context)
+        viewer.started(Started(job.job, placement, placement.np))
+        if request.is_detached:
+            return report
+        return _follow(located, session, report, viewer)
+
+
+def _check(request: TrainRequest) -> None:
+    if request.np is not None and request.np < 1:
+        raise UsageProblem(f"-np should be at least 1, got {request.np}")
+
+
+def _placement(request: TrainRequest, placed: Mapping[str, Place], state: ClusterState) -> Placement:
+    slots = free_slots(placed, state)
+    if request.hosts:
+        wanted = parse_hosts_flag(request.hosts, next(iter(placed)))
+        by_address = {p.address: name for name, p in placed.items()} | {p.host.host: n for n, p in placed.items()}
+        named = [type(share)(by_address.get(share.host, share.host), share.slots) for share in wanted]
+        return place_exactly(named, request.np, slots)
+    return place(request.np or sum(entry.total for entry in slots), slots)
+
+
+def _job(
+    env: Env,
+    located: Located,
+    request: TrainRequest,
+    work: Work,
+    placed: Mapping[str, Place],
+    placement: Placement,
+    variables: Mapping[str, str],
+    code_hash: str,
+) -> JobSpec:
+    addresses = {name: placed[name].address for name in placement.hosts}
+    port = placed[placement.head].port
+    launcher = Horovodrun(request.start_timeout_s, request.tuning)
+    return JobSpec(
+        job=names.job_id(work.stem, env.entropy(4)),
+        cluster=located.inventory.cluster,
+        placement=placement,
+        addresses=addresses,
+        port=port,
+        command=work.command,
+        launcher=launcher.argv(placement, addresses, port),
+        workdir=names.CODE_MOUNT,
+        env=variables,
+        code_hash=code_hash,
+    )
+
+
+def _start(plan: Plan, context: object) -> None:
+    from hvdocker.hosts.apply import Context, apply, roll_back
+
+    assert isinstance(context, Context)
+    try:
+        apply(plan, context)
+    except BaseException:
+        roll_back(context)
+        raise
+
+
+def _follow(located: Located, session: Session, report: TrainReport, viewer: Viewer) -> TrainReport:
+    link = session.links[report.placement.head]
+    container = names.master_name(located.inventory.cluster, report.job)
+    last: dict[int, tuple[str, ...]] = {}
+
+    def keep(line: watch.Line) -> None:
+        if line.rank is not None and line.text.strip():
+            last[line.rank] = (*last.get(line.rank, ())[-9:], line.text)
+        viewer.line(line)
+
+    try:
+        _watch_to_the_end(link, container, report, keep)
+    except KeyboardInterrupt:
+        _stop(link, container, viewer)
+        save_log(located, session, report.job, link, container)
+        raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
+    except HostUnreachable as error:
+        error.fix = f"the job goes on without this terminal; watch it again with: hvdocker logs -f {report.job}"
+        raise
+    end = watch.end_of(link, container)
+    save_log(located, session, report.job, link, container)
+    return TrainReport(report.job, report.placement, report.plan, end, last)
+
+
+def _watch_to_the_end(link: HostLink, container: str, report: TrainReport, keep: watch.OnLine) -> None:
+    """An engine may end a log stream early (its own restart): while the job runs, go on from there."""
+    seen = 0
+    while True:
+        for number, line in enumerate(watch.lines(link, container, report.placement)):
+            if number >= seen:
+                keep(line)
+                seen += 1
+        if not watch.is_running(link, container):
+            return
+
+
+def _stop(link: HostLink, container: str, viewer: Viewer) -> None:
+    """Once: gracefully. Twice: at once."""
+    viewer.stopping()
+    try:
+        watch.stop_job(link, container)
+    except KeyboardInterrupt:
+        watch.stop_job(link, container, at_once=True)

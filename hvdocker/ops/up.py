@@ -1,0 +1,103 @@
+"""Bring a cluster up: observe, plan, show, apply; undo what this run made if it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hvdocker.commands.probe import port_holder
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located, point_at
+from hvdocker.ops.session import Session, connected
+from hvdocker.plan.places import places, port_conflicts
+from hvdocker.plan.steps import Plan
+from hvdocker.plan.up import plan_up
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.apply import Context
+
+Show = Callable[[Plan], None]
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    accept_new_host_keys: bool = False
+    is_dry_run: bool = False
+    keep: str = "never"
+
+
+@dataclass(frozen=True)
+class UpReport:
+    plan: Plan
+    places: Mapping[str, Place]
+
+    @property
+    def slots(self) -> int:
+        return sum(place.slots for place in self.places.values())
+
+
+def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None) -> UpReport:
+    inventory = located.inventory
+    with connected(env, located, options.accept_new_host_keys) as session:
+        from hvdocker.hosts.apply import Context
+        from hvdocker.hosts.observe import whole_state
+
+        state = whole_state(inventory, session.links)
+        placed = places(inventory, state)
+        raise_together("the port is taken", _port_errors(session, port_conflicts(state, placed), placed))
+        plan = plan_up(inventory, state, placed, env.maker(), _brought_public(located))
+        show(plan)
+        report = UpReport(plan, placed)
+        if options.is_dry_run:
+            return report
+        if not plan.is_empty:
+            context = Context(inventory, session.links, env.listener, inventory_dir=located.folder)
+            _apply(plan, context, options.keep)
+        point_at(located)
+        return report
+
+
+def _apply(plan: Plan, context: Context, keep: str) -> None:
+    from hvdocker.hosts.apply import apply, roll_back
+
+    try:
+        apply(plan, context)
+    except BaseException as error:
+        if keep != "never":
+            raise
+        context.say("undo", "removing what this run made")
+        left = roll_back(context)
+        if left and isinstance(error, HvdockerError):
+            error.lines = (*error.lines, *(f"could not undo: {problem}" for problem in left))
+        raise
+
+
+def _brought_public(located: Located) -> str | None:
+    """The user's own key is read and checked before any host is touched."""
+    brought = located.inventory.keys
+    if brought is None:
+        return None
+    from hvdocker.hosts.keys import read_brought
+
+    private, public = (located.folder / Path(path).expanduser() for path in (brought.private, brought.public))
+    return read_brought(private, public).public
+
+
+def _port_errors(session: Session, taken: list[str], placed: Mapping[str, Place]) -> list[HvdockerError]:
+    errors: list[HvdockerError] = []
+    for name in taken:
+        port = placed[name].port
+        command = port_holder(port)
+        holder = session.links[name].run(command).text.strip()
+        if not holder:
+            # Another user's process: only root may look.
+            holder = session.links[name].run(command.as_root()).text.strip()
+        errors.append(HostUnfit(
+            f"the port {port} is in use", host=name, command=f"ss -ltnp sport = :{port}",
+            lines=[f"held by {holder or 'a process of another user'}"],
+            fix="choose another `port:` in the inventory, or leave it out: a free one is found"))  # fmt: skip
+    return errors

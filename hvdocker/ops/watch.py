@@ -1,0 +1,100 @@
+"""Following a job: its lines as they come, and its record at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.job import JobRecord
+from hvdocker.model.output import Line, LineAssembler, parse_line
+from hvdocker.model.placement import Placement, from_label
+from hvdocker.model.seen import ClusterState, ContainerSeen
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+    from hvdocker.hosts.link import HostLink
+
+OnLine = Callable[[Line], None]
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    record: JobRecord | None
+    exit_code: int
+    was_oom_killed: bool = False
+
+    @property
+    def state(self) -> str:
+        if self.record:
+            return self.record.state
+        return "succeeded" if self.exit_code == 0 else "failed"
+
+
+def find_job(state: ClusterState, wanted: str | None) -> ContainerSeen:
+    masters = {master.job: master for master in state.masters()}
+    return masters[names.match_job(wanted, list(masters))]
+
+
+def placement_of(master: ContainerSeen) -> Placement:
+    return from_label(master.labels.get(names.LABEL_PLACEMENT, "{}"))
+
+
+def lines(
+    link: HostLink, container: str, placement: Placement, follow: bool = True, tail: int | None = None
+) -> Iterator[Line]:
+    """The master's log is the job's output. Ends when the job does."""
+    from hvdocker.hosts.translate import talking
+
+    host_of_rank = placement.host_of_rank()
+    assembler = LineAssembler()
+    with talking(link.name, "reading the job's output"):
+        stream = link.engine().logs(
+            container, stdout=True, stderr=True, stream=True, follow=follow, tail=tail if tail is not None else "all"
+        )
+        for chunk in stream:
+            for raw in assembler.feed(chunk):
+                yield parse_line(raw, host_of_rank)
+        for raw in assembler.flush():
+            yield parse_line(raw, host_of_rank)
+
+
+def end_of(link: HostLink, container: str) -> JobEnd:
+    from hvdocker.hosts import archive
+    from hvdocker.hosts.translate import talking
+
+    with talking(link.name, "reading the job's record"):
+        engine: APIClient = link.engine()
+        state = engine.inspect_container(container)["State"]
+        if state["Running"]:
+            engine.wait(container, timeout=60)
+            state = engine.inspect_container(container)["State"]
+        text = archive.read_text(engine, container, f"{names.IN_CONTAINER}/record.json")
+    record = JobRecord.read(text) if text else None
+    return JobEnd(record, int(state["ExitCode"]), bool(state.get("OOMKilled")))
+
+
+def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
+    """SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after its grace."""
+    from hvdocker.hosts.translate import talking
+
+    with talking(link.name, "stopping the job"):
+        if at_once:
+            link.engine().kill(container)
+        else:
+            link.engine().stop(container, timeout=20)
+
+
+def is_running(link: HostLink, container: str) -> bool:
+    from docker.errors import NotFound
+
+    from hvdocker.hosts.translate import talking
+
+    with talking(link.name, "looking at the job"):
+        try:
+            return bool(link.engine().inspect_container(container)["State"]["Running"])
+        except NotFound as error:
+            raise HvdockerError("the job's container is gone", host=link.name) from error

@@ -1,0 +1,162 @@
+"""Where each host's containers live: training address, port, user, folders. And what stands in the way."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+
+from hvdocker.commands.probe import docker_arch
+from hvdocker.commands.worker import Place, slots_of, user_ids
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.seen import ClusterState, HostSeen
+
+_LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
+
+
+def places(inventory: Inventory, state: ClusterState) -> dict[str, Place]:
+    """For every host that was seen, in inventory order. Raises where a training address is missing."""
+    port = choose_port(inventory, state)
+    addresses = training_addresses(inventory, state)
+    return {
+        host.name: _place(inventory, host, state.hosts[host.name], addresses[host.name], port)
+        for host in inventory.hosts
+        if host.name in state.hosts
+    }
+
+
+def _place(inventory: Inventory, host: Host, seen: HostSeen, address: str, port: int) -> Place:
+    uid, gid = user_ids(inventory, seen)
+    shared = host.name if host.is_local else None
+    return Place(
+        host=host,
+        seen=seen,
+        address=address,
+        port=port,
+        uid=uid,
+        gid=gid,
+        slots=slots_of(host, seen),
+        folder=names.cluster_dir(seen.home, inventory.cluster, shared),
+        worker_name=names.worker_name(inventory.cluster, shared),
+        sharing=len(inventory.hosts) if host.is_local else 1,
+    )
+
+
+def choose_port(inventory: Inventory, state: ClusterState) -> int:
+    """The inventory's, else the one the cluster has, else the first that is free on every host."""
+    if inventory.port:
+        return inventory.port
+    for worker in state.workers().values():
+        if worker.labels.get(names.LABEL_PORT, "").isdigit():
+            return int(worker.labels[names.LABEL_PORT])
+    if inventory.is_local:
+        return names.DEFAULT_PORT
+    taken = frozenset[int]().union(*(seen.listening_ports for seen in state.hosts.values()))
+    return next(port for port in range(names.DEFAULT_PORT, 65536) if port not in taken)
+
+
+def local_subnet(state: ClusterState) -> str:
+    """The network that the cluster has, else the first of the benchmarking range that overlaps nothing."""
+    if state.network.own_subnet:
+        return state.network.own_subnet
+    taken = [ipaddress.ip_network(text) for text in state.network.subnets_taken if ":" not in text]
+    for candidate in _LOCAL_SUBNETS:
+        network = ipaddress.ip_network(candidate)
+        if not any(network.overlaps(other) for other in taken if other.version == 4):
+            return candidate
+    raise HvdockerError(
+        "no subnet is free for a local cluster", fix="remove unused Docker networks: docker network prune"
+    )
+
+
+def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str, str]:
+    if inventory.is_local:
+        start = ipaddress.ip_network(local_subnet(state)).network_address
+        return {host.name: str(start + 11 + index) for index, host in enumerate(inventory.hosts)}
+    found: dict[str, str] = {}
+    for host in inventory.hosts:
+        if host.name in state.hosts:
+            found[host.name] = _address(inventory, host, state.hosts[host.name])
+    return found
+
+
+def _address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
+    if host.address:
+        return host.address
+    if not inventory.network:
+        return seen.reached_at or host.host
+    network = ipaddress.ip_network(inventory.network, strict=False)
+    inside = [address for address in seen.addresses if _is_in(address, network)]
+    if inside:
+        return inside[0]
+    raise HostUnfit(
+        f"no address of this host is in the training network {inventory.network}",
+        host=host.name,
+        lines=[f"it has {', '.join(seen.addresses) or 'none that we can see'}"],
+        fix="correct `network:`, or give this host an `address:`",
+    )
+
+
+def _is_in(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    try:
+        return ipaddress.ip_address(address) in network
+    except ValueError:
+        return False
+
+
+def port_conflicts(state: ClusterState, placed: Mapping[str, Place]) -> list[str]:
+    """Hosts on which somebody else listens on the cluster's port."""
+    return [
+        name
+        for name, place in placed.items()
+        if not place.host.is_local
+        and place.port in place.seen.listening_ports
+        and not _is_own(place.seen, name, place.port)
+    ]
+
+
+def _is_own(seen: HostSeen, name: str, port: int) -> bool:
+    worker = seen.worker(name)
+    return worker is not None and worker.is_running and worker.labels.get(names.LABEL_PORT) == str(port)
+
+
+def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
+    """Everything that would make containers fail on a host, found before anything is made."""
+    problems: list[HvdockerError] = []
+    for name, place in placed.items():
+        problems += _missing_mounts(name, place)
+        if len(placed) > 1 and not place.host.is_local and _is_loopback(place.address):
+            problems.append(HostUnfit(
+                f"the training address is {place.address}, which other hosts cannot reach",
+                host=name, fix="give this host an `address:`, or set `network:`"))  # fmt: skip
+    return problems + _architectures(placed)
+
+
+def _missing_mounts(name: str, place: Place) -> list[HvdockerError]:
+    return [
+        HostUnfit(f"the mount source {path} is not there", host=name, command=f"ls -ld {path}",
+                  fix="make it, or correct `mounts:` in the inventory")  # fmt: skip
+        for path in place.seen.missing_paths
+    ]
+
+
+def _architectures(placed: Mapping[str, Place]) -> list[HvdockerError]:
+    by_arch: dict[str, list[str]] = {}
+    for name, place in placed.items():
+        by_arch.setdefault(docker_arch(place.seen.engine.architecture), []).append(name)
+    if len(by_arch) < 2:
+        return []
+    common = max(by_arch, key=lambda arch: len(by_arch[arch]))
+    return [
+        HostUnfit(f"its CPU architecture is {arch}, the other hosts are {common}", host=name,
+                  fix="one image cannot serve both: leave this host out of the inventory")  # fmt: skip
+        for arch, hosts in by_arch.items() if arch != common for name in hosts
+    ]
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False

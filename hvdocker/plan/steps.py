@@ -1,0 +1,233 @@
+"""Steps, stages and plans. A step says what to do on one host; stages follow each other; the steps of a
+stage run on all hosts at once, those of one host in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hvdocker.commands.container import ContainerSpec
+from hvdocker.commands.ssh_files import Member
+from hvdocker.model.units import show_bytes
+
+CONTROLLER = "this machine"
+
+
+@dataclass(frozen=True)
+class Step:
+    host: str
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class BuildImage(Step):
+    image: str
+
+    def describe(self) -> str:
+        return f"build {self.image} (it is nowhere yet; this takes minutes)"
+
+
+@dataclass(frozen=True)
+class ShipImage(Step):
+    image: str
+    source: str
+    size_bytes: int = 0
+
+    def describe(self) -> str:
+        size = f", {show_bytes(self.size_bytes)}" if self.size_bytes else ""
+        return f"load {self.image} from {self.source}{size}"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Who is in the cluster, and where its keys come from: `client_from` is the host whose worker has
+    the client key already, None for a new one."""
+
+    cluster: str
+    port: int
+    members: tuple[Member, ...]
+    client_from: str | None = None
+    client_container: str | None = None
+    brought: tuple[str, str] | None = None
+    known_host_keys: Mapping[str, str] = field(default_factory=dict)
+    new_host_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MakeKeys(Step):
+    trust: Trust
+
+    def describe(self) -> str:
+        client = f"take the client key from {self.trust.client_from}" if self.trust.client_from else (
+            "use the client key you brought" if self.trust.brought else "make a client key"
+        )
+        return f"{client}, make host keys for {', '.join(self.trust.new_host_keys)}"
+
+
+@dataclass(frozen=True)
+class MakeFolders(Step):
+    root: str
+    paths: tuple[str, ...]
+    is_shared: bool = False
+
+    def describe(self) -> str:
+        return f"make {self.root}"
+
+
+@dataclass(frozen=True)
+class MakeNetwork(Step):
+    name: str
+    subnet: str
+    cluster: str
+
+    def describe(self) -> str:
+        return f"make the network {self.name} ({self.subnet})"
+
+
+@dataclass(frozen=True)
+class RemoveContainer(Step):
+    name: str
+    id: str
+    why: str = ""
+
+    def describe(self) -> str:
+        return f"remove {self.name}" + (f" ({self.why})" if self.why else "")
+
+
+@dataclass(frozen=True)
+class CreateWorker(Step):
+    spec: ContainerSpec
+    address: str
+    port: int
+
+    def describe(self) -> str:
+        return f"create {self.spec.name} from {self.spec.image}, sshd on {self.address}:{self.port}"
+
+
+@dataclass(frozen=True)
+class RefreshTrust(Step):
+    container: str
+    uid: int
+    gid: int
+
+    def describe(self) -> str:
+        return f"tell {self.container} about the new workers"
+
+
+@dataclass(frozen=True)
+class StartContainer(Step):
+    name: str
+
+    def describe(self) -> str:
+        return f"start {self.name}"
+
+
+@dataclass(frozen=True)
+class AwaitSshd(Step):
+    container: str
+    address: str
+    port: int
+
+    def describe(self) -> str:
+        return f"wait for sshd on {self.address}:{self.port}"
+
+
+@dataclass(frozen=True)
+class CheckMesh(Step):
+    container: str
+    members: tuple[str, ...]
+
+    def describe(self) -> str:
+        return f"log in from {self.host} to {', '.join(self.members)}"
+
+
+@dataclass(frozen=True)
+class SyncCode(Step):
+    source: str
+    folder: str
+
+    def describe(self) -> str:
+        return f"sync {self.source} to {self.folder}"
+
+
+@dataclass(frozen=True)
+class WriteJob(Step):
+    folder: str
+    content: str
+    is_shared: bool = False
+
+    def describe(self) -> str:
+        return f"write {self.folder}/job.json"
+
+
+@dataclass(frozen=True)
+class CreateMaster(Step):
+    spec: ContainerSpec
+    worker: str
+    launcher: tuple[str, ...]
+    command: tuple[str, ...]
+
+    def describe(self) -> str:
+        return f"create {self.spec.name} from {self.spec.image}"
+
+
+@dataclass(frozen=True)
+class FetchJobs(Step):
+    jobs: tuple[str, ...]
+
+    def describe(self) -> str:
+        return f"bring home outputs and logs of {', '.join(self.jobs)}"
+
+
+@dataclass(frozen=True)
+class RemoveTree(Step):
+    path: str
+
+    def describe(self) -> str:
+        return f"remove {self.path}"
+
+
+@dataclass(frozen=True)
+class RemoveNetwork(Step):
+    name: str
+
+    def describe(self) -> str:
+        return f"remove the network {self.name}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    name: str
+    steps: tuple[Step, ...]
+
+    def by_host(self) -> dict[str, list[Step]]:
+        hosts: dict[str, list[Step]] = {}
+        for step in self.steps:
+            hosts.setdefault(step.host, []).append(step)
+        return hosts
+
+
+@dataclass(frozen=True)
+class Plan:
+    verb: str
+    cluster: str
+    stages: tuple[Stage, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(stage.steps for stage in self.stages)
+
+    @property
+    def steps(self) -> Iterator[Step]:
+        return (step for stage in self.stages for step in stage.steps)
+
+    def lines(self) -> list[str]:
+        """How a plan prints itself, one line per step."""
+        return [f"{stage.name:<10} {step.host:<14} {step.describe()}" for stage in self.stages for step in stage.steps]
+
+
+def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]]) -> Plan:
+    """Stages with nothing in them are left out."""
+    return Plan(verb, cluster, tuple(Stage(name, tuple(steps)) for name, steps in stages if steps))

@@ -1,0 +1,80 @@
+"""What `train` has to do once the slots are chosen: the same code everywhere, then one master."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hvdocker.commands.worker import Maker, Place, master_spec
+from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Slots, from_label
+from hvdocker.model.seen import ClusterState
+from hvdocker.plan.steps import CreateMaster, MakeFolders, Plan, StartContainer, SyncCode, WriteJob, plan_of
+
+
+def plan_train(
+    inventory: Inventory, placed: Mapping[str, Place], maker: Maker, job: JobSpec, source: str | None
+) -> Plan:
+    """`source` is the folder to sync; None where the command needs none."""
+    used = [placed[name] for name in job.placement.hosts]
+    head = placed[job.placement.head]
+    folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
+    spec = master_spec(inventory, head, maker, job)
+    return plan_of(
+        "train",
+        inventory.cluster,
+        ("code", [SyncCode(place.name, source, f"{place.folder}/code") for place in used if source]),
+        ("files", [
+            MakeFolders(
+                name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
+            )
+            for name, folder in folders.items()
+        ]),
+        ("files", [
+            WriteJob(name, folder, job.for_host(name), placed[name].needs_open_folders)
+            for name, folder in folders.items()
+        ]),
+        ("master", [CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command)]),
+        ("master", [StartContainer(head.name, spec.name)]),
+    )  # fmt: skip
+
+
+def free_slots(placed: Mapping[str, Place], state: ClusterState) -> list[Slots]:
+    """Slots per host, less those that running jobs hold: their labels are the leases."""
+    held: dict[str, dict[str, int]] = {name: {} for name in placed}
+    for master in state.running_jobs():
+        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
+            if share.host in held:
+                held[share.host][master.job] = share.slots
+    return [Slots(name, place.slots, held[name]) for name, place in placed.items()]
+
+
+def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: ClusterState) -> None:
+    """A job needs a running worker on every host of its cluster."""
+    workers = state.workers()
+    if not workers:
+        raise HvdockerError(
+            f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
+            fix="hvdocker up",
+        )
+    errors: list[HvdockerError] = [
+        HostUnfit("its worker is not there" if name not in workers else f"its worker is {workers[name].state}",
+                  host=name, fix="hvdocker up")  # fmt: skip
+        for name in placed
+        if name not in workers or not workers[name].is_running
+    ]
+    raise_together("some workers are not running", errors)
+
+
+def check_images(placed: Mapping[str, Place], hosts: Sequence[str], state: ClusterState) -> None:
+    """Ranks of one job run the same image everywhere, by its digest."""
+    workers = state.workers()
+    ids = {name: workers[name].image_id for name in hosts}
+    if len(set(ids.values())) > 1:
+        raise HostUnfit(
+            "the hosts run different builds of the image",
+            lines=[f"{name}: {image_id}" for name, image_id in ids.items()],
+            fix="hvdocker up brings them in line",
+        )

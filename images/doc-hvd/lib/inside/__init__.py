@@ -1,0 +1,1 @@
+"""What runs inside the containers of a cluster. Python standard library only, and no Docker."""

@@ -1,0 +1,80 @@
+"""Checks that the controller runs inside a container: does an sshd answer, do all see each other."""
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Dict, Optional, Sequence
+
+from inside import paths
+
+AT_ONCE = 32
+MESH_TIMEOUT_S = 20
+USAGE = "usage: check sshd ADDRESS PORT SECONDS | check mesh ALIAS..."
+
+
+def main(arguments: Sequence[str]) -> int:
+    """`check sshd …` or `check mesh …`; exit 0 when all is well, else 1."""
+    if len(arguments) == 4 and arguments[0] == "sshd":
+        return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
+    if len(arguments) > 1 and arguments[0] == "mesh":
+        return check_mesh(arguments[1:])
+    print(USAGE, file=sys.stderr)
+    return 2
+
+
+def check_sshd(address: str, port: int, seconds: float) -> int:
+    """Wait until an SSH server greets at address:port."""
+    deadline = time.monotonic() + seconds
+    while True:
+        error = banner_error(address, port, max(0.2, min(2.0, deadline - time.monotonic())))
+        if error is None:
+            return 0
+        if time.monotonic() >= deadline:
+            print(f"no SSH server at {address} port {port}: {error}", file=sys.stderr)
+            return 1
+        time.sleep(0.1)
+
+
+def banner_error(address: str, port: int, timeout_s: float) -> Optional[str]:
+    """None if an SSH server greets, else why not."""
+    try:
+        with socket.create_connection((address, port), timeout_s) as link:
+            link.settimeout(timeout_s)
+            banner = link.recv(64)
+    except OSError as error:
+        return str(error)
+    if banner.startswith(b"SSH-"):
+        return None
+    return f"answered {banner!r}" if banner else "closed the connection at once"
+
+
+def check_mesh(aliases: Sequence[str]) -> int:
+    """Log in to every alias and print {alias: null or the last lines of the error}."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        errors: Dict[str, Optional[str]] = dict(zip(aliases, pool.map(login_error, aliases)))
+    print(json.dumps(errors))
+    return 1 if any(errors.values()) else 0
+
+
+def login_error(alias: str) -> Optional[str]:
+    """None if `ssh alias true` works, else its last lines."""
+    command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            timeout=MESH_TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer within {MESH_TIMEOUT_S} s"
+    if done.returncode == 0:
+        return None
+    return last_lines(done.stderr) or f"ssh exited with {done.returncode}"
+
+
+def last_lines(output: bytes, count: int = 3) -> str:
+    """The last lines with anything on them."""
+    lines = output.decode("utf-8", "replace").split("\n")
+    return "\n".join([line.rstrip("\r") for line in lines if line.strip()][-count:])

@@ -1,0 +1,77 @@
+"""The environment of a rank. Neither Docker's `-e` nor an image's ENV reaches an ssh session, and
+the launcher's own environment stands on command lines: so each container saves its environment when
+it starts, and each rank is given it back."""
+
+from pathlib import Path
+from typing import Dict, Mapping, Optional
+
+from inside import paths
+from inside.job import Job
+
+# What a login or the launcher adds and an image never means.
+SESSION_ONLY = ("HVDOCKER_GRACE_S", "MAIL", "OLDPWD", "SHLVL", "_")
+# What the supervisor gives the launcher to run at all: the image's own value is better.
+IMAGE_WINS = ("PATH", "LANG", "LC_ALL", "PYTHONUNBUFFERED", "TF_CPP_MIN_LOG_LEVEL")
+
+
+def read_image_env(path: Path = paths.IMAGE_ENV) -> Dict[str, str]:
+    """The environment that the container was started with; empty if it was not saved."""
+    try:
+        return parse_image_env(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+
+
+def parse_image_env(data: bytes) -> Dict[str, str]:
+    """NAME=value pairs, each ended by a NUL."""
+    pairs = (item.decode("utf-8", "surrogateescape").partition("=") for item in data.split(b"\0") if item)
+    return {name: value for name, _, value in pairs}
+
+
+def rank_env(
+    job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: Optional[str]
+) -> Dict[str, str]:
+    """What the command of a rank sees: image, launcher, ours, and the job's own on top."""
+    env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
+    env.update({name: image[name] for name in IMAGE_WINS if name in image})
+    env.setdefault("PYTHONUNBUFFERED", "1")
+    if interface is not None:
+        env.update(interface_env(interface, image))
+    env.update(job.env)
+    env.update(identity_env(job))
+    return env
+
+
+def is_session_only(name: str) -> bool:
+    """Whether a variable tells only of the session that the rank was started through."""
+    return name in SESSION_ONLY or name.startswith("SSH_")
+
+
+def interface_env(interface: str, image: Mapping[str, str]) -> Dict[str, str]:
+    """The interface to train over, except where the container was told another."""
+    ours = {
+        "HOROVOD_GLOO_IFACE": interface,
+        "GLOO_SOCKET_IFNAME": interface,
+        # A bare name is a prefix to NCCL: eth1 would also take eth10.
+        "NCCL_SOCKET_IFNAME": "=" + interface,
+    }
+    return {name: image.get(name, value) for name, value in ours.items()}
+
+
+def identity_env(job: Job) -> Dict[str, str]:
+    """Who and where this rank is."""
+    return {
+        "HVDOCKER_JOB": job.name,
+        "HVDOCKER_CLUSTER": job.cluster,
+        "HVDOCKER_HOST": job.host,
+        "HVDOCKER_ADDRESS": job.address,
+        "HVDOCKER_OUTPUT_DIR": str(paths.output_folder(job.name)),
+        "PWD": job.workdir,
+    }
+
+
+def launcher_env(image: Mapping[str, str], grace_s: float) -> Dict[str, str]:
+    """The least that the launcher needs: it writes all of it on remote command lines."""
+    env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
+    env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
+    return env

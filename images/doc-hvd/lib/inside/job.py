@@ -1,0 +1,57 @@
+"""A job as this container sees it: job.json, read into a value."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Mapping, Tuple
+
+from inside import paths
+
+
+class JobError(Exception):
+    """The job file is missing or does not say what it must."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the ranks and the supervisor of one job need to know."""
+
+    name: str
+    cluster: str
+    host: str
+    address: str
+    head_address: str
+    command: Tuple[str, ...]
+    workdir: str
+    env: Mapping[str, str]
+    launcher: Tuple[str, ...]
+    grace_s: float
+
+
+def read_job(name: str, run: Path = paths.RUN) -> Job:
+    """The job `name`, from the folder that the controller made on this host."""
+    path = paths.job_folder(name, run) / "job.json"
+    try:
+        return parse_job(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        raise JobError(f"cannot read {path}: {error}") from error
+
+
+def parse_job(data: Dict[str, Any]) -> Job:  # Any: JSON
+    """A Job from the parsed file; raises JobError that names the key at fault."""
+    try:
+        addresses = {host["name"]: host["address"] for host in data["hosts"]}
+        return Job(
+            name=data["job"],
+            cluster=data["cluster"],
+            host=data["host"],
+            address=addresses[data["host"]],
+            head_address=data["hosts"][0]["address"],
+            command=tuple(data["command"]),
+            workdir=data["workdir"],
+            env={key: str(value) for key, value in data.get("env", {}).items()},
+            launcher=tuple(data["launcher"]),
+            grace_s=float(data.get("grace_s", 10)),
+        )
+    except (KeyError, IndexError, TypeError) as error:
+        raise JobError(f"job.json is incomplete: {error!r}") from error

@@ -1,0 +1,62 @@
+"""/run/hvdocker/out, the link behind /out, points to the newest job of this container, but is never
+pulled away from a job that still runs here. Whether one runs is told by a lock, which cannot go stale."""
+
+import fcntl
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Iterator
+
+from inside import paths
+
+
+def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:
+    """Say that this process belongs to `job`, for as long as the returned file is open."""
+    held = _open_lock(run, job)
+    fcntl.flock(held, fcntl.LOCK_SH)
+    return held
+
+
+def is_live(job: str, run: Path = paths.RUN) -> bool:
+    """Whether some process in this container belongs to `job`."""
+    with _open_lock(run, job) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def point_out_to(job: str, run: Path = paths.RUN) -> bool:
+    """Point the link to `job`; False if it stays with another job that still runs."""
+    link = run / "out"
+    with _one_at_a_time(run):
+        other = _job_behind(link)
+        if other == job:
+            return True
+        if other and is_live(other, run):
+            return False
+        fresh = run / f"out.{os.getpid()}"
+        fresh.symlink_to(paths.output_folder(job, run))
+        fresh.replace(link)
+    return True
+
+
+def _job_behind(link: Path) -> str:
+    try:
+        return Path(os.readlink(link)).parent.name
+    except OSError:
+        return ""
+
+
+@contextmanager
+def _one_at_a_time(run: Path) -> Iterator[None]:
+    with _open_lock(run, ".switch") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _open_lock(run: Path, name: str) -> IO[bytes]:
+    folder = run / "live"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return open(folder / name, "ab")

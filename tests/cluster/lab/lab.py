@@ -1,0 +1,187 @@
+"""The lab as a whole: makes hosts, finds them again by label, and takes them away.
+
+Labels on the machine's engine are the truth; the folder `.lab/` only keeps keys and what was learned.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import docker
+import docker.errors
+import yaml
+
+from tests.cluster.lab.cgroups import remove_cgroups
+from tests.cluster.lab.host import LabHost
+from tests.cluster.lab.image import LABEL, ensure_host_image, prune_images
+from tests.cluster.lab.network import ensure_network, remove_network
+from tests.cluster.lab.privileges import choose_mode
+from tests.cluster.lab.spec import (
+    ADDRESS_LABEL,
+    FIRST_SPECIAL,
+    SPEC_LABEL,
+    Ground,
+    HostSpec,
+    create_arguments,
+    fingerprint,
+    numbered,
+)
+from tests.cluster.lab.state import State
+from tests.cluster.lab.wait import LabError, side_by_side
+
+OURS = {"label": f"{LABEL}=1"}
+HOSTS = {"label": [f"{LABEL}=1", ADDRESS_LABEL]}
+
+
+def _say(text: str) -> None:
+    print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+@dataclass
+class Lab:
+    engine: docker.APIClient
+    state: State
+    say: Callable[[str], None] = _say
+    used: set[str] = field(default_factory=set)
+
+    @classmethod
+    def attach(cls, say: Callable[[str], None] = _say) -> "Lab":
+        try:
+            engine = docker.from_env(timeout=900, max_pool_size=32).api
+            engine.ping()
+        except docker.errors.DockerException as error:
+            raise LabError(f"no Docker engine answers: run tests/setup/engine.sh\n{error}") from error
+        return cls(engine, State.open(), say)
+
+    # Making
+
+    def ensure(self, count: int) -> list[LabHost]:
+        """h1 to hN, running and healthy; those that are take no time."""
+        return self._ensure(lambda: numbered(count))
+
+    def ensure_special(self, name: str, suite: str = "bookworm", gpus: int = 0, tmpfs_mb: int = 0) -> LabHost:
+        """One host that is not like the others."""
+        return self._ensure(lambda: [HostSpec(name, self._address(name), suite, gpus, tmpfs_mb)])[0]
+
+    def _ensure(self, specs: Callable[[], list[HostSpec]]) -> list[LabHost]:
+        with self.state.locked():
+            wanted = specs()
+            suites = {spec.suite for spec in wanted}
+            images = {suite: ensure_host_image(self.engine, suite, self.say) for suite in suites}
+            mode = choose_mode(self.engine, next(iter(images.values())), self.state, self.say)
+            ground = Ground(mode, self.state.public_key())
+            self._clear_ground()
+            ensure_network(self.engine)
+            made = side_by_side(lambda spec: self._ensure_one(spec, ground, images[spec.suite]), wanted)
+            self.state.pin({host.address: key for host, key in made})
+        self.used |= {host.name for host, _ in made}
+        return [host for host, _ in made]
+
+    def _clear_ground(self) -> None:
+        """Where no host runs, as after the engine was killed, nothing that lies about is worth keeping."""
+        if not self.engine.containers(filters={**OURS, "status": "running"}):
+            self._remove_all()
+
+    def _ensure_one(self, spec: HostSpec, ground: Ground, image: str) -> tuple[LabHost, str]:
+        host = self._host(spec.name, spec.address, spec.suite)
+        if self._is_current(spec, fingerprint(spec, ground, image)):
+            try:
+                host.mend()
+                return host, host.wait_ready()
+            except LabError as error:
+                self.say(f"{spec.name} does not come back: {error}")
+        self._remove(spec.container)
+        self.say(f"making {spec.name} ({spec.suite}, {spec.address})")
+        if not spec.tmpfs_mb:
+            self.engine.create_volume(spec.volume, labels={LABEL: "1"})
+        self.engine.create_container(**create_arguments(self.engine, spec, ground, image))
+        self.engine.start(spec.container)
+        return host, host.wait_ready()
+
+    def _is_current(self, spec: HostSpec, wanted: str) -> bool:
+        try:
+            seen = self.engine.inspect_container(spec.container)
+        except docker.errors.NotFound:
+            return False
+        is_same = seen["Config"]["Labels"].get(SPEC_LABEL) == wanted
+        return bool(is_same and seen["State"]["Status"] == "running")
+
+    def _host(self, name: str, address: str, suite: str) -> LabHost:
+        return LabHost(name, address, suite, self.engine, self.state.key)
+
+    def _address(self, name: str) -> str:
+        """A special host keeps its address while it exists; a new one gets the first that is free."""
+        taken = {seen["Names"][0].lstrip("/"): seen["Labels"][ADDRESS_LABEL] for seen in self._seen()}
+        free = (f"198.18.0.{last}" for last in range(FIRST_SPECIAL, 255))
+        known = taken.get(HostSpec(name, "").container)
+        return known or next(address for address in free if address not in taken.values())
+
+    # Looking
+
+    def _seen(self) -> list[dict[str, Any]]:
+        return list(self.engine.containers(all=True, filters=HOSTS))
+
+    def hosts(self) -> list[LabHost]:
+        """The hosts that exist, in the order of their addresses, whatever state they are in."""
+        found = [
+            self._host(seen["Names"][0].removeprefix("/hvdocker-lab-"), seen["Labels"][ADDRESS_LABEL], "")
+            for seen in self._seen()
+        ]
+        return sorted(found, key=lambda host: int(host.address.rsplit(".", 1)[1]))
+
+    def write_inventory(
+        self, path: Path, hosts: Sequence[LabHost], user: str = "trainer", **extra: Any
+    ) -> Path:
+        """An inventory of these hosts; extra keys go to its top level."""
+        inventory = {
+            "cluster": "lab",
+            "ssh": {"user": user, "key": str(self.state.key)},
+            **extra,
+            "hosts": [{"host": host.address, "name": host.name} for host in hosts],
+        }
+        path.write_text(yaml.safe_dump(inventory, sort_keys=False))
+        return path
+
+    # Taking away
+
+    def down(self) -> None:
+        with self.state.locked():
+            self._remove_all()
+            remove_cgroups()
+            self.state.forget()
+
+    def prune(self) -> None:
+        """Takes away what no running host needs: dead hosts, volumes without a host, images without a tag."""
+        with self.state.locked():
+            dead = [seen["Names"][0] for seen in self._seen() if seen["State"] != "running"]
+            side_by_side(self._remove, [name.lstrip("/") for name in dead])
+            for volume in self._volumes():
+                self._remove_volume(volume)
+            self.say(f"{len(dead)} dead hosts and {prune_images(self.engine)} old images removed")
+
+    def _remove_all(self) -> None:
+        names = [seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=OURS)]
+        side_by_side(self._remove, names)
+        for volume in self._volumes():
+            self._remove_volume(volume)
+        remove_network(self.engine)
+
+    def _remove(self, container: str) -> None:
+        with suppress(docker.errors.NotFound):
+            self.engine.remove_container(container, force=True, v=True)
+        self._remove_volume(container)
+
+    def _volumes(self) -> list[str]:
+        return [volume["Name"] for volume in self.engine.volumes(filters=OURS)["Volumes"] or []]
+
+    def _remove_volume(self, name: str) -> None:
+        try:
+            self.engine.remove_volume(name)
+        except docker.errors.NotFound:
+            pass
+        except docker.errors.APIError as error:
+            if error.status_code != 409:  # 409: a host still uses it
+                raise

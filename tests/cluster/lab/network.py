@@ -1,0 +1,22 @@
+"""The lab's network on the machine's engine."""
+
+import docker
+import docker.errors
+
+from tests.cluster.lab.image import LABEL
+from tests.cluster.lab.spec import GATEWAY, NETWORK, SUBNET
+
+
+def ensure_network(engine: docker.APIClient) -> None:
+    if not engine.networks(names=[NETWORK], filters={"label": f"{LABEL}=1"}):
+        pool = docker.types.IPAMPool(subnet=SUBNET, gateway=GATEWAY)
+        ipam = docker.types.IPAMConfig(pool_configs=[pool])
+        engine.create_network(NETWORK, driver="bridge", ipam=ipam, labels={LABEL: "1"}, check_duplicate=True)
+
+
+def remove_network(engine: docker.APIClient) -> None:
+    for network in engine.networks(filters={"label": f"{LABEL}=1"}):
+        # An engine that was killed can leave endpoints of hosts behind that are long gone.
+        for endpoint in (engine.inspect_network(network["Id"])["Containers"] or {}).values():
+            engine.disconnect_container_from_network(endpoint["Name"], network["Id"], force=True)
+        engine.remove_network(network["Id"])

@@ -1,0 +1,79 @@
+"""What a lab host is to be, and the request to the machine's engine that makes it so."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+
+from tests.cluster.lab.image import LABEL
+from tests.cluster.lab.privileges import MODES
+
+NETWORK = "hvdocker-lab"
+SUBNET = "198.18.0.0/24"  # of the range for benchmarks: nobody's LAN
+GATEWAY = "198.18.0.1"
+SPEC_LABEL = "hvdocker.lab.spec"
+ADDRESS_LABEL = "hvdocker.lab.address"
+FIRST_SPECIAL = 101
+
+
+@dataclass(frozen=True)
+class HostSpec:
+    name: str
+    address: str
+    suite: str = "bookworm"
+    gpus: int = 0
+    tmpfs_mb: int = 0
+
+    @property
+    def container(self) -> str:
+        return f"hvdocker-lab-{self.name}"
+
+    volume = container
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What all hosts of a lab have in common: how they run, and who may log in."""
+
+    mode: str
+    public_key: str
+
+
+def numbered(count: int) -> list[HostSpec]:
+    """h1 to hN, from 198.18.0.11 up."""
+    return [HostSpec(f"h{number}", f"198.18.0.{10 + number}") for number in range(1, count + 1)]
+
+
+def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: Ground, image: str) -> dict[str, Any]:
+    """The arguments of the SDK's create_container."""
+    return {
+        "image": image,
+        "name": spec.container,
+        "hostname": spec.name,
+        "environment": {"LAB_PUBLIC_KEY": ground.public_key, "LAB_GPUS": str(spec.gpus)},
+        "labels": {LABEL: "1", SPEC_LABEL: fingerprint(spec, ground, image), ADDRESS_LABEL: spec.address},
+        "host_config": _host_config(engine, spec, ground),
+        "networking_config": engine.create_networking_config(
+            {NETWORK: engine.create_endpoint_config(ipv4_address=spec.address)}
+        ),
+    }
+
+
+def fingerprint(spec: HostSpec, ground: Ground, image: str) -> str:
+    words = [image, vars(spec), ground.mode, MODES[ground.mode], ground.public_key]
+    return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _host_config(engine: docker.APIClient, spec: HostSpec, ground: Ground) -> dict[str, Any]:
+    # overlay2 does not nest on overlay2: a host's images lie on a volume, or in memory for a small disk.
+    images = "/var/lib/docker"
+    config = engine.create_host_config(
+        network_mode=NETWORK,
+        cgroupns="host",
+        binds=["/sys/fs/cgroup:/sys/fs/cgroup:rw"] + ([] if spec.tmpfs_mb else [f"{spec.volume}:{images}"]),
+        tmpfs={images: f"size={spec.tmpfs_mb}m,exec"} if spec.tmpfs_mb else None,
+        log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
+    )
+    return {**config, **MODES[ground.mode]}

@@ -1,0 +1,74 @@
+"""The lab's folder outside git: the key pair, the pinned host keys, the inventory, the lock."""
+
+import fcntl
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class State:
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: Path = REPOSITORY / ".lab") -> "State":
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return cls(folder)
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "id_ed25519"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    @property
+    def inventory(self) -> Path:
+        return self.folder / "inventory.yaml"
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time changes the lab."""
+        with (self.folder / "lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def public_key(self) -> str:
+        if not self.key.exists():
+            argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "hvdocker-lab", "-f", str(self.key)]
+            subprocess.run(argv, check=True)
+        return self.key.with_suffix(".pub").read_text().strip()
+
+    def pin(self, host_keys: Mapping[str, str]) -> None:
+        """Writes the hosts' keys (address to key) into known_hosts, in place of older ones."""
+        lines = self.known_hosts.read_text().splitlines() if self.known_hosts.exists() else []
+        kept = [line for line in lines if line.split(" ")[0] not in host_keys]
+        fresh = [f"{address} {key}" for address, key in host_keys.items()]
+        self._write("known_hosts", "".join(f"{line}\n" for line in sorted(kept + fresh, key=_by_address)))
+
+    def forget(self) -> None:
+        for path in (self.known_hosts, self.inventory, self.folder / "mode"):
+            path.unlink(missing_ok=True)
+
+    def remember(self, name: str, value: str) -> None:
+        self._write(name, value + "\n")
+
+    def recall(self, name: str) -> str | None:
+        path = self.folder / name
+        return path.read_text().strip() if path.exists() else None
+
+    def _write(self, name: str, text: str) -> None:
+        """Whoever reads meanwhile sees the old text or the new, never half of one."""
+        draft = self.folder / f"{name}.new"
+        draft.write_text(text)
+        draft.replace(self.folder / name)
+
+
+def _by_address(line: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", line.split(" ")[0])]
