@@ -8,10 +8,10 @@ import importlib
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Mapping, Optional
 
 ALIAS, REAL = "keras", "tf_keras"
 
@@ -21,7 +21,7 @@ class AliasLoader(Loader):
 
     def __init__(self, real: str) -> None:
         self.real = real
-        self.real_spec: Optional[ModuleSpec] = None
+        self.real_spec: ModuleSpec | None = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self.real)
@@ -36,7 +36,7 @@ class AliasLoader(Loader):
 class LegacyKerasFinder(MetaPathFinder):
     """Resolves `keras` and `keras.*` to `tf_keras` and `tf_keras.*`."""
 
-    def find_spec(self, name: str, path: object = None, target: object = None) -> Optional[ModuleSpec]:
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name != ALIAS and not name.startswith(ALIAS + "."):
             return None
         real = REAL + name[len(ALIAS) :]

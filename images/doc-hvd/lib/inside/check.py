@@ -5,8 +5,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Dict, Optional, Sequence
 
 from inside import paths
 
@@ -38,7 +38,7 @@ def check_sshd(address: str, port: int, seconds: float) -> int:
         time.sleep(0.1)
 
 
-def banner_error(address: str, port: int, timeout_s: float) -> Optional[str]:
+def banner_error(address: str, port: int, timeout_s: float) -> str | None:
     """None if an SSH server greets, else why not."""
     try:
         with socket.create_connection((address, port), timeout_s) as link:
@@ -54,17 +54,20 @@ def banner_error(address: str, port: int, timeout_s: float) -> Optional[str]:
 def check_mesh(aliases: Sequence[str]) -> int:
     """Log in to every alias and print {alias: null or the last lines of the error}."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        errors: Dict[str, Optional[str]] = dict(zip(aliases, pool.map(login_error, aliases)))
+        errors: dict[str, str | None] = dict(zip(aliases, pool.map(login_error, aliases), strict=True))
     print(json.dumps(errors))
     return 1 if any(errors.values()) else 0
 
 
-def login_error(alias: str) -> Optional[str]:
+def login_error(alias: str) -> str | None:
     """None if `ssh alias true` works, else its last lines."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             timeout=MESH_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:

@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import time
-from typing import IO, Mapping, NamedTuple, Optional, Sequence, Union
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 
-class CannotStart(Exception):
+class StartError(Exception):
     """The command did not start; `code` is what a shell would exit with."""
 
     def __init__(self, message: str, code: int) -> None:
@@ -19,7 +21,7 @@ class Ended(NamedTuple):
     """How a command ended."""
 
     code: int
-    signal: Optional[int]
+    signal: int | None
     max_rss_kb: int
 
 
@@ -29,7 +31,7 @@ class Child:
     def __init__(self, process: "subprocess.Popen[bytes]", grace_s: float) -> None:
         self.process = process
         self._grace_s = grace_s
-        self._kill_at: Optional[float] = None
+        self._kill_at: float | None = None
 
     @property
     def pid(self) -> int:
@@ -45,7 +47,7 @@ class Child:
         """End the whole group now."""
         kill_group(self.pid, signal.SIGKILL)
 
-    def wait_ms(self) -> Optional[int]:
+    def wait_ms(self) -> int | None:
         """How long a poll may wait before `tick` has something to do."""
         if self._kill_at is None:
             return None
@@ -78,7 +80,7 @@ def start(
     env: Mapping[str, str],
     workdir: str,
     grace_s: float,
-    output: Union[None, int, IO[bytes]] = None,
+    output: int | None = None,
 ) -> Child:
     """Start `command`; with output=subprocess.PIPE both its streams are pipes."""
     try:
@@ -92,25 +94,23 @@ def start(
             start_new_session=True,
         )
     except (OSError, ValueError, IndexError) as error:
-        raise cannot_start(command, workdir, error) from error
+        raise start_error(command, workdir, error) from error
     return Child(process, grace_s)
 
 
-def cannot_start(command: Sequence[str], workdir: str, error: Exception) -> CannotStart:
+def start_error(command: Sequence[str], workdir: str, error: Exception) -> StartError:
     """The error in words, with the exit code a shell would give."""
     name = command[0] if command else "(nothing)"
     if isinstance(error, OSError) and error.filename == workdir:
-        return CannotStart(f"cannot enter the folder {workdir}: {error.strerror}", 126)
+        return StartError(f"cannot enter the folder {workdir}: {error.strerror}", 126)
     if isinstance(error, FileNotFoundError):
-        return CannotStart(f"command not found: {name}", 127)
+        return StartError(f"command not found: {name}", 127)
     if isinstance(error, OSError):
-        return CannotStart(f"cannot execute {name}: {error.strerror}", 126)
-    return CannotStart(f"cannot execute {name}: {error}", 126)
+        return StartError(f"cannot execute {name}: {error.strerror}", 126)
+    return StartError(f"cannot execute {name}: {error}", 126)
 
 
 def kill_group(pid: int, number: int) -> None:
     """Signal a group that may be gone already."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass

@@ -2,8 +2,8 @@
 the launcher's own environment stands on command lines: so each container saves its environment when
 it starts, and each rank is given it back."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Dict, Mapping, Optional
 
 from inside import paths
 from inside.job import Job
@@ -14,7 +14,7 @@ SESSION_ONLY = ("HVDOCKER_GRACE_S", "MAIL", "OLDPWD", "SHLVL", "_")
 IMAGE_WINS = ("PATH", "LANG", "LC_ALL", "PYTHONUNBUFFERED", "TF_CPP_MIN_LOG_LEVEL")
 
 
-def read_image_env(path: Path = paths.IMAGE_ENV) -> Dict[str, str]:
+def read_image_env(path: Path = paths.IMAGE_ENV) -> dict[str, str]:
     """The environment that the container was started with; empty if it was not saved."""
     try:
         return parse_image_env(path.read_bytes())
@@ -22,15 +22,15 @@ def read_image_env(path: Path = paths.IMAGE_ENV) -> Dict[str, str]:
         return {}
 
 
-def parse_image_env(data: bytes) -> Dict[str, str]:
+def parse_image_env(data: bytes) -> dict[str, str]:
     """NAME=value pairs, each ended by a NUL."""
     pairs = (item.decode("utf-8", "surrogateescape").partition("=") for item in data.split(b"\0") if item)
     return {name: value for name, _, value in pairs}
 
 
 def rank_env(
-    job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: Optional[str]
-) -> Dict[str, str]:
+    job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: str | None
+) -> dict[str, str]:
     """What the command of a rank sees: image, launcher, ours, and the job's own on top."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
@@ -47,7 +47,7 @@ def is_session_only(name: str) -> bool:
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 
-def interface_env(interface: str, image: Mapping[str, str]) -> Dict[str, str]:
+def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
     """The interface to train over, except where the container was told another."""
     ours = {
         "HOROVOD_GLOO_IFACE": interface,
@@ -58,7 +58,7 @@ def interface_env(interface: str, image: Mapping[str, str]) -> Dict[str, str]:
     return {name: image.get(name, value) for name, value in ours.items()}
 
 
-def identity_env(job: Job) -> Dict[str, str]:
+def identity_env(job: Job) -> dict[str, str]:
     """Who and where this rank is."""
     return {
         "HVDOCKER_JOB": job.name,
@@ -70,7 +70,7 @@ def identity_env(job: Job) -> Dict[str, str]:
     }
 
 
-def launcher_env(image: Mapping[str, str], grace_s: float) -> Dict[str, str]:
+def launcher_env(image: Mapping[str, str], grace_s: float) -> dict[str, str]:
     """The least that the launcher needs: it writes all of it on remote command lines."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")

@@ -5,7 +5,7 @@ import ipaddress
 import os
 import socket
 import struct
-from typing import Iterator, Optional, Tuple
+from collections.abc import Iterator
 
 RTM_NEWADDR, RTM_GETADDR = 20, 22
 NLMSG_ERROR, NLMSG_DONE = 2, 3
@@ -16,7 +16,7 @@ IFADDR = struct.Struct("=BBBBI")  # family, prefix length, flags, scope, interfa
 ATTRIBUTE = struct.Struct("=HH")  # length, type
 
 
-def interface_of(address: str) -> Optional[str]:
+def interface_of(address: str) -> str | None:
     """The name of the interface that has `address`, or None if no interface has it."""
     wanted = ipaddress.ip_address(address.split("%")[0]).packed
     for index, packed in addresses():
@@ -25,7 +25,7 @@ def interface_of(address: str) -> Optional[str]:
     return None
 
 
-def addresses() -> Iterator[Tuple[int, bytes]]:
+def addresses() -> Iterator[tuple[int, bytes]]:
     """Every (interface index, packed address) of this network namespace."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
         link.bind((0, 0))
@@ -43,7 +43,7 @@ def addresses() -> Iterator[Tuple[int, bytes]]:
                     yield parse_address(payload)
 
 
-def messages(data: bytes) -> Iterator[Tuple[int, bytes]]:
+def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
     """The (type, payload) of each netlink message in one datagram."""
     while len(data) >= HEADER.size:
         length, kind, _flags, _sequence, _port = HEADER.unpack_from(data)
@@ -51,7 +51,7 @@ def messages(data: bytes) -> Iterator[Tuple[int, bytes]]:
         data = data[aligned(length) :]
 
 
-def parse_address(payload: bytes) -> Tuple[int, bytes]:
+def parse_address(payload: bytes) -> tuple[int, bytes]:
     """The interface index and the local address in one RTM_NEWADDR message."""
     index: int = IFADDR.unpack_from(payload)[4]
     found = {}

@@ -1,9 +1,10 @@
 """A job as this container sees it: job.json, read into a value."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Mapping, Tuple
+from typing import Any
 
 from inside import paths
 
@@ -21,10 +22,10 @@ class Job:
     host: str
     address: str
     head_address: str
-    command: Tuple[str, ...]
+    command: tuple[str, ...]
     workdir: str
     env: Mapping[str, str]
-    launcher: Tuple[str, ...]
+    launcher: tuple[str, ...]
     grace_s: float
 
 
@@ -37,7 +38,7 @@ def read_job(name: str, run: Path = paths.RUN) -> Job:
         raise JobError(f"cannot read {path}: {error}") from error
 
 
-def parse_job(data: Dict[str, Any]) -> Job:  # Any: JSON
+def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
     """A Job from the parsed file; raises JobError that names the key at fault."""
     try:
         addresses = {host["name"]: host["address"] for host in data["hosts"]}

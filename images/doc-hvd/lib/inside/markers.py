@@ -3,9 +3,10 @@ back that the launcher leaves open. The supervisor takes them out of the output 
 
 import json
 import re
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
-Mark = Dict[str, Any]  # Any: JSON
+Mark = dict[str, Any]  # Any: JSON
 SIGN = b"\x1ehvdocker "
 # What the launcher puts before each line of a rank, with its optional time stamp.
 PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[\d+\]<std(?:out|err)>:$")
@@ -18,7 +19,7 @@ def encode(mark: Mark) -> bytes:
     return SIGN + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 
-def take_out(line: bytes) -> Tuple[bytes, Optional[Mark]]:
+def take_out(line: bytes) -> tuple[bytes, Mark | None]:
     """A whole line without the mark in it, and that mark."""
     before, sign, after = line.partition(SIGN)
     if not sign:
@@ -70,7 +71,7 @@ class Filter:
             self._write(kept)
 
 
-def split_lines(data: bytes) -> List[bytes]:
+def split_lines(data: bytes) -> list[bytes]:
     r"""Pieces that each end in \n or \r, and the unended rest (possibly empty) as the last."""
     pieces = re.split(rb"(?<=[\r\n])", data)
     return pieces if pieces else [b""]

@@ -3,9 +3,10 @@ pulled away from a job that still runs here. Whether one runs is told by a lock,
 
 import fcntl
 import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Iterator
+from typing import IO
 
 from inside import paths
 
@@ -44,7 +45,7 @@ def point_out_to(job: str, run: Path = paths.RUN) -> bool:
 
 def _job_behind(link: Path) -> str:
     try:
-        return Path(os.readlink(link)).parent.name
+        return link.readlink().parent.name
     except OSError:
         return ""
 
@@ -59,4 +60,4 @@ def _one_at_a_time(run: Path) -> Iterator[None]:
 def _open_lock(run: Path, name: str) -> IO[bytes]:
     folder = run / "live"
     folder.mkdir(mode=0o700, exist_ok=True)
-    return open(folder / name, "ab")
+    return (folder / name).open("ab")

@@ -12,10 +12,12 @@ import signal
 import socket
 import sys
 import time
-from typing import Any, Dict, Optional, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from inside import paths
-from inside.child import CannotStart, Child, Ended, kill_group, start
+from inside.child import Child, Ended, StartError, kill_group, start
 from inside.environment import rank_env, read_image_env
 from inside.interfaces import interface_of
 from inside.job import Job, JobError, read_job
@@ -72,7 +74,7 @@ def run_rank(name: str, guard_link: socket.socket) -> int:
     report.started()
     try:
         child = start(job.command, env, job.workdir, job.grace_s)
-    except CannotStart as error:
+    except StartError as error:
         say(str(error))
         return report.ended(Ended(error.code, None, 0))
     guard_link.send(str(child.pid).encode())
@@ -80,7 +82,7 @@ def run_rank(name: str, guard_link: socket.socket) -> int:
     return report.ended(child.reap())
 
 
-def find_interface(job: Job) -> Optional[str]:
+def find_interface(job: Job) -> str | None:
     """The interface with this host's training address; without one the launcher's choice stays."""
     try:
         interface = interface_of(job.address)
@@ -117,7 +119,7 @@ class Report:
         self._job = job
         self._start = time.time()
         self._ticks = time.monotonic()
-        self._who: Dict[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
+        self._who: dict[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
 
     def started(self) -> None:
         """The command is about to start."""
@@ -148,7 +150,5 @@ def say(message: str) -> None:
 
 def send(line: bytes) -> None:
     """Write to stderr in one piece; nobody may be there to read it."""
-    try:
+    with suppress(OSError):
         os.write(sys.stderr.fileno(), line)
-    except OSError:
-        pass

@@ -2,8 +2,9 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from inside import paths
-from inside.child import CannotStart, Child, start
+from inside.child import Child, StartError, start
 from inside.environment import launcher_env, read_image_env
 from inside.interfaces import interface_of
 from inside.job import Job, JobError, read_job
@@ -23,6 +24,7 @@ from inside.wakeups import Wakeups
 ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT)
 # Ranks have their grace before they are killed; the launcher needs a moment more to say so.
 LAUNCHER_EXTRA_S = 3.0
+NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 
 
@@ -55,7 +57,7 @@ class Supervisor:
         point_out_to(self._job.name)
         try:
             child = self._start()
-        except CannotStart as error:
+        except StartError as error:
             print(f"hvdocker: {error}", file=sys.stderr, flush=True)
             return self._finish(error.code)
         self._pump(child)
@@ -64,8 +66,7 @@ class Supervisor:
     def _start(self) -> Child:
         env = launcher_env(read_image_env(), self._job.grace_s)
         if shutil.which(self._job.launcher[0], path=env.get("PATH")) is None:
-            name = self._job.launcher[0]
-            raise CannotStart(f"this image has no {name}: build it on doc-hvd:cpu, or install Horovod in it", 127)
+            raise StartError(NO_LAUNCHER.format(self._job.launcher[0]), 127)
         command = launcher_command(self._job, head_interface(self._job))
         grace_s = self._job.grace_s + LAUNCHER_EXTRA_S
         return start(command, env, self._job.workdir, grace_s, subprocess.PIPE)
@@ -88,7 +89,7 @@ class Supervisor:
         for left in filters.values():
             left.close()
 
-    def _turn(self, poll: select.poll, filters: Dict[int, Filter], child: Child, wait_ms: Optional[int]) -> bool:
+    def _turn(self, poll: select.poll, filters: dict[int, Filter], child: Child, wait_ms: int | None) -> bool:
         """One round of waiting; whether anything came."""
         events = poll.poll(wait_ms)
         for fd, _event in events:
@@ -105,7 +106,9 @@ class Supervisor:
         return bool(events)
 
     def _ask_to_stop(self, child: Child) -> None:
-        """The first time with grace, the second time at once."""
+        """The first time with grace, the second time at once; too late once the launcher has ended."""
+        if child.has_ended():
+            return
         self._stops += 1
         if self._stops == 1:
             child.end()
@@ -137,29 +140,31 @@ class Ledger:
     """What the ranks have reported, in the order in which it came: their clocks may differ."""
 
     def __init__(self) -> None:
-        self._ranks: Dict[int, Mark] = {}
-        self._exits: List[Mark] = []
+        self._ranks: dict[int, Mark] = {}
+        self._exits: list[Mark] = []
 
     def add(self, mark: Mark) -> None:
         """Note one mark; a rank that starts again begins a new line."""
-        event = mark.pop("event", None)
+        event, rank = mark.pop("event", None), mark.get("rank")
+        if not isinstance(rank, int):
+            return
         if event == "rank-start":
-            ended: Dict[str, Any] = {"code": None, "signal": None, "seconds": None}  # Any: JSON
-            self._ranks[mark["rank"]] = {**mark, **ended, "max_rss_kb": None, "finished": None}
+            ended: dict[str, Any] = {"code": None, "signal": None, "seconds": None}  # Any: JSON
+            self._ranks[rank] = {**mark, **ended, "max_rss_kb": None, "finished": None}
         elif event == "rank-exit":
-            self._ranks[mark["rank"]] = mark
+            self._ranks[rank] = mark
             self._exits.append(mark)
 
-    def ranks(self) -> List[Mark]:
+    def ranks(self) -> list[Mark]:
         """The last word of every rank that started, by rank."""
         return [self._ranks[rank] for rank in sorted(self._ranks)]
 
-    def first_failure(self) -> Optional[Mark]:
+    def first_failure(self) -> Mark | None:
         """The exit with a code that arrived first, if any."""
         return next((mark for mark in self._exits if mark.get("code")), None)
 
 
-def head_interface(job: Job) -> Optional[str]:
+def head_interface(job: Job) -> str | None:
     """The interface with the head's training address; without one the launcher looks for itself."""
     try:
         return interface_of(job.head_address)
@@ -167,7 +172,7 @@ def head_interface(job: Job) -> Optional[str]:
         return None
 
 
-def launcher_command(job: Job, interface: Optional[str]) -> List[str]:
+def launcher_command(job: Job, interface: str | None) -> list[str]:
     """The launcher's words, with the rank wrapper in place of the person's command."""
     chosen = ["--network-interfaces", interface] if interface else []
     return [*job.launcher, *chosen, str(paths.BIN / "rank"), job.name]

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from typing import Iterable, List
+from collections.abc import Iterable
 
 
 class Wakeups:
@@ -17,7 +17,7 @@ class Wakeups:
             # A handler must be there for the byte to be written; it has nothing to do itself.
             signal.signal(number, lambda _number, _frame: None)
 
-    def take(self) -> List[int]:
+    def take(self) -> list[int]:
         """The signals that have come since the last call."""
         try:
             return list(os.read(self.fd, 4096))

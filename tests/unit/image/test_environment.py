@@ -1,0 +1,81 @@
+"""What a rank and the launcher see in their environment."""
+
+from inside.environment import launcher_env, parse_image_env, rank_env
+from inside.job import Job
+
+JOB = Job(
+    name="j",
+    cluster="lab",
+    host="b",
+    address="198.18.0.3",
+    head_address="198.18.0.2",
+    command=("true",),
+    workdir="/train",
+    env={"MINE": "1"},
+    launcher=("horovodrun",),
+    grace_s=10,
+)
+OURS = {
+    "HVDOCKER_JOB": "j",
+    "HVDOCKER_CLUSTER": "lab",
+    "HVDOCKER_HOST": "b",
+    "HVDOCKER_ADDRESS": "198.18.0.3",
+    "HVDOCKER_OUTPUT_DIR": "/run/hvdocker/jobs/j/out",
+    "PWD": "/train",
+    "MINE": "1",
+}
+NET9 = {"HOROVOD_GLOO_IFACE": "net9", "GLOO_SOCKET_IFNAME": "net9", "NCCL_SOCKET_IFNAME": "=net9"}
+
+
+def test_values_may_hold_anything_but_nul() -> None:
+    assert parse_image_env(b"A=1=2\0B=x\ny\0odd.name=\xc3\xa9\0C=\0") == {
+        "A": "1=2",
+        "B": "x\ny",
+        "odd.name": "é",
+        "C": "",
+    }
+
+
+def test_a_rank_gets_the_image_back_and_keeps_what_the_launcher_set() -> None:
+    image = {"PATH": "/opt/venv/bin", "CUDA_HOME": "/cuda", "HOME": "/root"}
+    current = {
+        "PATH": "/usr/bin",
+        "HOME": "/run/hvdocker/home",
+        "HOROVOD_RANK": "1",
+        "HOROVOD_GLOO_IFACE": "eth0",
+        "SSH_CLIENT": "198.18.0.2 5 6",
+        "HVDOCKER_GRACE_S": "12",
+    }
+    assert rank_env(JOB, image, current, "net9") == {
+        **OURS,
+        **NET9,
+        "PATH": "/opt/venv/bin",
+        "CUDA_HOME": "/cuda",
+        "HOME": "/run/hvdocker/home",
+        "HOROVOD_RANK": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def test_an_interface_that_a_person_chose_stays() -> None:
+    by_job = Job(**{**JOB.__dict__, "env": {"NCCL_SOCKET_IFNAME": "ib0"}})
+    assert rank_env(by_job, {}, {}, "net9")["NCCL_SOCKET_IFNAME"] == "ib0"
+    by_container = rank_env(JOB, {"HOROVOD_GLOO_IFACE": "ib0"}, {"HOROVOD_GLOO_IFACE": "eth0"}, "net9")
+    assert by_container["HOROVOD_GLOO_IFACE"] == "ib0"
+
+
+def test_without_an_interface_the_launchers_choice_stays() -> None:
+    assert rank_env(JOB, {}, {"HOROVOD_GLOO_IFACE": "eth0"}, None)["HOROVOD_GLOO_IFACE"] == "eth0"
+
+
+def test_nothing_secret_reaches_the_launcher() -> None:
+    image = {"PATH": "/bin", "HOME": "/h", "TOKEN": "secret", "TF_CPP_MIN_LOG_LEVEL": "2"}
+    assert launcher_env(image, 10) == {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+        "HVDOCKER_GRACE_S": "12",
+    }

@@ -1,0 +1,52 @@
+"""The programs in bin/ and the build's own, as files."""
+
+import importlib.util
+import subprocess
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
+
+
+def load(path: Path) -> ModuleType:
+    loader = SourceFileLoader(path.name.replace("-", "_"), str(path))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["bin/entrypoint", "bin/ssh", "build/venv-pip", "build/slim-venv"])
+def test_shell_programs_parse(name: str) -> None:
+    subprocess.run(["sh", "-n", str(IMAGE / name)], check=True)
+
+
+def test_a_persons_command_runs_exactly_as_given() -> None:
+    words = ["a b", "$HOME", "new\nline", "", "한국어"]
+    command = [str(IMAGE / "bin/entrypoint"), "printf", "%s\\0", *words]
+    output = subprocess.run(command, check=True, capture_output=True).stdout
+    assert output.decode().split("\0") == [*words, ""]
+
+
+def test_no_words_are_a_usage_error() -> None:
+    assert subprocess.run([str(IMAGE / "bin/entrypoint")], capture_output=True).returncode == 2
+
+
+def test_a_patch_must_fit_exactly_once() -> None:
+    patch = load(IMAGE / "build/patch-horovod")
+    change = patch.Change("f.py", "old", "new")
+    assert patch.patched("an old text", change) == "an new text"
+    for text in ("nothing", "old old"):
+        with pytest.raises(SystemExit, match=r"f\.py"):
+            patch.patched(text, change)
+
+
+def test_versions_stand_in_one_file_only_and_are_exact() -> None:
+    lines = (IMAGE / "requirements-cpu.txt").read_text().splitlines()
+    pins = [line for line in lines if line and not line.startswith("#")]
+    assert all("==" in pin.split(";")[0] for pin in pins)
+    assert "==2." not in (IMAGE / "Dockerfile").read_text()
