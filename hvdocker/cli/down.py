@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, DryRunFlag, InventoryFlag, QuietFlag, ScriptFlag, YesFlag, no_rest, working
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    InventoryFlag,
+    QuietFlag,
+    ScriptFlag,
+    YesFlag,
+    check_script,
+    no_rest,
+    plan_shower,
+    working,
+)
 
 
 def down(
@@ -27,28 +38,20 @@ def down(
     named (exit 4): run it again when they are back.
     """
     no_rest(ctx)
-    from hvdocker.console.plan import show_plan
     from hvdocker.console.style import err, out
-    from hvdocker.errors import HostErrors, UsageProblem
+    from hvdocker.errors import HostErrors
+    from hvdocker.model.units import count
     from hvdocker.ops.down import DownOptions
     from hvdocker.ops.down import down as run
     from hvdocker.ops.locate import locate
 
-    if script and not dry_run:
-        raise UsageProblem("--script goes with --dry-run")
+    check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = locate(env, inventory)
-
-        def show(plan: object) -> None:
-            if dry_run and not script:
-                progress.pause()
-                show_plan(out(), plan)  # type: ignore[arg-type]  # it is a Plan
-
-        report = run(env, located, DownOptions(yes, discard, dry_run, accept_new_host_keys), show)
+        options = DownOptions(yes, discard, dry_run, accept_new_host_keys)
+        report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        from hvdocker.plan.script import script_of
-
-        print(script_of(report.plan, located.inventory, {}), end="")
+        print(report.script(located.inventory), end="")
     for job, folder in report.fetched.items():
         err().print(f"{job}: outputs and logs are in {folder}", style="quiet")
     if dry_run:
@@ -58,4 +61,6 @@ def down(
     if report.plan.is_empty:
         out().print(f"nothing to do: {located.inventory.cluster} is not up on any host")
     else:
-        out().print(f"{located.inventory.cluster} is down: {len(located.inventory.hosts)} hosts are clean")
+        out().print(
+            f"{located.inventory.cluster} is down: {count(len(located.inventory.hosts), 'host')} given back"
+        )

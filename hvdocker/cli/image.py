@@ -20,7 +20,9 @@ def _image() -> None:
 @app.command("build")
 def build(
     ctx: typer.Context,
-    target: Annotated[str, typer.Option("--target", help="base (sshd and Python) or cpu (with TensorFlow).")] = "cpu",
+    target: Annotated[
+        str, typer.Option("--target", help="base (sshd and Python) or cpu (with TensorFlow).")
+    ] = "cpu",
     on: Annotated[
         Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Option("--on", help="Build on this host of the inventory.", show_default=False),

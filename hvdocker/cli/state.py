@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
     from hvdocker.ops.env import Env
+    from hvdocker.plan.steps import Plan
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ ScriptFlag = Annotated[
 JsonFlag = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 AcceptFlag = Annotated[
     bool,
-    typer.Option("--accept-new-host-keys", help="Trust hosts not yet in known_hosts; changed keys are refused."),
+    typer.Option("--accept-new-host-keys", help="Trust hosts that are not in known_hosts yet."),
 ]
 
 
@@ -46,6 +47,26 @@ def no_rest(ctx: typer.Context) -> None:
         from hvdocker.errors import UsageProblem
 
         raise UsageProblem(f"this command takes nothing after --, got {' '.join(ctx.obj.rest)}")
+
+
+def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
+    """Prints a plan on stdout for a dry run; otherwise the steps show themselves as they are done."""
+    from hvdocker.console.plan import show_plan
+    from hvdocker.console.style import out
+
+    def show(plan: Plan) -> None:
+        if is_wanted:
+            progress.pause()
+            show_plan(out(), plan)
+
+    return show
+
+
+def check_script(is_script: bool, is_dry_run: bool) -> None:
+    from hvdocker.errors import UsageProblem
+
+    if is_script and not is_dry_run:
+        raise UsageProblem("--script goes with --dry-run")
 
 
 @contextmanager

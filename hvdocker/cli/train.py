@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, DryRunFlag, InventoryFlag, QuietFlag, ScriptFlag, working
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    InventoryFlag,
+    QuietFlag,
+    ScriptFlag,
+    check_script,
+    plan_shower,
+    working,
+)
 from hvdocker.cli.tuning import split_tuning
+
+if TYPE_CHECKING:
+    from hvdocker.console.progress import Progress
+    from hvdocker.ops.locate import Located
+    from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer
 
 
 def train(
@@ -35,7 +49,9 @@ def train(
     ] = None,
     env_flags: Annotated[
         Optional[list[str]],  # noqa: UP045  # as above
-        typer.Option("--env", help="NAME=VALUE for every rank; NAME takes the value from here.", show_default=False),
+        typer.Option(
+            "--env", help="NAME=VALUE for every rank; NAME takes the value from here.", show_default=False
+        ),
     ] = None,
     start_timeout: Annotated[
         int, typer.Option("--start-timeout", help="Seconds that Horovod may take to start all ranks.")
@@ -54,15 +70,11 @@ def train(
     Ctrl-C stops the job on every host. If the terminal or the link goes away, the job goes on:
     [bold]hvdocker logs -f[/]. Horovod's tuning flags (--fusion-threshold-mb, --autotune, …) are passed on.
     """
-    from hvdocker.console.plan import show_plan
-    from hvdocker.console.style import out
-    from hvdocker.errors import UsageProblem
     from hvdocker.ops.locate import locate
     from hvdocker.ops.train import TrainRequest, Viewer
     from hvdocker.ops.train import train as run
 
-    if as_script and not dry_run:
-        raise UsageProblem("--script goes with --dry-run")
+    check_script(as_script, dry_run)
     request = TrainRequest(
         script=script, module=module, rest=ctx.obj.rest or (), np=np, hosts=hosts, workdir=workdir,
         env=tuple(env_flags or ()), start_timeout_s=start_timeout, tuning=split_tuning(ctx.args),
@@ -70,27 +82,16 @@ def train(
     )  # fmt: skip
     with working(quiet or as_script) as (env, progress):
         located = locate(env, inventory)
-        viewer = Viewer()
-
-        def show(plan: object) -> None:
-            if dry_run and not as_script:
-                progress.pause()
-                show_plan(out(), plan)  # type: ignore[arg-type]  # it is a Plan
-
-        viewer.plan = show
+        viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
         _attach(viewer, progress, quiet)
         report = run(env, located, request, viewer)
     _finish(report, located, request, as_script, quiet)
 
 
-def _attach(viewer: object, progress: object, quiet: bool) -> None:
+def _attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     """The terminal belongs to the ranks once the master runs."""
     from hvdocker.console.job import JobView
-    from hvdocker.console.progress import Progress
     from hvdocker.console.style import err, out
-    from hvdocker.ops.train import Started, Viewer
-
-    assert isinstance(viewer, Viewer) and isinstance(progress, Progress)
 
     def started(info: Started) -> None:
         progress.pause()
@@ -103,18 +104,17 @@ def _attach(viewer: object, progress: object, quiet: bool) -> None:
     viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
 
 
-def _finish(report: object, located: object, request: object, as_script: bool, quiet: bool) -> None:
+def _finish(
+    report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
+) -> None:
     from hvdocker.console.job import show_summary
     from hvdocker.console.style import err, out
     from hvdocker.ops.ending import verdict
-    from hvdocker.ops.locate import Located
-    from hvdocker.ops.train import TrainReport, TrainRequest
 
-    assert isinstance(report, TrainReport) and isinstance(located, Located) and isinstance(request, TrainRequest)
     if as_script:
-        from hvdocker.plan.script import script_of
+        from hvdocker.ops.script import as_script as render
 
-        print(script_of(report.plan, located.inventory, {}), end="")
+        print(render(report.plan, located.inventory, report.places), end="")
         return
     if request.is_dry_run:
         return
@@ -127,4 +127,3 @@ def _finish(report: object, located: object, request: object, as_script: bool, q
     verdict(report.job, report.placement, report.end, report.last_lines)
     if not quiet:
         err().print(f"bring its outputs home: hvdocker fetch {report.job}", style="quiet")
-

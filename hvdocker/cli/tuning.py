@@ -31,11 +31,17 @@ def split_tuning(words: list[str]) -> tuple[str, ...]:
         word = queue.pop(0)
         name, equals, value = word.partition("=")
         if not name.startswith("--"):
-            raise UsageProblem(f"what is {word!r}?", fix="the script's own arguments go after --: train train.py -- …")
+            raise UsageProblem(
+                f"what is {word!r}?", fix="the script's own arguments go after --: train train.py -- …"
+            )
         if name not in TUNING:
-            close = difflib.get_close_matches(name, [*TUNING, "--env", "--workdir", "--detach", "--dry-run"], n=1)
+            close = difflib.get_close_matches(
+                name, [*TUNING, "--env", "--workdir", "--detach", "--dry-run"], n=1
+            )
             hint = f"did you mean {close[0]}? " if close else ""
-            raise UsageProblem(f"there is no flag {name}", fix=hint + "the script's own arguments go after --")
+            raise UsageProblem(
+                f"there is no flag {name}", fix=hint + "the script's own arguments go after --"
+            )
         if not TUNING[name]:
             known.append(name)
         elif equals:

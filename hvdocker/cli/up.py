@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, DryRunFlag, QuietFlag, ScriptFlag, no_rest, working
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    QuietFlag,
+    ScriptFlag,
+    check_script,
+    no_rest,
+    plan_shower,
+    working,
+)
+
+if TYPE_CHECKING:
+    from hvdocker.ops.env import Env
+    from hvdocker.ops.locate import Located
 
 
 def up(
@@ -40,45 +53,36 @@ def up(
     undoes what it made.
     """
     no_rest(ctx)
-    from hvdocker.console.plan import show_plan
     from hvdocker.console.style import err, out
     from hvdocker.errors import UsageProblem
+    from hvdocker.model.units import count
     from hvdocker.ops.up import UpOptions
     from hvdocker.ops.up import up as run
 
     if keep not in ("never", "failed", "always"):
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
-    if script and not dry_run:
-        raise UsageProblem("--script goes with --dry-run")
+    check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = _located(env, inventory, hosts, local, image)
         options = UpOptions(accept_new_host_keys, dry_run, keep)
-
-        def show(plan: object) -> None:
-            if dry_run and not script:
-                progress.pause()
-                show_plan(out(), plan)  # type: ignore[arg-type]  # it is a Plan
-
-        report = run(env, located, options, show)
+        report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        from hvdocker.plan.script import script_of
-
-        print(script_of(report.plan, located.inventory, report.places), end="")
+        print(report.script(located.inventory), end="")
     elif report.plan.is_empty:
-        out().print(f"nothing to do: {located.inventory.cluster} is up on {len(report.places)} hosts")
+        out().print(
+            f"nothing to do: {located.inventory.cluster} is up on {count(len(report.places), 'host')}"
+        )
     elif not dry_run:
-        hosts_word = "host" if len(report.places) == 1 else "hosts"
-        out().print(f"{located.inventory.cluster} is up: {len(report.places)} {hosts_word}, {report.slots} slots")
+        size = f"{count(len(report.places), 'host')}, {count(report.slots, 'slot')}"
+        out().print(f"{located.inventory.cluster} is up: {size}")
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.slots}", style="quiet")
 
 
-def _located(env: object, inventory: Path | None, hosts: str, local: int | None, image: str) -> object:
+def _located(env: Env, inventory: Path | None, hosts: str, local: int | None, image: str) -> Located:
     from hvdocker.errors import UsageProblem
-    from hvdocker.ops.env import Env
     from hvdocker.ops.locate import generate, locate, read_inventory
 
-    assert isinstance(env, Env)
     given = [bool(inventory), bool(hosts), local is not None]
     if sum(given) > 1:
         raise UsageProblem("an inventory, --hosts and --local exclude each other")
@@ -89,5 +93,6 @@ def _located(env: object, inventory: Path | None, hosts: str, local: int | None,
     if local is not None:
         return generate(env, local=local, image=image or None)
     if hosts:
-        return generate(env, hosts=[host.strip() for host in hosts.split(",") if host.strip()], image=image or None)
+        named = [host.strip() for host in hosts.split(",") if host.strip()]
+        return generate(env, hosts=named, image=image or None)
     return locate(env, None)

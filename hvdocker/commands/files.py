@@ -63,7 +63,8 @@ def remove_files(folder: str, paths: Iterable[str]) -> Iterator[Command]:
 
 
 def _remove(folder: str, paths: list[str]) -> Command:
-    script = 'cd -- "$1" || exit 0; shift; rm -f -- "$@"; find . -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null; exit 0'
+    empty = "find . -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null"
+    script = f'cd -- "$1" || exit 0; shift; rm -f -- "$@"; {empty}; exit 0'
     return shell(script, folder, *paths)
 
 

@@ -37,7 +37,13 @@ def show_summary(console: Console, job: str, placement: Placement, record: JobRe
     headline.append(f": {placement.np} ranks on {hosts}, {show_seconds(record.seconds)}", style="default")
     console.print(headline)
     table = Table(box=None, pad_edge=False, header_style="quiet")
-    for column, justify in (("rank", "right"), ("host", "left"), ("exit", "right"), ("time", "right"), ("memory", "right")):
+    for column, justify in (
+        ("rank", "right"),
+        ("host", "left"),
+        ("exit", "right"),
+        ("time", "right"),
+        ("memory", "right"),
+    ):
         table.add_column(column, justify=justify)  # type: ignore[arg-type]  # a literal of rich's
     for end in record.ranks:
         table.add_row(str(end.rank), end.host, exit_words(end), _time(end), _memory(end))

@@ -36,7 +36,18 @@ def show_status(console: Console, report: StatusReport, now: float) -> None:
 def _host_row(host: HostStatus) -> tuple[str | Text, ...]:
     labels = host.worker.labels if host.worker else {}
     style = "good" if host.state == "running" else "what"
-    address = f"{labels[names.LABEL_ADDRESS]}:{labels.get(names.LABEL_PORT, '?')}" if names.LABEL_ADDRESS in labels else ""
+    address = (
+        f"{labels[names.LABEL_ADDRESS]}:{labels.get(names.LABEL_PORT, '?')}"
+        if names.LABEL_ADDRESS in labels
+        else ""
+    )
     engine = host.seen.engine.version if host.seen else ""
     problem = Text(host.error.what, style="quiet") if host.error else ""
-    return (host.name, Text(host.state, style=style), address, labels.get(names.LABEL_SLOTS, ""), engine, problem)
+    return (
+        host.name,
+        Text(host.state, style=style),
+        address,
+        labels.get(names.LABEL_SLOTS, ""),
+        engine,
+        problem,
+    )

@@ -8,7 +8,9 @@ from typing import TextIO
 from rich.console import Console
 from rich.theme import Theme
 
-_THEME = Theme({"what": "bold red", "fix": "green", "command": "cyan", "quiet": "dim", "good": "green", "stage": "bold"})
+_THEME = Theme(
+    {"what": "bold red", "fix": "green", "command": "cyan", "quiet": "dim", "good": "green", "stage": "bold"}
+)
 RANK_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red", "bright_cyan", "bright_magenta")
 
 

@@ -74,14 +74,18 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 def _client_key(step: steps.MakeKeys, context: Context) -> keys.Pair:
     trust = step.trust
     if trust.brought:
-        private, public = (context.inventory_dir / Path(path).expanduser() for path in trust.brought)
-        return keys.read_brought(private, public)
+        return keys.read_brought(*map(Path, trust.brought))
     if not trust.client_from or not trust.client_container:
         return keys.make_pair()
-    text = archive.read_text(context.engine(trust.client_from), trust.client_container, f"{FOLDER}/id_ed25519")
+    text = archive.read_text(
+        context.engine(trust.client_from), trust.client_container, f"{FOLDER}/id_ed25519"
+    )
     if text is None:
-        raise HvdockerError("its worker has lost the cluster's client key", host=trust.client_from,
-                            fix="hvdocker down, then up again")  # fmt: skip
+        raise HvdockerError(
+            "its worker has lost the cluster's client key",
+            host=trust.client_from,
+            fix="hvdocker down, then up again",
+        )
     return keys.pair_from_private(text)
 
 
@@ -89,10 +93,13 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     link = context.link(step.host)
     existed = link.run(files.exists(step.root)).code == 0
     if not existed:
-        context.made(step.host, f"folder {step.root}",
-                     lambda: _quiet_remove(context, step.host, step.root))  # fmt: skip
-    must(link, files.make_folders(step.paths, step.is_shared), f"making {step.root} failed",
-         fix="is the disk full, or the home read-only?")  # fmt: skip
+        context.made(step.host, f"folder {step.root}", lambda: _quiet_remove(context, step.host, step.root))
+    must(
+        link,
+        files.make_folders(step.paths, step.is_shared),
+        f"making {step.root} failed",
+        fix="is the disk full, or the home read-only?",
+    )
 
 
 def _quiet_remove(context: Context, host: str, path: str) -> None:
@@ -130,7 +137,12 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
     labels = {names.LABEL_HOST_KEY: pair.public, names.LABEL_CLIENT_KEY: ring.client.public}
     made = create(context, step.host, spec, labels)
     wanted = worker_files(
-        _trust_files(context), ring.client.private.reveal(), pair.private.reveal(), step.address, step.port, spec.uid
+        _trust_files(context),
+        ring.client.private.reveal(),
+        pair.private.reveal(),
+        step.address,
+        step.port,
+        spec.uid,
     )
     archive.add_user(engine, made, spec.uid, spec.gid)
     archive.put_files(engine, made, wanted, spec.uid, spec.gid)
@@ -144,9 +156,7 @@ def _trust_files(context: Context) -> list[FileSpec]:
 
 
 def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
-    archive.put_files(
-        context.engine(step.host), step.container, _trust_files(context), step.uid, step.gid
-    )
+    archive.put_files(context.engine(step.host), step.container, _trust_files(context), step.uid, step.gid)
 
 
 def _start(step: steps.StartContainer, context: Context) -> None:
@@ -211,16 +221,22 @@ def _sync_code(step: steps.SyncCode, context: Context) -> None:
 
 
 def _write_job(step: steps.WriteJob, context: Context) -> None:
-    must(context.link(step.host), files.write_file(f"{step.folder}/job.json", step.is_shared),
-         "writing the job's file failed", [step.content.encode()])  # fmt: skip
+    must(
+        context.link(step.host),
+        files.write_file(f"{step.folder}/job.json", step.is_shared),
+        "writing the job's file failed",
+        [step.content.encode()],
+    )
 
 
 def _create_master(step: steps.CreateMaster, context: Context) -> None:
     """The client key comes from the head's worker: any laptop can train."""
     engine, spec = context.engine(step.host), step.spec
     made = create(context, step.host, spec, {})
-    taken = [FileSpec(path, archive.read_text(engine, step.worker, f"{names.IN_CONTAINER}/{path}"))
-             for path in MASTER_TAKES]  # fmt: skip
+    taken = [
+        FileSpec(path, archive.read_text(engine, step.worker, f"{names.IN_CONTAINER}/{path}"))
+        for path in MASTER_TAKES
+    ]
     missing = [file.path for file in taken if file.content is None]
     if missing:
         raise HvdockerError(f"its worker lacks {', '.join(missing)}", fix="hvdocker down, then up again")
@@ -233,8 +249,12 @@ def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
     if link.run(files.remove_tree(step.path)).code == 0:
         return
     # Containers of another user wrote there: only root may remove it.
-    must(link, files.remove_tree(step.path).as_root(), f"removing {step.path} failed",
-         fix=f"its files belong to another user; on the host: sudo rm -rf {step.path}")  # fmt: skip
+    must(
+        link,
+        files.remove_tree(step.path).as_root(),
+        f"removing {step.path} failed",
+        fix=f"its files belong to another user; on the host: sudo rm -rf {step.path}",
+    )
 
 
 def _remove_network(step: steps.RemoveNetwork, context: Context) -> None:

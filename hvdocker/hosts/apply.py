@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from docker import APIClient
@@ -36,7 +35,6 @@ class Context:
     links: Mapping[str, HostLink]
     listener: Listener = ignore
     template: str = field(default_factory=assets.ssh_config_template)
-    inventory_dir: Path = Path()
     undo: list[Undo] = field(default_factory=list)
     results: dict[tuple[str, str], Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -100,6 +98,7 @@ def _run_stage(plan: Plan, stage: Stage, context: Context, stop_at_first: bool) 
 
     by_host = stage.by_host()
     with prepare(stage, context):
+
         def work(host: str) -> None:
             for step in by_host[host]:
                 _run_step(stage.name, step, context, ACTIONS[type(step)])

@@ -46,9 +46,17 @@ def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
     say(f"building {tag} from {base}")
     with _context(options) as context:
         output = engine.build(
-            fileobj=context, custom_context=True, tag=tag, target=options.target, rm=True, forcerm=True,
-            network_mode="host", buildargs={"BASE": base}, decode=True, timeout=3600,
-        )  # fmt: skip
+            fileobj=context,
+            custom_context=True,
+            tag=tag,
+            target=options.target,
+            rm=True,
+            forcerm=True,
+            network_mode="host",
+            buildargs={"BASE": base},
+            decode=True,
+            timeout=3600,
+        )
         _follow(output, tag, say)
     return tag
 
@@ -75,7 +83,7 @@ def _context(options: BuildOptions) -> io.BufferedRandom:
     """The image's folder plus the site's CA bundle and wheels, as one tar in a temporary file."""
     import tempfile
 
-    spool: io.BufferedRandom = tempfile.TemporaryFile()  # type: ignore[assignment]  # that is what it is
+    spool: io.BufferedRandom = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     with tarfile.open(fileobj=spool, mode="w") as tar:
         tar.add(assets.image_dir(), arcname=".", filter=_plain)
         ca = options.ca_bundle or site_ca_bundle(os.environ)

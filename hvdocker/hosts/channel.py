@@ -27,12 +27,12 @@ PARAMIKO_PARTS = (
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> Channel:
     """Raises ChannelException when the server says no (forwarding denied, or no such socket)."""
-    if not transport.active:
+    if not transport.is_active():
         raise SSHException("the SSH connection is closed")
     channel, event = _register(transport, path)
     deadline = time.monotonic() + timeout_s
     while not event.wait(0.1):
-        if not transport.active:
+        if not transport.is_active():
             raise transport.get_exception() or SSHException("the SSH connection closed")
         if time.monotonic() > deadline:
             raise SSHException(f"no answer to a channel for {path} in {timeout_s:.0f} s")
@@ -56,7 +56,7 @@ def _register(transport: Transport, path: str) -> tuple[Channel, threading.Event
         message.add_string(path)
         message.add_string("")
         message.add_int(0)
-        channel = Channel(number)
+        channel: Any = Channel(number)  # Any: its private setters are unknown to the stubs
         parts._channels.put(number, channel)
         event = parts.channel_events[number] = threading.Event()
         parts.channels_seen[number] = True

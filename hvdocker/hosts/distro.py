@@ -99,7 +99,7 @@ def _bootstrap(client: docker.APIClient, suite: str) -> None:
         raise HvdockerError(
             f"no Debian {suite} base image: no registry answers, and {BOOTSTRAP[0]} is not installed here",
             command=f"command -v {BOOTSTRAP[0]}",
-            fix=f"apt-get install {BOOTSTRAP[0]} on this machine, or load an image tagged {REPOSITORY}:{suite}",
+            fix=f"apt-get install {BOOTSTRAP[0]} here, or load an image tagged {REPOSITORY}:{suite}",
         )
     argv = (*BOOTSTRAP, f"--architectures={_architecture(client)}", suite, "-")
     with tempfile.TemporaryFile("w+") as errors:

@@ -107,9 +107,14 @@ def _unpack(chunks: Iterator[bytes], place: Path, host: str) -> None:
             for member in tar:
                 path = PurePosixPath(member.name)
                 if path.is_absolute() or ".." in path.parts:
-                    raise HvdockerError(f"refused to write {member.name}: it lies outside of the job's folder",
-                                        host=host)  # fmt: skip
-                if member.isfile() or member.isdir() or (member.issym() and _stays_inside(path, member.linkname)):
+                    raise HvdockerError(
+                        f"refused to write {member.name}: it lies outside the job's folder", host=host
+                    )
+                if (
+                    member.isfile()
+                    or member.isdir()
+                    or (member.issym() and _stays_inside(path, member.linkname))
+                ):
                     member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
                     tar.extract(member, place, set_attrs=True, **_FILTER)
     except tarfile.TarError as error:

@@ -62,8 +62,9 @@ def read_brought(private: Path, public: Path) -> Pair:
     try:
         pair = pair_from_private(private.read_text(encoding="utf-8"))
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise UsageProblem(f"{private} is not an ed25519 private key without a passphrase",
-                           lines=[str(error)], fix=fix) from error  # fmt: skip
+        raise UsageProblem(
+            f"{private} is not an ed25519 private key without a passphrase", lines=[str(error)], fix=fix
+        ) from error
     if public.read_text(encoding="utf-8").split()[:2] != pair.public.split():
         raise UsageProblem(f"{public} does not belong to {private}", fix=fix)
     return pair
@@ -73,7 +74,5 @@ def _as_pair(key: Ed25519PrivateKey) -> Pair:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     )
-    public = key.public_key().public_bytes(
-        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
-    )
+    public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     return Pair(Secret(private.decode()), public.decode())

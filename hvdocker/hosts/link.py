@@ -58,7 +58,9 @@ class HostLink(Protocol):
     def close(self) -> None: ...
 
 
-def must(link: HostLink, command: Command, what: str, stdin: Iterable[bytes] = (), fix: str | None = None) -> Result:
+def must(
+    link: HostLink, command: Command, what: str, stdin: Iterable[bytes] = (), fix: str | None = None
+) -> Result:
     """Runs, and turns a non-zero exit into an error that shows the command and its last words."""
     result = link.run(command, stdin)
     if result.code != 0:

@@ -31,23 +31,29 @@ class LocalLink:
                 command.argv, input=b"".join(stdin), capture_output=True, timeout=timeout_s, check=False
             )
         except subprocess.TimeoutExpired as error:
-            raise HvdockerError(f"a command took longer than {timeout_s:.0f} s", host=self.name,
-                                command=command.line()) from error  # fmt: skip
+            raise HvdockerError(
+                f"a command took longer than {timeout_s:.0f} s", host=self.name, command=command.line()
+            ) from error
         return Result(command, done.returncode, done.stdout, done.stderr)
 
     def stream(self, command: Command) -> Iterator[bytes]:
         with subprocess.Popen(command.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout is not None and process.stderr is not None
             errors: list[bytes] = []
-            reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+            stderr = process.stderr
+            reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
             reader.start()
             while chunk := process.stdout.read1(1 << 18):  # type: ignore[attr-defined]  # a BufferedReader
                 yield chunk
             reader.join()
         if process.returncode != 0:
             lines = b"".join(errors).decode("utf-8", "replace").splitlines()[-10:]
-            raise HvdockerError(f"a command failed (exit {process.returncode})", host=self.name,
-                                command=command.line(), lines=lines)  # fmt: skip
+            raise HvdockerError(
+                f"a command failed (exit {process.returncode})",
+                host=self.name,
+                command=command.line(),
+                lines=lines,
+            )
 
     def engine(self) -> APIClient:
         if self._engine is None:
@@ -77,11 +83,13 @@ def _open() -> APIClient:
     except (DockerException, OSError) as error:
         denied = "permission denied" in str(error).lower()
         raise HostUnfit(
-            "you may not open this machine's Docker socket" if denied
+            "you may not open this machine's Docker socket"
+            if denied
             else "no Docker engine answers on this machine",
             host="this machine",
             command="docker version",
             lines=[str(error)],
-            fix="sudo usermod -aG docker $USER, then log in again" if denied
+            fix="sudo usermod -aG docker $USER, then log in again"
+            if denied
             else "install and start it: sudo apt-get install docker.io && sudo systemctl start docker",
-        ) from error  # fmt: skip
+        ) from error

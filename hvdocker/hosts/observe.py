@@ -33,7 +33,9 @@ def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[Hos
     return each(links, lambda name: _see_host(inventory, links[name]))
 
 
-def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
+def whole_state(
+    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
+) -> ClusterState:
     """Every host's state, or an error that names all hosts that are not fit."""
     hosts = observe(inventory, links).or_raise("some hosts are not fit")
     return as_state(inventory, hosts, with_images)
@@ -78,6 +80,7 @@ def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
             containers=see_containers(engine, inventory.cluster),
             job_folders=tuple(answer.all("job")),
             has_cluster_dir="clusterdir" in answer.values,
+            needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
         )
 
 
@@ -86,8 +89,11 @@ def _probe(link: HostLink, folder: str, inventory: Inventory) -> ProbeAnswer:
     result = link.run(command, timeout_s=PROBE_TIMEOUT_S)
     answer = read_probe(result.text)
     if not answer.is_whole:
-        raise HostUnfit("the host could not be probed: its shell did not run our script",
-                        lines=result.tail(), fix="a POSIX sh has to be on the PATH")  # fmt: skip
+        raise HostUnfit(
+            "the host could not be probed: its shell did not run our script",
+            lines=result.tail(),
+            fix="a POSIX sh has to be on the PATH",
+        )
     if answer.all("lacks"):
         raise HostUnfit(f"the host lacks {', '.join(answer.all('lacks'))}", fix="install what is missing")
     return answer

@@ -38,7 +38,9 @@ def load(engine: APIClient, archive: Path, reference: str, image_id: str, progre
                 raise _load_error(reference, str(message["error"]))
     arrived = engine.inspect_image(reference)["Id"]
     if arrived != image_id:
-        raise HvdockerError(f"{reference} arrived as another image", lines=[f"sent {image_id}", f"got {arrived}"])
+        raise HvdockerError(
+            f"{reference} arrived as another image", lines=[f"sent {image_id}", f"got {arrived}"]
+        )
 
 
 def _counted(file: IO[bytes], total: int, progress: Progress) -> Iterator[bytes]:
@@ -53,6 +55,7 @@ def _load_error(reference: str, said: str) -> HvdockerError:
     from hvdocker.errors import HostUnfit
 
     if "no space left" in said.lower():
-        return HostUnfit(f"the disk is full: loading {reference}", lines=[said],
-                         fix="free some space: docker system prune")  # fmt: skip
+        return HostUnfit(
+            f"the disk is full: loading {reference}", lines=[said], fix="free some space: docker system prune"
+        )
     return HvdockerError(f"loading {reference} failed", lines=[said])

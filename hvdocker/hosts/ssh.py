@@ -16,6 +16,7 @@ import paramiko
 from docker import APIClient
 
 from hvdocker.commands.command import Command
+from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts import trust, wire
 from hvdocker.hosts.channel import open_unix_channel
@@ -37,14 +38,17 @@ class EngineAccess:
     needs_sudo: bool = False
 
 
+_OFFERED: Any = paramiko.Transport  # Any: its preferences are unknown to the stubs
+
+
 class _Transport(paramiko.Transport):
     """The fast algorithms first; everything else paramiko offers stays available behind them."""
 
     _preferred_ciphers = tuple(
-        sorted(paramiko.Transport._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm"))
+        sorted(_OFFERED._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm"))
     )
     _preferred_kex = tuple(
-        sorted(paramiko.Transport._preferred_kex, key=lambda name: not name.startswith("curve25519"))
+        sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519"))
     )
 
 
@@ -61,6 +65,10 @@ class SshLink:
     @property
     def _transport(self) -> paramiko.Transport:
         return self._connection.transport  # type: ignore[no-any-return]  # fabric is untyped
+
+    @property
+    def needs_sudo(self) -> bool:
+        return self._access.needs_sudo
 
     def use_engine(self, access: EngineAccess) -> None:
         self._access = access
@@ -89,8 +97,12 @@ class SshLink:
             code = self._exit_status(channel)
         if code != 0:
             lines = b"".join(errors).decode("utf-8", "replace").splitlines()[-10:]
-            raise HvdockerError(f"a command failed (exit {code})", host=self.name,
-                                command=self.pasteable(command), lines=lines)  # fmt: skip
+            raise HvdockerError(
+                f"a command failed (exit {code})",
+                host=self.name,
+                command=self.pasteable(command),
+                lines=lines,
+            )
 
     def engine(self) -> APIClient:
         if self._engine is None:
@@ -132,18 +144,6 @@ class SshLink:
                 self._access = replace(self._access, socket=None)
         words = Command(("docker", "system", "dial-stdio"))
         return self._exec(words.as_root() if self._access.needs_sudo else words, COMMAND_TIMEOUT_S)
-
-
-def ssh_words(host: Host) -> tuple[str, ...]:
-    """The same way to the host, for OpenSSH's command line."""
-    words = ["ssh"]
-    if host.ssh.port:
-        words += ["-p", str(host.ssh.port)]
-    if host.ssh.key:
-        words += ["-i", str(Path(host.ssh.key).expanduser())]
-    if host.ssh.jump:
-        words += ["-J", host.ssh.jump]
-    return (*words, f"{host.ssh.user}@{host.host}" if host.ssh.user else host.host)
 
 
 def open_ssh(host: Host) -> SshLink:
@@ -224,7 +224,9 @@ def _key_files(ssh: SshSettings, connection: Any) -> list[str]:
 
 def _known_hosts_files(ssh_config: dict[str, str]) -> list[Path]:
     own = ssh_config.get("userknownhostsfile")
-    files = [Path(name).expanduser() for name in own.split()] if own else [trust.user_known_hosts(Path.home())]
+    files = (
+        [Path(name).expanduser() for name in own.split()] if own else [trust.user_known_hosts(Path.home())]
+    )
     return [Path("/etc/ssh/ssh_known_hosts"), *files]
 
 

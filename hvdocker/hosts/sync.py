@@ -77,8 +77,11 @@ def sync(link: HostLink, tree: Tree, folder: str) -> SyncReport:
         _, intact = _compare(link, tree, folder)
         broken = [entry.path for entry in changed if entry.sha256 and entry.path not in intact]
         if broken:
-            raise HvdockerError(f"{len(broken)} files arrived damaged", lines=broken[:5],
-                                fix="is the disk full? run the command again")  # fmt: skip
+            raise HvdockerError(
+                f"{len(broken)} files arrived damaged",
+                lines=broken[:5],
+                fix="is the disk full? run the command again",
+            )
     if changed or gone:
         body = json.dumps({path: entry.mark() for path, entry in tree.entries.items()}).encode()
         must(link, files.write_file(_manifest(folder)), "writing the sync's manifest failed", [body])
@@ -139,13 +142,14 @@ def _entry(path: Path, relative: str) -> Entry | None:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            return Entry(relative, target=os.readlink(path))
+            return Entry(relative, target=str(path.readlink()))
         if not stat.S_ISREG(status.st_mode):
             return None
         return Entry(relative, _hash(path), bool(status.st_mode & stat.S_IXUSR), size=status.st_size)
     except OSError as error:
-        raise UsageProblem(f"cannot read {path}: {error.strerror}",
-                           fix="make it readable, or name it in .hvdockerignore") from error  # fmt: skip
+        raise UsageProblem(
+            f"cannot read {path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
+        ) from error
 
 
 def _hash(path: Path) -> str:

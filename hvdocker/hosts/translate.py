@@ -28,18 +28,24 @@ def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iter
 
 def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str | None, str]:
     if isinstance(error, socket.gaierror):
-        return f"the name {target.rsplit(':', 1)[0]} does not resolve", "check `host:` in the inventory, or DNS"
+        return (
+            f"the name {target.rsplit(':', 1)[0]} does not resolve",
+            "check `host:` in the inventory, or DNS",
+        )
     if isinstance(error, ConnectionRefusedError):
         return f"{target} refuses connections", "is sshd running there, and is `ssh: {port: …}` right?"
     if isinstance(error, paramiko.BadHostKeyException):
         return (
             f"the host key of {target} has changed: it is not the one in known_hosts",
-            "if the machine was reinstalled, remove the old key with ssh-keygen -R; else somebody may be listening",
+            "if it was reinstalled, remove the old key with ssh-keygen -R; else beware",
         )
     if isinstance(error, paramiko.PasswordRequiredException):
         return "the SSH key is protected by a passphrase", "load it into an agent first: ssh-add"
     if isinstance(error, paramiko.AuthenticationException):
-        return "no SSH key was accepted", "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there"
+        return (
+            "no SSH key was accepted",
+            "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there",
+        )
     if isinstance(error, (socket.timeout, TimeoutError)):
         return f"{target} did not answer in {timeout_s:.0f} s", "is the machine up, and the port open?"
     if isinstance(error, (paramiko.SSHException, OSError, EOFError)):
@@ -60,8 +66,12 @@ def talking(name: str, what: str) -> Iterator[None]:
     except APIError as error:
         raise _engine_error(error, name, what) from error
     except (paramiko.ChannelException, DockerException) as error:
-        raise HostUnfit(f"the Docker engine does not answer: {what}", host=name, lines=[str(error)],
-                        fix="is it running? sudo systemctl start docker") from error  # fmt: skip
+        raise HostUnfit(
+            f"the Docker engine does not answer: {what}",
+            host=name,
+            lines=[str(error)],
+            fix="is it running? sudo systemctl start docker",
+        ) from error
     except (paramiko.SSHException, RequestException, OSError, EOFError) as error:
         raise lost(name, what, error) from error
 
@@ -79,9 +89,17 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
     said = str(getattr(error, "explanation", None) or error)
     lowered = said.lower()
     if "no space left" in lowered:
-        return HostUnfit(f"the disk is full: {what}", host=name, lines=[said],
-                         fix="free some space, for instance with docker system prune")  # fmt: skip
+        return HostUnfit(
+            f"the disk is full: {what}",
+            host=name,
+            lines=[said],
+            fix="free some space, for instance with docker system prune",
+        )
     if "could not select device driver" in lowered or "nvidia" in lowered:
-        return HostUnfit(f"the NVIDIA container toolkit is missing or broken: {what}", host=name, lines=[said],
-                         fix="install nvidia-container-toolkit and restart docker")  # fmt: skip
+        return HostUnfit(
+            f"the NVIDIA container toolkit is missing or broken: {what}",
+            host=name,
+            lines=[said],
+            fix="install nvidia-container-toolkit and restart docker",
+        )
     return HvdockerError(f"the Docker engine refused: {what}", host=name, lines=[said])

@@ -51,7 +51,7 @@ def _convert(node: yaml.Node, path: Path, document: Document) -> object:
         return _mapping(node, path, document)
     if isinstance(node, yaml.SequenceNode):
         return [_convert(item, (*path, index), document) for index, item in enumerate(node.value)]
-    return yaml.SafeLoader("").construct_object(node)  # type: ignore[no-untyped-call]  # stubs lack it
+    return yaml.SafeLoader("").construct_object(node)
 
 
 def _mapping(node: yaml.MappingNode, path: Path, document: Document) -> dict[str, object]:

@@ -223,7 +223,7 @@ def _mounts(reader: _Reader, value: object) -> tuple[Mount, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        reader.complain(("mounts",), f"should be a list such as [\"/data:/data:ro\"], got {_got(value)}")
+        reader.complain(("mounts",), f'should be a list such as ["/data:/data:ro"], got {_got(value)}')
         return ()
     mounts = [_mount(reader, item, ("mounts", index)) for index, item in enumerate(value)]
     return tuple(mount for mount in mounts if mount)
@@ -232,8 +232,14 @@ def _mounts(reader: _Reader, value: object) -> tuple[Mount, ...]:
 def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
     parts = item.split(":") if isinstance(item, str) else []
     mode = parts[2] if len(parts) == 3 else "rw"
-    if len(parts) not in (2, 3) or not all(part.startswith("/") for part in parts[:2]) or mode not in ("ro", "rw"):
-        reader.complain(path, f"should be /on/host:/in/container or /on/host:/in/container:ro, got {_got(item)}")
+    if (
+        len(parts) not in (2, 3)
+        or not all(part.startswith("/") for part in parts[:2])
+        or mode not in ("ro", "rw")
+    ):
+        reader.complain(
+            path, f"should be /on/host:/in/container or /on/host:/in/container:ro, got {_got(item)}"
+        )
         return None
     taken = (names.CODE_MOUNT, names.IN_CONTAINER, "/out")
     if any(parts[1] == own or parts[1].startswith(f"{own}/") for own in taken):
@@ -303,4 +309,6 @@ def _got(value: object) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return {True: "true", False: "false", None: "nothing"}.get(value, str(value))  # type: ignore[call-overload]  # any scalar
+    if value is None:
+        return "nothing"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -77,11 +77,10 @@ class HostSeen:
     containers: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
     has_cluster_dir: bool = False
+    needs_sudo: bool = False
 
     def worker(self, name: str) -> ContainerSeen | None:
-        return next(
-            (c for c in self.containers if c.role == names.ROLE_WORKER and c.host == name), None
-        )
+        return next((c for c in self.containers if c.role == names.ROLE_WORKER and c.host == name), None)
 
     @property
     def masters(self) -> tuple[ContainerSeen, ...]:

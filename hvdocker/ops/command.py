@@ -32,7 +32,9 @@ def work_of(
     if script:
         return _script(cwd, script, rest, workdir)
     if not rest:
-        raise UsageProblem("nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command")
+        raise UsageProblem(
+            "nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command"
+        )
     return Work(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name)
 
 
@@ -40,10 +42,14 @@ def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None)
     path = (cwd / Path(script).expanduser()).resolve()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
-        raise UsageProblem(f"the script {script} {what}", fix="name a Python file; -m runs a module, -- any command")
+        raise UsageProblem(
+            f"the script {script} {what}", fix="name a Python file; -m runs a module, -- any command"
+        )
     source = _folder(cwd, workdir) if workdir else _folder(path.parent, None)
     if not path.is_relative_to(source):
-        raise UsageProblem(f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it")
+        raise UsageProblem(
+            f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it"
+        )
     inside = f"{names.CODE_MOUNT}/{path.relative_to(source).as_posix()}"
     runner = ("python",) if path.suffix == ".py" else ()
     return Work((*runner, inside, *rest), source, path.stem)
@@ -54,8 +60,10 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
     if not folder.is_dir():
         raise UsageProblem(f"--workdir {workdir} is not a folder")
     if folder in (Path("/"), Path.home().resolve()):
-        raise UsageProblem(f"refusing to sync all of {folder} to every host",
-                           fix="put the script into a folder of its own, or name one with --workdir")  # fmt: skip
+        raise UsageProblem(
+            f"refusing to sync all of {folder} to every host",
+            fix="put the script into a folder of its own, or name one with --workdir",
+        )
     return folder
 
 

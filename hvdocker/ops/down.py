@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hvdocker import assets
 from hvdocker.errors import HostErrors, HvdockerError, UsageProblem
 from hvdocker.model.event import Event
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
 from hvdocker.ops.locate import Located, forget
-from hvdocker.ops.session import connected
+from hvdocker.ops.session import Session, connected
+from hvdocker.ops.watch import stop_job
 from hvdocker.plan.down import plan_down
+from hvdocker.plan.script import script_of
 from hvdocker.plan.steps import Plan
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.apply import Context
 
 Show = Callable[[Plan], None]
 
@@ -31,12 +40,16 @@ class DownReport:
     plan: Plan
     fetched: dict[str, Path] = field(default_factory=dict)
     errors: list[HvdockerError] = field(default_factory=list)
+    sudo_hosts: frozenset[str] = frozenset()
+
+    def script(self, inventory: Inventory) -> str:
+        return script_of(self.plan, inventory, assets.ssh_config_template(), self.sudo_hosts)
 
 
 def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
     inventory = located.inventory
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        from hvdocker.hosts.apply import Context, apply, apply_all
+        from hvdocker.hosts.apply import Context, apply_all
         from hvdocker.hosts.observe import as_state, observe
 
         outcomes = observe(inventory, session.links)
@@ -45,7 +58,8 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         jobs = () if options.discards else unfetched(located, state)
         plan = plan_down(inventory, state, jobs)
         show(plan)
-        report = DownReport(plan, errors=lost)
+        sudo = frozenset(name for name, seen in state.hosts.items() if seen.needs_sudo)
+        report = DownReport(plan, errors=lost, sudo_hosts=sudo)
         if options.is_dry_run:
             return report
         _ask_about_running(env, [master.job for master in state.running_jobs()], options)
@@ -60,16 +74,20 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         context = Context(inventory, session.links, env.listener, fetch=bring)
         before = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name == "fetch"))
         after = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name != "fetch"))
-        _stop_running(state, session, located)
-        _fetch_first(apply, before, context)
+        _stop_running(state, session)
+        _fetch_first(before, context)
         report.errors = [*lost, *apply_all(after, context)]
     if report.errors:
-        raise HostErrors("some hosts could not be cleaned; run hvdocker down again when they are back", report.errors)
+        raise HostErrors(
+            "some hosts could not be cleaned; run hvdocker down again when they are back", report.errors
+        )
     forget(located)
     return report
 
 
-def _fetch_first(apply: Callable[..., None], before: Plan, context: object) -> None:
+def _fetch_first(before: Plan, context: Context) -> None:
+    from hvdocker.hosts.apply import apply
+
     try:
         apply(before, context)
     except HvdockerError as error:
@@ -88,13 +106,8 @@ def _ask_about_running(env: Env, running: list[str], options: DownOptions) -> No
         raise HvdockerError("nothing was done")
 
 
-def _stop_running(state: object, session: object, located: Located) -> None:
+def _stop_running(state: ClusterState, session: Session) -> None:
     """Ranks get their grace, so that the outputs brought home are whole."""
-    from hvdocker.model.seen import ClusterState
-    from hvdocker.ops.session import Session
-    from hvdocker.ops.watch import stop_job
-
-    assert isinstance(state, ClusterState) and isinstance(session, Session)
     for master in state.running_jobs():
         head = next(name for name, seen in state.hosts.items() if master in seen.containers)
         stop_job(session.links[head], master.name)

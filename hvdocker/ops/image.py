@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hvdocker.errors import UsageProblem
 from hvdocker.model.event import Event
@@ -11,6 +12,9 @@ from hvdocker.model.inventory import Host
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, locate
 from hvdocker.ops.session import connected
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
 
 TARGETS = ("base", "cpu")
 
@@ -52,21 +56,17 @@ def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:
 
 
 def _only(located: Located, host: Host) -> Located:
-    from dataclasses import replace
-
     return replace(located, inventory=replace(located.inventory, hosts=(host,)))
 
 
-def _build(env: Env, link: object, request: BuildRequest) -> str:
-    from typing import cast
-
+def _build(env: Env, target: HostLink, request: BuildRequest) -> str:
     from hvdocker.hosts.build import BuildOptions, build_image
-    from hvdocker.hosts.link import HostLink
     from hvdocker.hosts.translate import talking
 
-    target = cast("HostLink", link)
     options = BuildOptions(request.target, request.ca_bundle, request.wheelhouse, request.base)
     with talking(target.name, "building the image"):
-        tag = build_image(target.engine(), options, lambda text: env.listener(Event("build", text, target.name)))
+        tag = build_image(
+            target.engine(), options, lambda text: env.listener(Event("build", text, target.name))
+        )
     env.listener(Event("build", f"built {tag}", target.name, is_end=True))
     return tag

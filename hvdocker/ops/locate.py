@@ -4,14 +4,14 @@ inventory.yaml here. Never a guess between two."""
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
+from hvdocker.model.inventory import Inventory, KeyPair
 from hvdocker.model.parse import parse
 from hvdocker.ops.env import Env
 
@@ -61,15 +61,34 @@ def read_inventory(env: Env, path: Path) -> Located:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise UsageProblem(f"there is no inventory {path}", fix="check the path, or write one: see README.md") from error
+        raise UsageProblem(
+            f"there is no inventory {path}", fix="check the path, or write one: see README.md"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageProblem(f"the inventory {path} cannot be read: {reason}") from error
     folder = path.parent.parent if path.parent.name == FOLDER else path.parent
-    return Located(parse(text, path.name, names.as_cluster_name(folder.name)), path)
+    inventory = parse(text, path.name, names.as_cluster_name(folder.name))
+    return Located(with_own_paths(inventory, folder), path)
 
 
-def generate(env: Env, *, hosts: list[str] | None = None, local: int | None = None, image: str | None = None) -> Located:
+def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
+    """Relative key paths are relative to the inventory's folder, whatever the current one is."""
+
+    def own(path: str) -> str:
+        return str(folder / Path(path).expanduser())
+
+    hosts = tuple(
+        replace(host, ssh=replace(host.ssh, key=own(host.ssh.key))) if host.ssh.key else host
+        for host in inventory.hosts
+    )
+    keys = inventory.keys and KeyPair(own(inventory.keys.private), own(inventory.keys.public))
+    return replace(inventory, hosts=hosts, keys=keys)
+
+
+def generate(
+    env: Env, *, hosts: list[str] | None = None, local: int | None = None, image: str | None = None
+) -> Located:
     """`up --hosts` and `up --local` need no file: one is written into .hvdocker/, so that the verbs after
     them have the same inventory."""
     body: dict[str, object] = {"cluster": names.as_cluster_name(env.cwd.name)}
@@ -87,7 +106,11 @@ def point_at(located: Located) -> None:
     located.state.mkdir(parents=True, exist_ok=True)
     if located.generated is not None:
         located.path.write_text(located.generated, encoding="utf-8")
-    shown = located.path.relative_to(located.folder) if located.path.is_relative_to(located.folder) else located.path
+    shown = (
+        located.path.relative_to(located.folder)
+        if located.path.is_relative_to(located.folder)
+        else located.path
+    )
     pointer = located.state / "current.json"
     draft = pointer.with_suffix(".part")
     draft.write_text(json.dumps({"inventory": str(shown)}) + "\n", encoding="utf-8")
@@ -107,15 +130,21 @@ def _follow(pointer: Path) -> Path:
     try:
         return pointer.parent.parent / str(json.loads(pointer.read_text(encoding="utf-8"))["inventory"])
     except (ValueError, KeyError, OSError) as error:
-        raise HvdockerError(f"{pointer} is damaged", fix=f"remove it, or name the inventory with -i: rm {pointer}") from error
+        raise HvdockerError(
+            f"{pointer} is damaged", fix=f"remove it, or name the inventory with -i: rm {pointer}"
+        ) from error
 
 
 def _default(env: Env) -> Path:
     found = [env.cwd / name for name in DEFAULT_NAMES if (env.cwd / name).is_file()]
     if len(found) > 1:
-        raise UsageProblem("there are two inventories here: " + ", ".join(path.name for path in found),
-                           fix="say which one with -i")  # fmt: skip
+        raise UsageProblem(
+            "there are two inventories here: " + ", ".join(path.name for path in found),
+            fix="say which one with -i",
+        )
     if not found:
-        raise HvdockerError("there is no cluster here: no .hvdocker/ in this folder or above, and no inventory.yaml",
-                            fix="start one: hvdocker up inventory.yaml, or hvdocker up --local 2")  # fmt: skip
+        raise HvdockerError(
+            "there is no cluster here: no .hvdocker/ in this folder or above, and no inventory.yaml",
+            fix="start one: hvdocker up inventory.yaml, or hvdocker up --local 2",
+        )
     return found[0]

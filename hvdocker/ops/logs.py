@@ -27,7 +27,9 @@ class JobAt:
     link: HostLink
 
 
-def logs(env: Env, located: Located, wanted: str | None, follow: bool, tail: int | None, on_line: watch.OnLine) -> str:
+def logs(
+    env: Env, located: Located, wanted: str | None, follow: bool, tail: int | None, on_line: watch.OnLine
+) -> str:
     """Hands every line to `on_line`; returns the job's id."""
     with _job(env, located, wanted) as found:
         for line in watch.lines(found.link, found.master.name, found.placement, follow, tail):
@@ -53,7 +55,9 @@ def _job(env: Env, located: Located, wanted: str | None) -> Iterator[JobAt]:
         outcomes = observe(located.inventory, session.links)
         state = as_state(located.inventory, outcomes.done, with_images=False)
         if not state.masters():
-            raise_together("some hosts cannot be reached", [*session.failed.values(), *outcomes.failed.values()])
+            raise_together(
+                "some hosts cannot be reached", [*session.failed.values(), *outcomes.failed.values()]
+            )
         master = watch.find_job(state, wanted)
         head = next(name for name, seen in state.hosts.items() if master in seen.containers)
         yield JobAt(master, watch.placement_of(master), session.links[head])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, UnknownHostKey, raise_together
 from hvdocker.model.event import Event
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.model.inventory import Host
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 
@@ -25,7 +25,9 @@ class Session:
 
 
 @contextmanager
-def connected(env: Env, located: Located, accept_new: bool = False, must_all: bool = True) -> Iterator[Session]:
+def connected(
+    env: Env, located: Located, accept_new: bool = False, must_all: bool = True
+) -> Iterator[Session]:
     """Opens every host at once. With `must_all` a host that cannot be reached is an error."""
     env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
     session = _open_all(env, located, accept_new)
@@ -42,7 +44,7 @@ def connected(env: Env, located: Located, accept_new: bool = False, must_all: bo
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     from hvdocker.hosts.pool import each
 
-    hosts = {host.name: _with_own_paths(host, located.folder) for host in located.inventory.hosts}
+    hosts = {host.name: host for host in located.inventory.hosts}
     first = each(hosts, lambda name: _open(hosts[name]))
     unknown = [error for error in first.failed.values() if isinstance(error, UnknownHostKey)]
     if not unknown or not _may_trust(env, unknown, accept_new):
@@ -63,22 +65,14 @@ def _open(host: Host) -> HostLink:
     return open_ssh(host)
 
 
-def _with_own_paths(host: Host, folder: Path) -> Host:
-    """A relative key path is relative to the inventory."""
-    from dataclasses import replace
-
-    if not host.ssh.key:
-        return host
-    key = str(folder / Path(host.ssh.key).expanduser())
-    return replace(host, ssh=SshSettings(key=key).over(host.ssh))
-
-
 def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> bool:
     if accept_new:
         return True
     if not env.is_interactive:
         return False
-    shown = "\n".join(f"  {error.host}  {error.entry}  {error.key_type} {error.fingerprint}" for error in unknown)
+    shown = "\n".join(
+        f"  {error.host}  {error.entry}  {error.key_type} {error.fingerprint}" for error in unknown
+    )
     return env.ask(f"These host keys are not known yet:\n{shown}\nTrust them and remember them?")
 
 
@@ -88,4 +82,3 @@ def _remember(unknown: list[UnknownHostKey]) -> None:
     path = trust.user_known_hosts(Path.home())
     for line in {(error.entry, error.key_base64): error for error in unknown}.values():
         trust.remember(line, path)
-

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
 from hvdocker.model import names
 from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, parse_hosts_flag, place, place_exactly
+from hvdocker.model.output import Line
+from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
@@ -25,8 +26,8 @@ from hvdocker.plan.steps import Plan
 from hvdocker.plan.train import check_images, check_workers, free_slots, plan_train
 
 if TYPE_CHECKING:
+    from hvdocker.hosts.apply import Context
     from hvdocker.hosts.link import HostLink
-    from hvdocker.hosts.sync import SyncReport
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class TrainReport:
     job: str
     placement: Placement
     plan: Plan
+    places: Mapping[str, Place]
     end: watch.JobEnd | None = None
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    synced: Mapping[str, SyncReport] = field(default_factory=dict)
 
 
 def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
@@ -88,12 +89,12 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         check_workers(located.inventory, placed, state)
         placement = _placement(request, placed, state)
         check_images(placed, placement.hosts, state)
-        context = Context(located.inventory, session.links, env.listener, inventory_dir=located.folder)
+        context = Context(located.inventory, session.links, env.listener)
         context.tree = read_tree(work.source)
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
         plan = plan_train(located.inventory, placed, env.maker(), job, str(work.source))
         viewer.plan(plan)
-        report = TrainReport(job.job, placement, plan)
+        report = TrainReport(job.job, placement, plan, placed)
         if request.is_dry_run:
             return report
         _start(plan, context)
@@ -112,8 +113,8 @@ def _placement(request: TrainRequest, placed: Mapping[str, Place], state: Cluste
     slots = free_slots(placed, state)
     if request.hosts:
         wanted = parse_hosts_flag(request.hosts, next(iter(placed)))
-        by_address = {p.address: name for name, p in placed.items()} | {p.host.host: n for n, p in placed.items()}
-        named = [type(share)(by_address.get(share.host, share.host), share.slots) for share in wanted]
+        known = {word: n for n, p in placed.items() for word in (n, p.address, p.host.host)}
+        named = [Share(known.get(share.host, share.host), share.slots) for share in wanted]
         return place_exactly(named, request.np, slots)
     return place(request.np or sum(entry.total for entry in slots), slots)
 
@@ -145,10 +146,9 @@ def _job(
     )
 
 
-def _start(plan: Plan, context: object) -> None:
-    from hvdocker.hosts.apply import Context, apply, roll_back
+def _start(plan: Plan, context: Context) -> None:
+    from hvdocker.hosts.apply import apply, roll_back
 
-    assert isinstance(context, Context)
     try:
         apply(plan, context)
     except BaseException:
@@ -161,7 +161,7 @@ def _follow(located: Located, session: Session, report: TrainReport, viewer: Vie
     container = names.master_name(located.inventory.cluster, report.job)
     last: dict[int, tuple[str, ...]] = {}
 
-    def keep(line: watch.Line) -> None:
+    def keep(line: Line) -> None:
         if line.rank is not None and line.text.strip():
             last[line.rank] = (*last.get(line.rank, ())[-9:], line.text)
         viewer.line(line)
@@ -173,11 +173,11 @@ def _follow(located: Located, session: Session, report: TrainReport, viewer: Vie
         save_log(located, session, report.job, link, container)
         raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
     except HostUnreachable as error:
-        error.fix = f"the job goes on without this terminal; watch it again with: hvdocker logs -f {report.job}"
+        error.fix = f"the job goes on without this terminal; watch it with: hvdocker logs -f {report.job}"
         raise
     end = watch.end_of(link, container)
     save_log(located, session, report.job, link, container)
-    return TrainReport(report.job, report.placement, report.plan, end, last)
+    return replace(report, end=end, last_lines=last)
 
 
 def _watch_to_the_end(link: HostLink, container: str, report: TrainReport, keep: watch.OnLine) -> None:

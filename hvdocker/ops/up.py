@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from hvdocker.commands.probe import port_holder
 from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.model.inventory import Inventory
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, point_at
+from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.places import places, port_conflicts
 from hvdocker.plan.steps import Plan
@@ -35,6 +37,9 @@ class UpReport:
     plan: Plan
     places: Mapping[str, Place]
 
+    def script(self, inventory: Inventory) -> str:
+        return as_script(self.plan, inventory, self.places)
+
     @property
     def slots(self) -> int:
         return sum(place.slots for place in self.places.values())
@@ -55,7 +60,7 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
         if options.is_dry_run:
             return report
         if not plan.is_empty:
-            context = Context(inventory, session.links, env.listener, inventory_dir=located.folder)
+            context = Context(inventory, session.links, env.listener)
             _apply(plan, context, options.keep)
         point_at(located)
         return report
@@ -83,8 +88,7 @@ def _brought_public(located: Located) -> str | None:
         return None
     from hvdocker.hosts.keys import read_brought
 
-    private, public = (located.folder / Path(path).expanduser() for path in (brought.private, brought.public))
-    return read_brought(private, public).public
+    return read_brought(Path(brought.private), Path(brought.public)).public
 
 
 def _port_errors(session: Session, taken: list[str], placed: Mapping[str, Place]) -> list[HvdockerError]:
@@ -96,8 +100,13 @@ def _port_errors(session: Session, taken: list[str], placed: Mapping[str, Place]
         if not holder:
             # Another user's process: only root may look.
             holder = session.links[name].run(command.as_root()).text.strip()
-        errors.append(HostUnfit(
-            f"the port {port} is in use", host=name, command=f"ss -ltnp sport = :{port}",
-            lines=[f"held by {holder or 'a process of another user'}"],
-            fix="choose another `port:` in the inventory, or leave it out: a free one is found"))  # fmt: skip
+        errors.append(
+            HostUnfit(
+                f"the port {port} is in use",
+                host=name,
+                command=f"ss -ltnp sport = :{port}",
+                lines=[f"held by {holder or 'a process of another user'}"],
+                fix="choose another `port:` in the inventory, or leave it out: a free one is found",
+            )
+        )
     return errors

@@ -53,7 +53,12 @@ def lines(
     assembler = LineAssembler()
     with talking(link.name, "reading the job's output"):
         stream = link.engine().logs(
-            container, stdout=True, stderr=True, stream=True, follow=follow, tail=tail if tail is not None else "all"
+            container,
+            stdout=True,
+            stderr=True,
+            stream=True,
+            follow=follow,
+            tail=tail if tail is not None else "all",
         )
         for chunk in stream:
             for raw in assembler.feed(chunk):

@@ -38,9 +38,7 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, P
     return ImagePlan(ship=_once_per_engine(steps, inventory), image_id=image.id)
 
 
-def _source(
-    state: ClusterState, placed: Mapping[str, Place], arch: str
-) -> tuple[str, ImageSeen] | None:
+def _source(state: ClusterState, placed: Mapping[str, Place], arch: str) -> tuple[str, ImageSeen] | None:
     """This machine's image counts first, if the hosts could run it; then the first host's."""
     own = state.controller_image
     if own and own.architecture == arch:
@@ -56,9 +54,7 @@ def _has(place: Place, image_id: str) -> bool:
     return place.seen.image is not None and place.seen.image.id == image_id
 
 
-def _build(
-    inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], arch: str
-) -> ImagePlan:
+def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], arch: str) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
         raise HvdockerError(
             f"the image {inventory.image} is on no host and not on this machine",
@@ -69,9 +65,7 @@ def _build(
     can_build_here = engine is not None and docker_arch(engine.architecture) == arch
     builder = CONTROLLER if can_build_here or inventory.is_local else next(iter(placed))
     ship = tuple(ShipImage(name, inventory.image, builder) for name in placed if name != builder)
-    return ImagePlan(
-        build=(BuildImage(builder, inventory.image),), ship=_once_per_engine(ship, inventory)
-    )
+    return ImagePlan(build=(BuildImage(builder, inventory.image),), ship=_once_per_engine(ship, inventory))
 
 
 def _once_per_engine(steps: tuple[Step, ...], inventory: Inventory) -> tuple[Step, ...]:
@@ -99,8 +93,13 @@ def _refuse_full_disks(placed: Mapping[str, Place], lacking: list[str], image: I
     for name in lacking:
         free = placed[name].seen.free_bytes
         if free is not None and free < image.size_bytes * _ROOM:
-            errors.append(HostUnfit(
-                f"the image needs about {show_bytes(image.size_bytes * _ROOM)} of disk, "
-                f"{show_bytes(free)} are free",
-                host=name, command="df -h /var/lib/docker", fix="free some space: docker system prune"))  # fmt: skip
+            errors.append(
+                HostUnfit(
+                    f"the image needs about {show_bytes(image.size_bytes * _ROOM)} of disk, "
+                    f"{show_bytes(free)} are free",
+                    host=name,
+                    command="df -h /var/lib/docker",
+                    fix="free some space: docker system prune",
+                )
+            )
     raise_together("some hosts have too little disk", errors)

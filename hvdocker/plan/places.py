@@ -135,8 +135,12 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[
 
 def _missing_mounts(name: str, place: Place) -> list[HvdockerError]:
     return [
-        HostUnfit(f"the mount source {path} is not there", host=name, command=f"ls -ld {path}",
-                  fix="make it, or correct `mounts:` in the inventory")  # fmt: skip
+        HostUnfit(
+            f"the mount source {path} is not there",
+            host=name,
+            command=f"ls -ld {path}",
+            fix="make it, or correct `mounts:` in the inventory",
+        )
         for path in place.seen.missing_paths
     ]
 
@@ -149,9 +153,14 @@ def _architectures(placed: Mapping[str, Place]) -> list[HvdockerError]:
         return []
     common = max(by_arch, key=lambda arch: len(by_arch[arch]))
     return [
-        HostUnfit(f"its CPU architecture is {arch}, the other hosts are {common}", host=name,
-                  fix="one image cannot serve both: leave this host out of the inventory")  # fmt: skip
-        for arch, hosts in by_arch.items() if arch != common for name in hosts
+        HostUnfit(
+            f"its CPU architecture is {arch}, the other hosts are {common}",
+            host=name,
+            fix="one image cannot serve both: leave this host out of the inventory",
+        )
+        for arch, hosts in by_arch.items()
+        if arch != common
+        for name in hosts
     ]
 
 

@@ -60,8 +60,10 @@ class MakeKeys(Step):
     trust: Trust
 
     def describe(self) -> str:
-        client = f"take the client key from {self.trust.client_from}" if self.trust.client_from else (
-            "use the client key you brought" if self.trust.brought else "make a client key"
+        client = (
+            f"take the client key from {self.trust.client_from}"
+            if self.trust.client_from
+            else ("use the client key you brought" if self.trust.brought else "make a client key")
         )
         return f"{client}, make host keys for {', '.join(self.trust.new_host_keys)}"
 
@@ -225,7 +227,11 @@ class Plan:
 
     def lines(self) -> list[str]:
         """How a plan prints itself, one line per step."""
-        return [f"{stage.name:<10} {step.host:<14} {step.describe()}" for stage in self.stages for step in stage.steps]
+        return [
+            f"{stage.name:<10} {step.host:<14} {step.describe()}"
+            for stage in self.stages
+            for step in stage.steps
+        ]
 
 
 def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]]) -> Plan:

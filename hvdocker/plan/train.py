@@ -60,8 +60,11 @@ def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: Clus
             fix="hvdocker up",
         )
     errors: list[HvdockerError] = [
-        HostUnfit("its worker is not there" if name not in workers else f"its worker is {workers[name].state}",
-                  host=name, fix="hvdocker up")  # fmt: skip
+        HostUnfit(
+            "its worker is not there" if name not in workers else f"its worker is {workers[name].state}",
+            host=name,
+            fix="hvdocker up",
+        )
         for name in placed
         if name not in workers or not workers[name].is_running
     ]

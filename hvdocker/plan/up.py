@@ -60,21 +60,27 @@ def plan_up(
         ("image", list(image.build)),
         ("image", list(image.ship)),
         ("files", _files(inventory, state, placed, fresh, trust)),
-        ("containers", [
-            RemoveContainer(name, workers[name].name, workers[name].id, reasons[name] or "")
-            for name in fresh if name in workers
-        ]),
+        (
+            "containers",
+            [
+                RemoveContainer(name, workers[name].name, workers[name].id, reasons[name] or "")
+                for name in fresh
+                if name in workers
+            ],
+        ),
         ("containers", [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]),
-        ("containers", [
-            RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
-            for name in kept if fresh
-        ]),
+        (
+            "containers",
+            [
+                RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
+                for name in kept
+                if fresh
+            ],
+        ),
         ("containers", [StartContainer(name, placed[name].worker_name) for name in touched]),
-        ("sshd", [
-            AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched
-        ]),
+        ("sshd", [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]),
         ("mesh", _mesh(placed, touched)),
-    )  # fmt: skip
+    )
 
 
 def _why_new(

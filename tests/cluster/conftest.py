@@ -1,6 +1,7 @@
 """What cluster tests stand on: real hosts of the lab, fresh for each test, and the installed program."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,6 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.lab.wait import side_by_side
 
 LAB = pytest.StashKey[Lab]()
 TESTS = pytest.StashKey[set[str]]()
@@ -23,13 +23,7 @@ def lab(pytestconfig: pytest.Config) -> Lab:
 @pytest.fixture
 def hosts(lab: Lab) -> Callable[[int], list[LabHost]]:
     """`hosts(n)`: h1 to hN, with nothing on them but images."""
-
-    def fresh(count: int) -> list[LabHost]:
-        found = lab.ensure(count)
-        side_by_side(LabHost.reset, found)
-        return found
-
-    return fresh
+    return lab.fresh
 
 
 @pytest.fixture
@@ -46,11 +40,26 @@ def special(lab: Lab) -> Callable[..., LabHost]:
 
 @pytest.fixture
 def cli(lab: Lab, tmp_path: Path) -> Iterator[Cli]:
-    home = tmp_path / "home"
+    with _program(lab, tmp_path) as program:
+        yield program
+
+
+@pytest.fixture(scope="module")
+def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    """The program with one home and one folder for all tests of a file, which share a cluster."""
+    with _program(lab, tmp_path_factory.mktemp("desk")) as program:
+        yield program
+
+
+@contextmanager
+def _program(lab: Lab, folder: Path) -> Iterator[Cli]:
+    home = folder / "home"
     (home / ".ssh").mkdir(mode=0o700, parents=True)
-    program = Cli(tmp_path, home, lab.state.known_hosts)
-    yield program
-    program.close()
+    program = Cli(folder, home, lab.state.known_hosts)
+    try:
+        yield program
+    finally:
+        program.close()
 
 
 @pytest.fixture(autouse=True)

@@ -62,6 +62,12 @@ class Lab:
         """h1 to hN, running and healthy; those that are take no time."""
         return self._ensure(lambda: numbered(count))
 
+    def fresh(self, count: int) -> list[LabHost]:
+        """h1 to hN with nothing on them but images."""
+        found = self.ensure(count)
+        side_by_side(LabHost.reset, found)
+        return found
+
     def ensure_special(self, name: str, suite: str = "bookworm", gpus: int = 0, tmpfs_mb: int = 0) -> LabHost:
         """One host that is not like the others."""
         return self._ensure(lambda: [HostSpec(name, self._address(name), suite, gpus, tmpfs_mb)])[0]

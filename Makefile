@@ -1,0 +1,78 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each does its own set-up and says so.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WHEEL_BIN := .venv-wheel/bin
+N ?= 3
+
+.PHONY: help demo test unit cluster training lint format lab lab-down bench clean engine images wheel venv
+.DEFAULT_GOAL := help
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: engine $(VENV)/.examples ## Train MNIST on two workers of this machine's own engine
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/demo.sh
+
+test: lint engine images wheel ## Every test; fails if one is skipped or deselected
+	@echo "test: all tests, the cluster's through the installed CLI against real hosts"
+	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest tests/unit tests/cluster
+
+unit: $(VENV)/.ready ## Tests of the pure parts: seconds, no sockets
+	@echo "unit: tests without hosts"
+	@HVDOCKER_STRICT=1 $(BIN)/python -m pytest tests/unit
+
+cluster: engine images wheel ## Tests of the installed CLI against real hosts
+	@echo "cluster: the installed CLI against real hosts (the lab is made where it is missing)"
+	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
+		$(filter-out $(wildcard tests/cluster/test_training*.py),$(wildcard tests/cluster/test_*.py))
+
+training: engine images wheel ## Real Horovod training on real hosts
+	@echo "training: Horovod and TensorFlow over two real hosts"
+	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
+		$(wildcard tests/cluster/test_training*.py)
+
+lint: $(VENV)/.ready ## ruff and strict type checking
+	@echo "lint: ruff, mypy"
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: $(VENV)/.ready ## Let ruff put the code in order
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+lab: engine $(VENV)/.ready ## N real hosts to play with (make lab N=3)
+	@$(BIN)/python -m tests.cluster.lab up -n $(N)
+
+lab-down: $(VENV)/.ready ## Remove the lab's hosts, volumes and network
+	@$(BIN)/python -m tests.cluster.lab down
+
+bench: engine images wheel ## Speed, as ratios taken side by side in one run
+	@HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m bench
+
+clean: ## Remove what make made here (images and the engine stay)
+	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(BIN)/python -m tests.cluster.lab down; fi
+	rm -rf $(VENV) .venv-wheel .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
+
+engine:
+	@tests/setup/engine.sh
+
+images: engine $(VENV)/.ready
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/images.sh
+
+wheel: $(WHEEL_BIN)/.ready
+
+venv: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml tests/setup/venv.sh
+	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[dev]'
+	@touch $@
+
+$(VENV)/.examples: $(VENV)/.ready
+	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[examples]'
+	@touch $@
+
+$(WHEEL_BIN)/.ready: pyproject.toml $(VENV)/.ready $(shell find hvdocker templates images -type f -not -name '*.pyc')
+	@echo "wheel: building it and installing it with nothing else around"
+	@rm -rf dist && $(BIN)/python -m build --wheel --outdir dist . > /dev/null
+	@tests/setup/venv.sh .venv-wheel "$(PYTHON)" --force-reinstall dist/*.whl
+	@touch $@

@@ -1,0 +1,250 @@
+"""A plan as a bash script that does the same by hand: ssh, docker, tar and ssh-keygen. Keys are made while
+it runs; none stands in it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from hvdocker.commands import files
+from hvdocker.commands.command import Command, command
+from hvdocker.commands.container import ContainerSpec, create_command
+from hvdocker.commands.container_files import MASTER_TAKES
+from hvdocker.commands.reach import ssh_words
+from hvdocker.commands.ssh_files import FOLDER, Member, passwd_line, render_ssh_config, sshd_config
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.plan import steps
+from hvdocker.plan.steps import CONTROLLER, Plan, Step
+
+# Filled in while the script runs. The blank makes shlex quote the word that holds it.
+_HOST_KEY = "@HOST KEY@"
+_CLIENT_KEY = "@CLIENT KEY@"
+
+_HEAD = """\
+#!/usr/bin/env bash
+# Written by hvdocker: {verb} for cluster {cluster}. Needs ssh, ssh-keygen, tar, docker.
+set -euo pipefail
+umask 077
+keys=$(mktemp -d)
+trap 'rm -rf "$keys"' EXIT
+public() {{ cut -d ' ' -f 1,2 "$keys/$1.pub"; }}
+"""
+
+
+@dataclass(frozen=True)
+class Writer:
+    inventory: Inventory
+    template: str
+    sudo_hosts: frozenset[str]
+
+    def on(self, host: str, *commands: Command, pipe: bool = False) -> str:
+        """A line that runs commands on a host, one after the other or as a pipe."""
+        lines = [self._rooted(host, each).line() for each in commands]
+        return f"{_function(host)} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
+
+    def _rooted(self, host: str, words: Command) -> Command:
+        return words.as_root() if host in self.sudo_hosts and words.argv[0] == "docker" else words
+
+
+def script_of(
+    plan: Plan, inventory: Inventory, template: str, sudo_hosts: frozenset[str] = frozenset()
+) -> str:
+    writer = Writer(inventory, template, sudo_hosts)
+    lines = [_HEAD.format(verb=plan.verb, cluster=plan.cluster)]
+    lines += [_reach(writer, host) for host in dict.fromkeys(step.host for step in plan.steps)]
+    trust = next((step.trust for step in plan.steps if isinstance(step, steps.MakeKeys)), None)
+    for stage in plan.stages:
+        for step in stage.steps:
+            lines.append(f"\n# {stage.name} · {step.host}: {step.describe()}")
+            lines += _RENDER[type(step)](writer, step, trust)
+    return "\n".join(lines) + "\n"
+
+
+def _function(host: str) -> str:
+    return "on_" + "".join(letter if letter.isalnum() else "_" for letter in host)
+
+
+def _reach(writer: Writer, host: str) -> str:
+    if host == CONTROLLER or writer.inventory.named(host).is_local:
+        return f'{_function(host)}() {{ sh -c "$1"; }}'
+    words = shlex.join(ssh_words(writer.inventory.named(host)))
+    return f'{_function(host)}() {{ {words} "$1"; }}'
+
+
+def _build(writer: Writer, step: steps.BuildImage, trust: Any) -> Iterator[str]:
+    words = ["hvdocker", "image", "build", "--target", step.image.partition(":")[2]]
+    yield shlex.join(words if step.host == CONTROLLER else [*words, "--on", step.host])
+
+
+def _ship(writer: Writer, step: steps.ShipImage, trust: Any) -> Iterator[str]:
+    save = command("docker", "save", step.image)
+    source = save.line() if step.source == CONTROLLER else writer.on(step.source, save)
+    yield f"{source} | {writer.on(step.host, command('docker', 'load', '--quiet'))}"
+
+
+def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
+    mine = step.trust
+    if mine.brought:
+        yield f'cp -- {shlex.quote(mine.brought[0])} "$keys/id_ed25519"'
+        yield f'cp -- {shlex.quote(mine.brought[1])} "$keys/id_ed25519.pub"'
+    elif mine.client_from:
+        copy = command("docker", "cp", f"{mine.client_container}:{FOLDER}/id_ed25519", "-")
+        yield f'{writer.on(mine.client_from, copy)} | tar -xO > "$keys/id_ed25519"'
+        yield 'ssh-keygen -y -f "$keys/id_ed25519" > "$keys/id_ed25519.pub"'
+    else:
+        yield 'ssh-keygen -q -t ed25519 -N "" -C "" -f "$keys/id_ed25519"'
+    for name in mine.new_host_keys:
+        yield f'ssh-keygen -q -t ed25519 -N "" -C "" -f "$keys/host_{name}"'
+    for name, public in mine.known_host_keys.items():
+        yield f'printf "%s\\n" {shlex.quote(public)} > "$keys/host_{name}.pub"'
+    yield 'mkdir -p "$keys/trust"'
+    config = render_ssh_config(writer.template, mine.cluster, mine.members, mine.port)
+    yield _here('"$keys/trust/config"', config)
+    yield (
+        "{ "
+        + " ".join(_pinned(member, mine.port) for member in mine.members)
+        + ' } > "$keys/trust/known_hosts"'
+    )
+    sources = ",".join(member.address for member in mine.members)
+    yield f'public=$(public id_ed25519); from=\'{sources}\''
+    yield 'printf \'restrict,from="%s" %s\\n\' "$from" "$public" > "$keys/trust/authorized_keys"'
+
+
+def _pinned(member: Member, port: int) -> str:
+    shown = member.address if port == 22 else f"[{member.address}]:{port}"
+    return f"printf '%s %s\\n' {shlex.quote(shown)} \"$(public host_{member.name})\";"
+
+
+def _tar(uid: int, gid: int, folder: str, what: str) -> str:
+    return f'tar --owner={uid} --group={gid} --numeric-owner -C "$keys/{folder}" -cf - {what}'
+
+
+def _here(target: str, content: str) -> str:
+    return f"cat > {target} <<'HVDOCKER_END'\n{content.rstrip(chr(10))}\nHVDOCKER_END"
+
+
+def _folders(writer: Writer, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, files.make_folders(step.paths, step.is_shared))
+
+
+def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[str]:
+    label = f"{names.LABEL_CLUSTER}={step.cluster}"
+    words = ("docker", "network", "create", "--driver", "bridge", "--subnet", step.subnet, "--label", label)
+    yield writer.on(step.host, command(*words, step.name))
+
+
+def _remove_container(writer: Writer, step: steps.RemoveContainer, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, command("docker", "rm", "-f", "-v", step.name))
+
+
+def _create_worker(writer: Writer, step: steps.CreateWorker, trust: steps.Trust) -> Iterator[str]:
+    keyed = {**step.spec.labels, names.LABEL_HOST_KEY: _HOST_KEY, names.LABEL_CLIENT_KEY: _CLIENT_KEY}
+    words = create_command(replace(step.spec, labels=keyed)).argv
+    # The fingerprint is that of the container without its keys.
+    spec_label = f"{names.LABEL_SPEC}={step.spec.fingerprint()}"
+    fixed = tuple(spec_label if word.startswith(f"{names.LABEL_SPEC}=") else word for word in words)
+    host = shlex.quote(f"host_{step.host}")
+    yield f"line={shlex.quote(writer._rooted(step.host, Command(fixed)).line())}"
+    yield f"line=${{line//{_HOST_KEY}/$(public {host})}}; line=${{line//{_CLIENT_KEY}/$(public id_ed25519)}}"
+    yield f'{_function(step.host)} "$line" > /dev/null'
+    yield from _add_user(writer, step.host, step.spec)
+    folder = f'"$keys/worker_{step.host}/hvdocker'
+    yield f'mkdir -p {folder}/ssh" {folder}/home"'
+    yield f'cp -- "$keys"/trust/* "$keys/id_ed25519" {folder}/ssh/"'
+    yield f'cp -- "$keys/host_{step.host}" {folder}/ssh/host_ed25519_key"'
+    yield _here(f'{folder}/ssh/sshd_config"', sshd_config(step.address, step.port, step.spec.uid))
+    tar = _tar(step.spec.uid, step.spec.gid, f"worker_{step.host}", "hvdocker")
+    yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{step.spec.name}:/run'))}"
+
+
+def _add_user(writer: Writer, host: str, spec: ContainerSpec) -> Iterator[str]:
+    if spec.uid == 0:
+        return
+    passwd = f'"$keys/passwd_{host}/passwd"'
+    yield f'mkdir -p "$keys/passwd_{host}"'
+    yield f"{writer.on(host, command('docker', 'cp', f'{spec.name}:/etc/passwd', '-'))} | tar -xO > {passwd}"
+    yield f"printf '%s' {shlex.quote(passwd_line(spec.uid, spec.gid))} >> {passwd}; chmod 644 {passwd}"
+    tar = _tar(0, 0, f"passwd_{host}", "passwd")
+    yield f"{tar} | {writer.on(host, command('docker', 'cp', '-', f'{spec.name}:/etc'))}"
+
+
+def _refresh(writer: Writer, step: steps.RefreshTrust, trust: Any) -> Iterator[str]:
+    tar = _tar(step.uid, step.gid, "trust", "config known_hosts authorized_keys")
+    yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{step.container}:{FOLDER}'))}"
+
+
+def _start(writer: Writer, step: steps.StartContainer, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, command("docker", "start", step.name))
+
+
+def _await(writer: Writer, step: steps.AwaitSshd, trust: Any) -> Iterator[str]:
+    check = ("/opt/hvdocker/bin/check", "sshd", step.address, str(step.port), "30")
+    yield writer.on(step.host, command("docker", "exec", step.container, *check))
+
+
+def _mesh(writer: Writer, step: steps.CheckMesh, trust: Any) -> Iterator[str]:
+    check = ("/opt/hvdocker/bin/check", "mesh", *step.members)
+    yield writer.on(step.host, command("docker", "exec", step.container, *check))
+
+
+def _sync(writer: Writer, step: steps.SyncCode, trust: Any) -> Iterator[str]:
+    skipped = "--exclude-vcs --exclude-vcs-ignores --exclude=.hvdocker --exclude=__pycache__"
+    tar = f"tar {skipped} -C {shlex.quote(step.source)} -cf - ."
+    yield f"{tar} | {writer.on(step.host, files.unpack(step.folder))}"
+
+
+def _write_job(writer: Writer, step: steps.WriteJob, trust: Any) -> Iterator[str]:
+    write = files.write_file(f"{step.folder}/job.json", step.is_shared)
+    yield f"{writer.on(step.host, write)} <<'HVDOCKER_END'\n{step.content}\nHVDOCKER_END"
+
+
+def _create_master(writer: Writer, step: steps.CreateMaster, trust: Any) -> Iterator[str]:
+    spec = step.spec
+    yield f"{writer.on(step.host, create_command(spec))} > /dev/null"
+    yield from _add_user(writer, step.host, spec)
+    yield 'mkdir -p "$keys/master/hvdocker/ssh" "$keys/master/hvdocker/home"'
+    tar = _tar(spec.uid, spec.gid, "master", "hvdocker")
+    yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{spec.name}:/run'))}"
+    for path in MASTER_TAKES:
+        taken = command("docker", "cp", f"{step.worker}:{names.IN_CONTAINER}/{path}", "-")
+        target = f"{spec.name}:{names.IN_CONTAINER}/{PurePosixPath(path).parent}"
+        yield writer.on(step.host, taken, command("docker", "cp", "-", target), pipe=True)
+
+
+def _fetch(writer: Writer, step: steps.FetchJobs, trust: Any) -> Iterator[str]:
+    for job in step.jobs:
+        yield shlex.join(("hvdocker", "fetch", job))
+
+
+def _remove_tree(writer: Writer, step: steps.RemoveTree, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, files.remove_tree(step.path))
+
+
+def _remove_network(writer: Writer, step: steps.RemoveNetwork, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, command("docker", "network", "rm", step.name))
+
+
+# Any: each renderer takes its own kind of step.
+_RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
+    steps.BuildImage: _build,
+    steps.ShipImage: _ship,
+    steps.MakeKeys: _make_keys,
+    steps.MakeFolders: _folders,
+    steps.MakeNetwork: _network,
+    steps.RemoveContainer: _remove_container,
+    steps.CreateWorker: _create_worker,
+    steps.RefreshTrust: _refresh,
+    steps.StartContainer: _start,
+    steps.AwaitSshd: _await,
+    steps.CheckMesh: _mesh,
+    steps.SyncCode: _sync,
+    steps.WriteJob: _write_job,
+    steps.CreateMaster: _create_master,
+    steps.FetchJobs: _fetch,
+    steps.RemoveTree: _remove_tree,
+    steps.RemoveNetwork: _remove_network,
+}

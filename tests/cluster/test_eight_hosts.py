@@ -1,0 +1,34 @@
+"""Eight hosts: up, up again, status, down. Afterwards the hosts are as they were."""
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab
+from tests.cluster.lab.wait import side_by_side
+from tests.cluster.site import Site
+from tests.cluster.traces import traces
+
+
+def test_eight_hosts_come_up_and_are_given_back_as_they_were(lab: Lab, cli: Cli) -> None:
+    hosts = lab.fresh(8)
+    side_by_side(lambda host: host.docker("run", "-d", "--name", "stranger", host.tiny_image()), hosts)
+    before = traces(hosts)
+    site = Site.write(lab, cli, hosts, cluster="eight")
+    assert "eight is up: 8 hosts, 8 slots" in site.up().out
+    ids = site.ids()
+    assert site.up().out == "nothing to do: eight is up on 8 hosts\n"
+    assert site.ids() == ids
+    assert [host["state"] for host in site.status()["hosts"]] == ["running"] * 8
+    assert traces(hosts) != before
+    site.down()
+    after = traces(hosts)
+    # A folder's time changes when something in it comes and goes; the lines of folders are compared without it.
+    assert {name: _without_folder_times(seen) for name, seen in after.items()} == {
+        name: _without_folder_times(seen) for name, seen in before.items()
+    }
+    assert side_by_side(lambda host: [seen["State"]["Running"] for seen in host.containers()], hosts) == [[True]] * 8
+    assert site.down().out.startswith("nothing to do")
+    assert sorted(path.name for path in site.folder.iterdir()) == ["inventory.yaml"]
+
+
+def _without_folder_times(seen: tuple[list[str], list[str]]) -> tuple[list[str], list[str]]:
+    engine, files = seen
+    return engine, [line.rpartition(" ")[0] if " d " in line else line for line in files]

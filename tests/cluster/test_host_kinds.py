@@ -1,0 +1,37 @@
+"""Hosts that are not all alike: another generation of the engine, and one with GPUs (a stand-in)."""
+
+from collections.abc import Callable
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+
+Special = Callable[..., LabHost]
+
+
+def test_two_generations_of_the_engine_form_one_cluster(lab: Lab, cli: Cli, special: Special) -> None:
+    site = Site.write(lab, cli, [*lab.fresh(1), special("t1", suite="trixie")])
+    site.up()
+    generations = [host["engine"].split(".")[0] for host in site.status()["hosts"]]
+    assert generations == ["20", "26"]
+    assert site.logins() == site.full_mesh()
+    assert site.up().out.startswith("nothing to do")
+    site.down()
+    assert left_of(site.hosts, "lab") == {}
+
+
+def test_a_worker_gets_the_gpus_of_its_host(lab: Lab, cli: Cli, special: Special) -> None:
+    plain, gpu = *lab.fresh(1), special("gpu1", gpus=2)
+    site = Site.write(lab, cli, [plain, gpu])
+    site.up()
+    assert [host["slots"] for host in site.status()["hosts"]] == [1, 2]
+    seen = site.seen(gpu)
+    (request,) = seen["HostConfig"]["DeviceRequests"]
+    assert request["Capabilities"] == [["gpu"]] and request["Count"] == -1
+    uuids = [line.split("UUID: ")[1].rstrip(")") for line in gpu.exec("nvidia-smi -L").splitlines()]
+    assert seen["Config"]["Labels"]["hvdocker.gpus"].split(",") == uuids
+    assert not site.seen(plain)["HostConfig"]["DeviceRequests"]
+    assert site.up().out.startswith("nothing to do")
+    site.down()
+    assert left_of(site.hosts, "lab") == {}

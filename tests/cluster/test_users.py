@@ -1,0 +1,33 @@
+"""Whoever logs in: root, a member of the docker group, and one who has to go through sudo."""
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+
+ROOT_NEEDS = {"SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE"}
+
+
+@pytest.mark.parametrize(
+    ("user", "ids", "capabilities"),
+    [("root", "0:0", ROOT_NEEDS), ("trainer", "1000:1000", set()), ("sudoer", "1001:1001", set())],
+)
+def test_a_cluster_belongs_to_the_user_who_logs_in(
+    lab: Lab, cli: Cli, user: str, ids: str, capabilities: set[str]
+) -> None:
+    site = Site.write(lab, cli, lab.fresh(2), user=user)
+    site.up()
+    assert [host["state"] for host in site.status()["hosts"]] == ["running", "running"]
+    assert site.logins() == site.full_mesh()
+    for host in site.hosts:
+        seen = site.seen(host)
+        assert seen["Config"]["User"] == ids
+        assert seen["HostConfig"]["CapDrop"] == ["ALL"]
+        assert {name.removeprefix("CAP_") for name in seen["HostConfig"]["CapAdd"] or []} == capabilities
+        home = "/root" if user == "root" else f"/home/{user}"
+        assert host.exec(f"stat -c '%U %a' {home}/.hvdocker/lab/code") == f"{user} 700\n"
+    assert site.up().out.startswith("nothing to do")
+    site.down()
+    assert left_of(site.hosts, "lab") == {}

@@ -1,0 +1,3 @@
+"""What every test shares: the strict run."""
+
+pytest_plugins = ["tests.strictness"]

@@ -1,0 +1,70 @@
+"""Values that the tests build upon: a small lab of hosts, seen as the observer sees them."""
+
+from typing import Any
+
+from hvdocker.commands.worker import Maker, worker_spec
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.parse import parse
+from hvdocker.model.seen import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
+from hvdocker.plan.places import places
+
+GIB = 1024**3
+MAKER = Maker("ada", "0.1.0")
+ENGINE = EngineSeen("27.0", "x86_64", cpus=8, memory_bytes=8 * GIB)
+ARM_ENGINE = EngineSeen("27.0", "aarch64", cpus=8, memory_bytes=8 * GIB)
+IMAGE = ImageSeen("sha256:aaaa", "amd64", size_bytes=GIB, is_ours=True)
+OTHER_IMAGE = ImageSeen("sha256:bbbb", "amd64", size_bytes=GIB, is_ours=True)
+ADDRESSES = {"a": "10.0.0.11", "b": "10.0.0.12", "c": "10.0.0.13"}
+HOST_KEYS = {name: f"ssh-ed25519 HOSTKEY{name.upper()}" for name in ADDRESSES}
+CLIENT_KEY = "ssh-ed25519 CLIENTKEY"
+
+
+def inventory(text: str = "hosts: [a, b]") -> Inventory:
+    return parse(text, "inventory.yaml", "lab")
+
+
+def host_seen(name: str, **changes: Any) -> HostSeen:  # Any: fields of HostSeen
+    """A host with nothing on it yet but the image; user 1000:1001, address 10.0.0.1x."""
+    address = ADDRESSES.get(name, "10.0.0.99")
+    given: dict[str, Any] = {  # Any: as above
+        "uid": 1000,
+        "gid": 1001,
+        "home": f"/home/{name}",
+        "engine": ENGINE,
+        "reached_at": address,
+        "addresses": ("127.0.0.1", address),
+        "image": IMAGE,
+        "free_bytes": 100 * GIB,
+    }
+    return HostSeen(name=name, **{**given, **changes})
+
+
+def state_of(*hosts: HostSeen, **changes: Any) -> ClusterState:  # Any: fields of ClusterState
+    return ClusterState({host.name: host for host in hosts}, **changes)
+
+
+def as_made(wanted: Inventory, name: str, seen: HostSeen, state: str = "running", image: str = IMAGE.id) -> ContainerSeen:
+    """The worker that `up` would make on that host, as it is seen afterwards."""
+    place = places(wanted, state_of(seen))[name]
+    spec = worker_spec(wanted, place, MAKER)
+    keys = {"hvdocker.hostkey": HOST_KEYS.get(name, "ssh-ed25519 X"), "hvdocker.clientkey": CLIENT_KEY}
+    return ContainerSeen(f"id-{name}", spec.name, state, image, {**spec.all_labels(), **keys}, created=1)
+
+
+def with_worker(wanted: Inventory, name: str, **changes: Any) -> HostSeen:  # Any: fields of HostSeen, and `state`
+    """A host whose worker is what the inventory asks for."""
+    worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
+    bare = host_seen(name, **changes)
+    worker = as_made(wanted, name, bare, worker_state, image)
+    return host_seen(name, **{**changes, "containers": (worker, *bare.containers), "has_cluster_dir": True})
+
+
+def master(job: str, placement: str, state: str = "running", host: str = "a", created: int = 5) -> ContainerSeen:
+    labels = {
+        "hvdocker.cluster": "lab",
+        "hvdocker.host": host,
+        "hvdocker.role": "master",
+        "hvdocker.job": job,
+        "hvdocker.placement": placement,
+    }
+    return ContainerSeen(f"id-{job}", f"hvdocker-lab-{job}", state, IMAGE.id, labels, created)

@@ -1,0 +1,80 @@
+import re
+
+import pytest
+
+from hvdocker.errors import ExitCode, UsageProblem
+from hvdocker.model import names
+
+
+def test_names_of_containers_folders_and_networks() -> None:
+    assert names.worker_name("lab") == "hvdocker-lab-worker"
+    assert names.worker_name("lab", "w1") == "hvdocker-lab-worker-w1"
+    assert names.master_name("lab", "train-abcd") == "hvdocker-lab-train-abcd"
+    assert names.network_name("lab") == "hvdocker-lab"
+    assert names.cluster_dir("/home/me", "lab") == "/home/me/.hvdocker/lab"
+    assert names.cluster_dir("/", "lab", "w1") == "/.hvdocker/lab/w1"
+
+
+@pytest.mark.parametrize("name", ["lab", "a", "0", "my-lab_2.x", "x" * 63])
+def test_good_cluster_names(name: str) -> None:
+    assert names.cluster_name_problem(name) is None
+
+
+@pytest.mark.parametrize("name", ["", "Lab", "-lab", ".lab", "a b", "a/b", "한국", "x" * 64, "lab\n"])
+def test_bad_cluster_names(name: str) -> None:
+    assert names.cluster_name_problem(name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("Lab", "lab"), ("My Lab (2)", "my-lab-2"), ("프로젝트", "cluster"), ("", "cluster"), ("_x_", "x"),
+     ("a" * 80, "a" * 63), ("v1.2", "v1.2")],
+)  # fmt: skip
+def test_a_folder_becomes_a_cluster_name(folder: str, name: str) -> None:
+    assert names.as_cluster_name(folder) == name
+    assert names.cluster_name_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "entropy", "job"),
+    [
+        ("train", b"\x00\x01\x1a\x1f", "train-ab27"),
+        ("My Script", b"\xff\xff\xff\xff", "my-script-7777"),
+        ("한국어", b"\x00\x00\x00\x00", "job-aaaa"),
+        ("a" * 23 + "-" + "b" * 9, b"\x00\x00\x00\x00", "a" * 23 + "-aaaa"),
+        ("x", b"\x00\x01\x02\x03\x04\x05", "x-abcd"),
+    ],
+)
+def test_job_ids(script: str, entropy: bytes, job: str) -> None:
+    assert names.job_id(script, entropy) == job
+    assert re.fullmatch(r"[a-z0-9-]+-[a-z2-7]{4}", job)
+
+
+JOBS = ["train-zzzz", "train-abcd", "train-abcde", "eval-aaaa"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "job"),
+    [(None, "train-zzzz"), ("eval", "eval-aaaa"), ("train-abcd", "train-abcd"), ("train-z", "train-zzzz")],
+)
+def test_a_job_by_its_id_a_unique_prefix_or_the_newest(wanted: str | None, job: str) -> None:
+    assert names.match_job(wanted, JOBS) == job
+
+
+@pytest.mark.parametrize(
+    ("wanted", "what", "shown"),
+    [
+        ("train", "'train' matches several jobs", "jobs: train-zzzz, train-abcd, train-abcde"),
+        ("nope", "there is no job 'nope'", "jobs: train-zzzz, train-abcd, train-abcde, eval-aaaa"),
+    ],
+)
+def test_what_names_no_single_job_lists_the_choices(wanted: str, what: str, shown: str) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        names.match_job(wanted, JOBS)
+    assert (caught.value.what, caught.value.lines) == (what, (shown,))
+    assert caught.value.exit_code == ExitCode.USAGE
+
+
+def test_no_jobs_at_all() -> None:
+    with pytest.raises(UsageProblem, match="no jobs yet"):
+        names.match_job(None, [])

@@ -1,0 +1,80 @@
+import random
+
+import pytest
+
+from hvdocker.model.output import Line, LineAssembler, parse_line
+
+HOSTS = ("b", "a", "a")
+
+
+@pytest.mark.parametrize(
+    ("raw", "line"),
+    [
+        ("[0]<stdout>:hello", Line("hello", 0, "b")),
+        ("[2]<stderr>:oh: no", Line("oh: no", 2, "a", is_error=True)),
+        ("[1,0]<stdout>:mpi's way", Line("mpi's way", 1, "a")),
+        ("[0]<stdout>:", Line("", 0, "b")),
+        ("[9]<stdout>:a rank we do not know", Line("a rank we do not know", 9, None)),
+        ("[0]<stdout>:  indented [1]<stdout>:quoted", Line("  indented [1]<stdout>:quoted", 0, "b")),
+        ("Launching horovod task", Line("Launching horovod task")),
+        ("[x]<stdout>:no rank", Line("[x]<stdout>:no rank")),
+        ("", Line("")),
+        # --prefix-output-with-timestamp is passed on to horovodrun, which writes it in front.
+        ("Tue Jan  6 10:00:00 2026[1]<stdout>:hello", Line("hello", 1, "a")),
+    ],
+)
+def test_whose_line_it_is(raw: str, line: Line) -> None:
+    assert parse_line(raw, HOSTS) == line
+
+
+def assembled(*chunks: bytes) -> list[str]:
+    assembler = LineAssembler()
+    lines = [line for chunk in chunks for line in assembler.feed(chunk)]
+    return [*lines, *assembler.flush()]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "lines"),
+    [
+        ((b"a\nb\n",), ["a", "b"]),
+        ((b"a", b"b\n", b"c"), ["ab", "c"]),
+        ((b"\n\n",), ["", ""]),
+        ((), []),
+        ((b"",), []),
+        ((b"crlf\r\n",), ["crlf"]),
+        ((b"\xed\x95", b"\x9c\n"), ["한"]),
+        ((b"\xff\n",), ["�"]),
+    ],
+)
+def test_chunks_become_lines(chunks: tuple[bytes, ...], lines: list[str]) -> None:
+    assert assembled(*chunks) == lines
+
+
+def test_flush_hands_out_the_rest_once() -> None:
+    assembler = LineAssembler()
+    assert list(assembler.feed(b"no newline")) == []
+    assert list(assembler.flush()) == ["no newline"]
+    assert list(assembler.flush()) == []
+
+
+def test_of_a_progress_bar_the_last_state_counts() -> None:
+    assert assembled(b"[0]<stdout>:10%\r50%\r100%\n")[-1] == "[0]<stdout>:100%"
+
+
+def test_a_progress_bar_of_one_rank_does_not_swallow_the_lines_of_another() -> None:
+    """horovodrun ends a piece at a carriage return too, and puts the prefix before every piece."""
+    raw = b"[0]<stdout>:10%\r[1]<stdout>:hello\n[0]<stdout>:20%\r[0]<stdout>:done\n"
+    lines = [parse_line(line, HOSTS) for line in assembled(raw)]
+    assert Line("hello", 1, "a") in lines
+    assert Line("done", 0, "b") in lines
+    assert not [line for line in lines if "<stdout>" in line.text]
+
+
+def test_where_the_chunks_are_cut_makes_no_difference() -> None:
+    choice = random.Random(20260101)
+    pieces = ["[0]<stdout>:", "[12]<stderr>:", "\n", "\r", "\r\n", "한국어", "é", "plain words ", "100%", ">:", ""]
+    for _ in range(300):
+        whole = "".join(choice.choices(pieces, k=choice.randint(0, 30))).encode()
+        cuts = sorted(choice.randint(0, len(whole)) for _ in range(choice.randint(0, 8)))
+        chunks = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+        assert assembled(*chunks) == assembled(whole), chunks

@@ -1,0 +1,37 @@
+import pytest
+
+from hvdocker.model.units import parse_bytes, show_bytes, show_seconds
+
+GIB = 1024**3
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("16GB", 16 * GIB), ("512m", 512 * 1024**2), ("1.5 GiB", GIB * 3 // 2), ("7", 7), ("8B", 8),
+     ("2tb", 2 * 1024 * GIB), (" 3 k ", 3072), ("0", 0)],
+)  # fmt: skip
+def test_sizes_as_people_write_them(text: str, count: int) -> None:
+    assert parse_bytes(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1", "1,5G", "1 2", "1PB", "1e9", "0x10", "16 giga"])
+def test_what_is_no_size(text: str) -> None:
+    assert parse_bytes(text) is None
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KB"), (10 * 1024, "10 KB"), (1.5 * GIB, "1.5 GB"),
+     (3 * 1024 * GIB, "3.0 TB"), (5000 * 1024 * GIB, "5000.0 TB")],
+)  # fmt: skip
+def test_sizes_shown(count: float, text: str) -> None:
+    assert show_bytes(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.0 s"), (59.4, "59.4 s"), (60, "1 min 00 s"), (3599, "59 min 59 s"), (3600, "1 h 00 min"),
+     (90061, "25 h 01 min")],
+)  # fmt: skip
+def test_times_shown(seconds: float, text: str) -> None:
+    assert show_seconds(seconds) == text
