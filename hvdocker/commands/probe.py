@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from hvdocker.commands.command import Command, shell
 
 _SCRIPT = r"""
-dir=$1; root=$2; shift 2
+dir=$1; host=$2; root=$3; shift 3
 echo "uid $(id -u)"
 echo "gid $(id -g)"
-echo "home $(cd ~ 2>/dev/null && pwd -P || echo "$HOME")"
-set -- "$@"
+home=$(cd ~ 2>/dev/null && pwd -P || echo "$HOME")
+echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"
 for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/nonexistent}/docker.sock"; do
     if [ -S "$s" ]; then
@@ -36,16 +36,19 @@ if command -v nvidia-smi >/dev/null 2>&1; then
         | while read -r line; do echo "gpu $line"; done
 fi
 for path in "$@"; do [ -e "$path" ] || echo "missing $path"; done
-case $dir in "~/"*) dir=$HOME/${dir#"~/"};; esac
-[ -d "$dir" ] && echo "clusterdir yes"
+echo "homefs $(df -P "$HOME" 2>/dev/null | awk 'NR==2 {print $1}')"
+dir=$home/.hvdocker/$dir
+[ -d "$dir/$host/jobs" ] && dir=$dir/$host
+[ -d "$dir" ] && echo "clusterdir $dir"
 for job in "$dir"/jobs/*/; do [ -d "$job" ] && { job=${job%/}; echo "job ${job##*/}"; }; done
 echo "done"
 """
 
 
-def probe(cluster_dir: str, paths: Iterable[str]) -> Command:
-    """`cluster_dir` may begin with ~/; `paths` are looked for and reported when missing."""
-    return shell(_SCRIPT, cluster_dir, "/var/lib", *paths)
+def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
+    """`paths` are looked for and reported when missing. Where homes are shared, a host's folder lies one
+    level deeper, under its name."""
+    return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 
 @dataclass

@@ -36,6 +36,8 @@ def show_summary(console: Console, job: str, placement: Placement, record: JobRe
     headline = Text(f"{job} {record.state}", style=style)
     headline.append(f": {placement.np} ranks on {hosts}, {show_seconds(record.seconds)}", style="default")
     console.print(headline)
+    if not record.ranks:
+        return
     table = Table(box=None, pad_edge=False, header_style="quiet")
     for column, justify in (
         ("rank", "right"),

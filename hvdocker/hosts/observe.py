@@ -57,10 +57,8 @@ def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: b
 
 
 def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
-    host = inventory.named(link.name)
-    folder = names.cluster_dir("~", inventory.cluster, host.name if host.is_local else None)
     with talking(link.name, "looking at the host"):
-        answer = _probe(link, folder, inventory)
+        answer = _probe(link, inventory)
         if isinstance(link, SshLink):
             link.use_engine(choose_access(answer, link))
         engine = link.engine()
@@ -79,13 +77,14 @@ def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
             image=_see_image(engine, inventory.image),
             containers=see_containers(engine, inventory.cluster),
             job_folders=tuple(answer.all("job")),
-            has_cluster_dir="clusterdir" in answer.values,
+            cluster_dir=answer.values.get("clusterdir"),
+            home_device=answer.values.get("homefs", ""),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
         )
 
 
-def _probe(link: HostLink, folder: str, inventory: Inventory) -> ProbeAnswer:
-    command = probe(folder, [mount.source for mount in inventory.mounts])
+def _probe(link: HostLink, inventory: Inventory) -> ProbeAnswer:
+    command = probe(inventory.cluster, link.name, [mount.source for mount in inventory.mounts])
     result = link.run(command, timeout_s=PROBE_TIMEOUT_S)
     answer = read_probe(result.text)
     if not answer.is_whole:

@@ -76,7 +76,8 @@ class HostSeen:
     image: ImageSeen | None = None
     containers: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
-    has_cluster_dir: bool = False
+    cluster_dir: str | None = None
+    home_device: str = ""
     needs_sudo: bool = False
 
     def worker(self, name: str) -> ContainerSeen | None:

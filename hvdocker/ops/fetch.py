@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
@@ -52,17 +51,12 @@ def known_jobs(state: ClusterState) -> list[str]:
     return list(dict.fromkeys([*found, *(job for host in state.hosts.values() for job in host.job_folders)]))
 
 
-def job_folder(inventory: Inventory, state: ClusterState, host: str, job: str) -> str:
-    shared = host if inventory.named(host).is_local else None
-    return f"{names.cluster_dir(state.hosts[host].home, inventory.cluster, shared)}/jobs/{job}"
-
-
 def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
     from hvdocker.hosts.fetch import fetch_job
     from hvdocker.hosts.translate import talking
 
     hosts = [name for name, seen in state.hosts.items() if job in seen.job_folders]
-    folders = [job_folder(located.inventory, state, host, job) for host in hosts]
+    folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
     with talking(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job([session.links[host] for host in hosts], folders, folder)
     for master in state.masters():

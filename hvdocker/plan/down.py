@@ -30,7 +30,9 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
                 continue
             seen_ids.add(container.id)
             kind = workers if container.role == names.ROLE_WORKER else masters
-            kind.append(_remove(name, container))
+            # Hosts of a local cluster share an engine: a container is shown under its own host.
+            owner = container.host if container.host in state.hosts else name
+            kind.append(_remove(owner, container))
     return plan_of(
         "down",
         inventory.cluster,
@@ -38,7 +40,7 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
         # Masters first: on a bridge they live in their head worker's network.
         ("containers", masters),
         ("containers", workers),
-        ("files", _trees(inventory, state.hosts)),
+        ("files", _trees(state.hosts)),
         ("network", _networks(inventory, state)),
     )
 
@@ -48,14 +50,11 @@ def _remove(host: str, container: ContainerSeen) -> RemoveContainer:
     return RemoveContainer(host, container.name, container.id, why)
 
 
-def _trees(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
+def _trees(hosts: Mapping[str, HostSeen]) -> list[Step]:
     steps: list[Step] = []
     for name, host in hosts.items():
-        if not host.has_cluster_dir:
-            continue
-        shared = name if inventory.is_local else None
-        path = names.cluster_dir(host.home, inventory.cluster, shared)
-        steps.append(RemoveTree(name, path))
+        if host.cluster_dir:
+            steps.append(RemoveTree(name, host.cluster_dir))
     return steps
 
 

@@ -19,16 +19,32 @@ def places(inventory: Inventory, state: ClusterState) -> dict[str, Place]:
     """For every host that was seen, in inventory order. Raises where a training address is missing."""
     port = choose_port(inventory, state)
     addresses = training_addresses(inventory, state)
+    shared = shared_homes(inventory, state)
     return {
-        host.name: _place(inventory, host, state.hosts[host.name], addresses[host.name], port)
+        host.name: _place(
+            inventory, host, state.hosts[host.name], addresses[host.name], port, host.name in shared
+        )
         for host in inventory.hosts
         if host.name in state.hosts
     }
 
 
-def _place(inventory: Inventory, host: Host, seen: HostSeen, address: str, port: int) -> Place:
+def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
+    """Hosts whose home is another's too: workers of one machine, or one network file system (whose
+    device is written server:/path) on several."""
+    devices = [(seen.home_device, seen.home) for seen in state.hosts.values()]
+    return frozenset(
+        name
+        for name, seen in state.hosts.items()
+        if inventory.named(name).is_local
+        or (":" in seen.home_device and devices.count((seen.home_device, seen.home)) > 1)
+    )
+
+
+def _place(
+    inventory: Inventory, host: Host, seen: HostSeen, address: str, port: int, has_shared_home: bool
+) -> Place:
     uid, gid = user_ids(inventory, seen)
-    shared = host.name if host.is_local else None
     return Place(
         host=host,
         seen=seen,
@@ -37,8 +53,8 @@ def _place(inventory: Inventory, host: Host, seen: HostSeen, address: str, port:
         uid=uid,
         gid=gid,
         slots=slots_of(host, seen),
-        folder=names.cluster_dir(seen.home, inventory.cluster, shared),
-        worker_name=names.worker_name(inventory.cluster, shared),
+        folder=names.cluster_dir(seen.home, inventory.cluster, host.name if has_shared_home else None),
+        worker_name=names.worker_name(inventory.cluster, host.name if host.is_local else None),
         sharing=len(inventory.hosts) if host.is_local else 1,
     )
 

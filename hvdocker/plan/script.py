@@ -110,7 +110,7 @@ def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str
         + ' } > "$keys/trust/known_hosts"'
     )
     sources = ",".join(member.address for member in mine.members)
-    yield f'public=$(public id_ed25519); from=\'{sources}\''
+    yield f"public=$(public id_ed25519); from='{sources}'"
     yield 'printf \'restrict,from="%s" %s\\n\' "$from" "$public" > "$keys/trust/authorized_keys"'
 
 

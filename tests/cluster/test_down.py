@@ -9,9 +9,9 @@ from tests.cluster.traces import left_of
 def test_down_twice_is_fine(lab: Lab, cli: Cli) -> None:
     site = Site.write(lab, cli, lab.fresh(2))
     site.up()
-    assert site.down().out == "lab is down: 2 hosts are clean\n"
+    assert site.down().out.startswith("lab is down: 2 hosts")
     assert left_of(site.hosts, "lab") == {}
-    assert site.down().out == "nothing to do: lab is not up on any host\n"
+    assert site.down().out.startswith("nothing to do")
 
 
 def test_a_host_that_cannot_be_reached_is_named_and_cleaned_when_it_is_back(lab: Lab, cli: Cli) -> None:

@@ -1,24 +1,37 @@
 """What a host shows of hvdocker's doings: to be compared before and after."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 
-# Wherever a program run by these users could write; `stat` tells a file that was touched from one that was not.
-FILES = "find /root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm -xdev -printf '%p %y %m %u %s %T@\\n' | sort"
+# Wherever a program run by these users could write.
+PLACES = "/root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm"
+# A folder's time and size also change when something in it comes and goes again.
+FILES = "find %s -xdev \\( -type d -printf '%%p d %%m %%u\\n' -o -printf '%%p %%y %%m %%u %%s %%T@\\n' \\) | sort" % PLACES
+FOLDER_TIMES = f"find {PLACES} -xdev -type d -printf '%p %T@\\n' | sort"
 ENGINE = (
     "docker ps -a --no-trunc --format '{{.ID}} {{.Names}} {{.State}}' | sort; "
-    "docker network ls --no-trunc --format '{{.ID}} {{.Name}}' | sort; "
+    "docker network ls --no-trunc --filter type=custom --format '{{.ID}} {{.Name}}' | sort; "
     "docker volume ls -q | sort"
 )
 
-
-def traces(hosts: list[LabHost]) -> dict[str, tuple[list[str], list[str]]]:
-    """Per host: containers, networks and volumes; and every file where one of ours could lie."""
-    return dict(side_by_side(lambda host: (host.name, (_lines(host, ENGINE), _lines(host, FILES))), hosts))
+Traces = dict[str, list[str]]
 
 
-def _lines(host: LabHost, command: str) -> list[str]:
-    return host.exec(command).splitlines()
+def traces(hosts: list[LabHost], with_folder_times: bool = False) -> Traces:
+    """Per host: containers, networks, volumes, and every file where one of ours could lie."""
+    script = "; ".join([ENGINE, FILES, *([FOLDER_TIMES] if with_folder_times else [])])
+    return dict(side_by_side(lambda host: (host.name, host.exec(script).splitlines()), hosts))
+
+
+@contextmanager
+def untouched(*hosts: LabHost) -> Iterator[None]:
+    """Whatever happens inside leaves nothing on these hosts."""
+    before = traces(list(hosts))
+    yield
+    assert traces(list(hosts)) == before
 
 
 def left_of(hosts: list[LabHost], cluster: str) -> dict[str, str]:

@@ -81,6 +81,11 @@ class LabHost:
             raise LabError(f"{self.name}: {error.explanation or error}") from error
         return code, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace")
 
+    def spawn(self, argv: Sequence[str], user: str = "root") -> None:
+        """Starts a command that goes on by itself."""
+        made = self.engine.exec_create(self.container, list(argv), user=user)
+        self.engine.exec_start(made["Id"], detach=True)
+
     def docker(self, *argv: str) -> str:
         return self.exec(["docker", *argv])
 
@@ -132,9 +137,10 @@ class LabHost:
         script = "test ! -e /var/run/docker.pid && ! pgrep -x dockerd"
         until(lambda: self.attempt(script)[0] == 0 or None, f"{self.name}: engine stops", READY_S)
 
-    def start_engine(self) -> None:
+    def start_engine(self, machine: str = "") -> None:
+        """`machine`: the kernel's word for the CPU that the engine is told it runs on, such as i686."""
         if not self._answers_docker():
-            self._spawn("engine")
+            self._spawn("engine", *(["setarch", machine] if machine else []))
             until(lambda: self._answers_docker() or None, f"{self.name}: engine answers", READY_S)
 
     def kill(self) -> None:
@@ -185,6 +191,5 @@ class LabHost:
     def _answers_docker(self) -> bool:
         return self.attempt(["docker", "version", "-f", "x"])[0] == 0
 
-    def _spawn(self, service: str) -> None:
-        made = self.engine.exec_create(self.container, ["/usr/local/sbin/lab-boot", service])
-        self.engine.exec_start(made["Id"], detach=True)
+    def _spawn(self, service: str, *prefix: str) -> None:
+        self.spawn([*prefix, "/usr/local/sbin/lab-boot", service])

@@ -58,7 +58,8 @@ def test_flush_hands_out_the_rest_once() -> None:
 
 
 def test_of_a_progress_bar_the_last_state_counts() -> None:
-    assert assembled(b"[0]<stdout>:10%\r50%\r100%\n")[-1] == "[0]<stdout>:100%"
+    raw = b"[0]<stdout>:10%\r[0]<stdout>:50%\r[0]<stdout>:100%\n"
+    assert parse_line(assembled(raw)[-1], HOSTS) == Line("100%", 0, "b")
 
 
 def test_a_progress_bar_of_one_rank_does_not_swallow_the_lines_of_another() -> None:

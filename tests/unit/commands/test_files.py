@@ -1,0 +1,187 @@
+"""The scripts that touch a host's files, really run, in a folder of the test's own."""
+
+import hashlib
+import io
+import stat
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from hvdocker.commands import files
+from hvdocker.commands.command import Command
+
+
+def run(command: Command, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(command.argv, input=stdin, capture_output=True, check=False)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_private_folders_are_their_owners_only(tmp_path: Path) -> None:
+    root = tmp_path / ".hvdocker" / "my lab"
+    assert run(files.make_folders([f"{root}/code", f"{root}/jobs"])).returncode == 0
+    assert [mode(root / name) for name in ("code", "jobs")] == [0o700, 0o700]
+    assert mode(root) == mode(root.parent) == 0o700
+
+
+def test_shared_folders_are_open_below_a_private_one(tmp_path: Path) -> None:
+    root = tmp_path / ".hvdocker" / "lab"
+    assert run(files.make_folders([f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode == 0
+    assert [mode(root / name) for name in ("code", "jobs")] == [0o777, 0o777]
+    assert mode(root) == mode(root.parent) == 0o700
+
+
+def test_making_folders_twice_is_fine_and_keeps_what_is_in_them(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert run(files.make_folders([f"{tmp_path}/code"])).returncode == 0
+        (tmp_path / "code" / "kept").touch()
+    assert (tmp_path / "code" / "kept").exists()
+
+
+def test_a_file_in_the_way_of_a_folder_fails(tmp_path: Path) -> None:
+    (tmp_path / "code").touch()
+    assert run(files.make_folders([f"{tmp_path}/code"])).returncode != 0
+
+
+def test_removing_a_tree_takes_its_empty_parents_of_ours(tmp_path: Path) -> None:
+    cluster = tmp_path / ".hvdocker" / "lab" / "w1"
+    (cluster / "code" / "deep").mkdir(parents=True)
+    (cluster / "code" / "deep" / "x.py").touch()
+    assert run(files.remove_tree(str(cluster))).returncode == 0
+    assert list(tmp_path.iterdir()) == []
+    assert tmp_path.is_dir()
+
+
+def test_removing_a_tree_leaves_a_neighbour_alone(tmp_path: Path) -> None:
+    ours = tmp_path / ".hvdocker"
+    for name in ("lab", "other"):
+        (ours / name).mkdir(parents=True)
+    assert run(files.remove_tree(str(ours / "lab"))).returncode == 0
+    assert [path.name for path in ours.iterdir()] == ["other"]
+
+
+def test_removing_a_tree_never_goes_above_our_folder(tmp_path: Path) -> None:
+    home = tmp_path / "empty home"
+    (home / ".hvdocker" / "lab").mkdir(parents=True)
+    assert run(files.remove_tree(f"{home}/.hvdocker/lab")).returncode == 0
+    assert home.is_dir() and list(home.iterdir()) == []
+
+
+def test_removing_a_tree_elsewhere_takes_no_parents(tmp_path: Path) -> None:
+    (tmp_path / "plain" / "folder").mkdir(parents=True)
+    assert run(files.remove_tree(f"{tmp_path}/plain/folder")).returncode == 0
+    assert (tmp_path / "plain").is_dir()
+
+
+def test_removing_what_is_not_there_is_fine(tmp_path: Path) -> None:
+    assert run(files.remove_tree(f"{tmp_path}/.hvdocker/lab")).returncode == 0
+
+
+def test_a_written_file_is_whole_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_text("old")
+    assert run(files.write_file(str(path)), b"new\n").returncode == 0
+    assert path.read_bytes() == b"new\n"
+    assert mode(path) == 0o600
+    assert [entry.name for entry in tmp_path.iterdir()] == ["job.json"]
+
+
+def test_a_shared_file_is_readable_by_all(tmp_path: Path) -> None:
+    assert run(files.write_file(f"{tmp_path}/job.json", is_shared=True), b"x").returncode == 0
+    assert mode(tmp_path / "job.json") == 0o644
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "job.json"
+    path.write_text("old")
+    (tmp_path / "job.json.part").mkdir()
+    assert run(files.write_file(str(path)), b"new").returncode != 0
+    assert path.read_text() == "old"
+
+
+def line(content: bytes, name: str) -> bytes:
+    return f"{hashlib.sha256(content).hexdigest()}  ./{name}\n".encode()
+
+
+def test_checking_a_tree_says_for_every_file_whether_it_is_intact(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "good").write_bytes(b"1")
+    (code / "bad").write_bytes(b"changed")
+    (tmp_path / "code.manifest").write_text('{"the": "manifest"}')
+    wanted = line(b"2", "bad") + line(b"1", "good") + line(b"3", "gone")
+    done = run(files.check_tree(str(code), f"{code}.manifest"), wanted)
+    manifest, _, verdicts = done.stdout.decode().partition(f"\n{files.SEPARATOR}\n")
+    assert done.returncode == 0
+    assert manifest == '{"the": "manifest"}'
+    assert [verdict.endswith(": OK") for verdict in verdicts.splitlines()] == [False, True, False]
+
+
+def test_checking_a_tree_that_is_not_there(tmp_path: Path) -> None:
+    done = run(files.check_tree(f"{tmp_path}/code", f"{tmp_path}/code.manifest"), line(b"1", "x"))
+    assert (done.returncode, done.stdout) == (0, f"\n{files.SEPARATOR}\n".encode())
+
+
+def test_packing_and_unpacking(tmp_path: Path) -> None:
+    source = tmp_path / "job"
+    for name in ("out", "logs"):
+        (source / name).mkdir(parents=True)
+        (source / name / "file").write_text(name)
+    packed = run(files.pack(str(source), ["out", "logs"]))
+    assert packed.returncode == 0
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
+        assert sorted(tar.getnames()) == ["logs", "logs/file", "out", "out/file"]
+    target = tmp_path / "some" / "where"
+    assert run(files.unpack(str(target)), packed.stdout).returncode == 0
+    assert (target / "logs" / "file").read_text() == "logs"
+
+
+def removed(folder: Path, *paths: str) -> None:
+    for command in files.remove_files(str(folder), paths):
+        assert run(command).returncode == 0
+
+
+def test_removing_files_takes_the_folders_it_empties(tmp_path: Path) -> None:
+    for name in ("a/b/c.py", "a/kept.py", "-rf", "it's $odd\nname"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    removed(tmp_path, "a/b/c.py", "-rf", "it's $odd\nname", "never/was")
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == ["a", "a/kept.py"]
+
+
+def test_removing_files_leaves_empty_folders_that_others_made(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "old.py").touch()
+    removed(tmp_path, "old.py")
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
+
+
+def test_removing_nothing_runs_nothing() -> None:
+    assert list(files.remove_files("/x", [])) == []
+
+
+def test_many_files_go_in_batches_that_fit_a_command_line(tmp_path: Path) -> None:
+    names = [f"{'x' * 100}-{number}" for number in range(1500)]
+    batches = list(files.remove_files(str(tmp_path), names))
+    assert len(batches) > 1
+    assert all(len(batch.line()) < 128 * 1024 for batch in batches)
+    assert [word for batch in batches for word in batch.argv[5:]] == [f"./{name}" for name in names]
+
+
+def test_a_file_name_that_is_no_text_can_be_removed(tmp_path: Path) -> None:
+    """Names on disk are bytes; Python carries odd ones as surrogates."""
+    odd = b"caf\xe9.txt".decode("utf-8", "surrogateescape")
+    (tmp_path / odd).touch()
+    removed(tmp_path, odd)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "code"), [("there", 0), ("not there", 1)])
+def test_existing_and_reading(tmp_path: Path, name: str, code: int) -> None:
+    (tmp_path / "there").write_text("content")
+    assert run(files.exists(f"{tmp_path}/{name}")).returncode == code
+    assert run(files.read_file(f"{tmp_path}/{name}")).stdout == (b"" if code else b"content")

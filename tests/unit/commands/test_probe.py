@@ -1,0 +1,114 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hvdocker.commands.probe import (
+    docker_arch,
+    listening_ports,
+    port_holder,
+    probe,
+    reached_address,
+    read_probe,
+)
+
+ANSWER = """\
+uid 1000
+gid 1001
+home /home/a b
+reached 10.0.0.1 50000 10.0.0.11 22
+socket denied /var/run/docker.sock
+socket ok /run/user/1000/docker.sock
+cli yes
+address 127.0.0.1
+address 10.0.0.11
+listens 0016
+listens 3039
+listens 0016
+free 1048576
+gpu 0, GPU-1234, Tesla T4
+missing /no such
+job train-abcd
+job eval-aaaa
+clusterdir yes
+a line from some login banner
+done
+"""
+
+
+def test_an_answer_read() -> None:
+    answer = read_probe(ANSWER)
+    assert answer.is_whole
+    assert (answer.number("uid", 0), answer.number("gid", 0), answer.number("free", 0)) == (1000, 1001, 1048576)
+    assert answer.values["home"] == "/home/a b"
+    assert answer.all("socket") == ["denied /var/run/docker.sock", "ok /run/user/1000/docker.sock"]
+    assert answer.all("address") == ["127.0.0.1", "10.0.0.11"]
+    assert answer.all("gpu") == ["0, GPU-1234, Tesla T4"]
+    assert answer.all("missing") == ["/no such"]
+    assert answer.all("job") == ["train-abcd", "eval-aaaa"]
+    assert answer.all("never said") == []
+    assert listening_ports(answer) == {22, 12345}
+    assert reached_address(answer) == "10.0.0.11"
+
+
+def test_an_answer_cut_short_is_not_whole() -> None:
+    answer = read_probe(ANSWER.partition("clusterdir")[0])
+    assert not answer.is_whole
+
+
+@pytest.mark.parametrize("text", ["", "free \n", "free df: no such file\n", "free -5\n"])
+def test_what_is_missing_or_no_number_has_a_default(text: str) -> None:
+    assert read_probe(text).number("free", 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("reached", "address"),
+    [("10.0.0.1 5 ::ffff:10.0.0.11 22", "10.0.0.11"), ("fe80::1 5 fe80::2 22", "fe80::2"), ("", ""), ("x y", "")],
+)
+def test_the_address_by_which_the_host_was_reached(reached: str, address: str) -> None:
+    assert reached_address(read_probe(f"reached {reached}\n")) == address
+
+
+def test_a_nonsense_port_does_not_break_the_probe() -> None:
+    assert listening_ports(read_probe("listens 0050\nlistens \n")) == {80}
+
+
+@pytest.mark.parametrize(
+    ("machine", "arch"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("armv7l", "arm"), ("riscv64", "riscv64")]
+)
+def test_the_engines_words_become_the_images(machine: str, arch: str) -> None:
+    assert docker_arch(machine) == arch
+
+
+def run_here(words: tuple[str, ...], home: Path) -> str:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
+    return subprocess.run(words, capture_output=True, env=environment, check=True).stdout.decode()
+
+
+def test_the_script_really_run(tmp_path: Path) -> None:
+    (tmp_path / ".hvdocker" / "lab" / "jobs" / "train-abcd").mkdir(parents=True)
+    (tmp_path / "there").touch()
+    nasty = f"{tmp_path}/not there; $(touch {tmp_path}/evil)"
+    text = run_here(probe("~/.hvdocker/lab", [str(tmp_path / "there"), nasty]).argv, tmp_path)
+    answer = read_probe(text)
+    assert answer.is_whole
+    assert answer.values["home"] == str(tmp_path.resolve())
+    assert answer.number("uid", -1) >= 0
+    assert answer.number("free", 0) > 0
+    assert answer.all("missing") == [nasty]
+    assert answer.all("job") == ["train-abcd"]
+    assert answer.all("lacks") == []
+    assert "clusterdir" in answer.values
+    assert not (tmp_path / "evil").exists()
+
+
+def test_the_script_where_the_cluster_never_was(tmp_path: Path) -> None:
+    answer = read_probe(run_here(probe("~/.hvdocker/lab", []).argv, tmp_path))
+    assert answer.is_whole
+    assert "clusterdir" not in answer.values
+    assert answer.all("job") == [] and answer.all("missing") == []
+
+
+def test_nobody_holds_a_port_that_nobody_listens_on() -> None:
+    done = subprocess.run(port_holder(1).argv, capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == (b"", b"")
