@@ -36,6 +36,7 @@ training: engine images wheel ## Real Horovod training on real hosts
 lint: $(VENV)/.ready ## ruff and strict type checking
 	@echo "lint: ruff, mypy"
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	@MYPYPATH=images/doc-hvd/lib:images/doc-hvd/keras $(BIN)/mypy images/doc-hvd/lib/inside images/doc-hvd/keras/legacy_keras.py
 
 format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

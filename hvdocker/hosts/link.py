@@ -38,9 +38,13 @@ class HostLink(Protocol):
     name: str
 
     def run(
-        self, command: Command, stdin: Iterable[bytes] = (), timeout_s: float = COMMAND_TIMEOUT_S
+        self,
+        command: Command,
+        stdin: Iterable[bytes] | None = None,
+        timeout_s: float | None = COMMAND_TIMEOUT_S,
     ) -> Result:
-        """Runs to the end; a non-zero exit is a Result, a lost host is an error."""
+        """Runs to the end; a non-zero exit is a Result, a lost host is an error. What is fed may take as
+        long as it takes: there the time limit does not count."""
         ...
 
     def stream(self, command: Command) -> Iterator[bytes]:
@@ -59,7 +63,7 @@ class HostLink(Protocol):
 
 
 def must(
-    link: HostLink, command: Command, what: str, stdin: Iterable[bytes] = (), fix: str | None = None
+    link: HostLink, command: Command, what: str, stdin: Iterable[bytes] | None = None, fix: str | None = None
 ) -> Result:
     """Runs, and turns a non-zero exit into an error that shows the command and its last words."""
     result = link.run(command, stdin)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from typing import IO
 
 from docker import APIClient
 from docker.errors import DockerException
@@ -24,16 +26,27 @@ class LocalLink:
         self._engine: APIClient | None = None
 
     def run(
-        self, command: Command, stdin: Iterable[bytes] = (), timeout_s: float = COMMAND_TIMEOUT_S
+        self,
+        command: Command,
+        stdin: Iterable[bytes] | None = None,
+        timeout_s: float | None = COMMAND_TIMEOUT_S,
     ) -> Result:
+        spool = _spooled(stdin)
         try:
             done = subprocess.run(
-                command.argv, input=b"".join(stdin), capture_output=True, timeout=timeout_s, check=False
+                command.argv,
+                stdin=spool or subprocess.DEVNULL,
+                capture_output=True,
+                timeout=timeout_s if stdin is None else None,
+                check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise HvdockerError(
                 f"a command took longer than {timeout_s:.0f} s", host=self.name, command=command.line()
             ) from error
+        finally:
+            if spool:
+                spool.close()
         return Result(command, done.returncode, done.stdout, done.stderr)
 
     def stream(self, command: Command) -> Iterator[bytes]:
@@ -66,6 +79,17 @@ class LocalLink:
     def close(self) -> None:
         if self._engine is not None:
             self._engine.close()
+
+
+def _spooled(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
+    """What a command is to read, in a temporary file: a data set need not fit into memory."""
+    if stdin is None:
+        return None
+    spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    for chunk in stdin:
+        spool.write(chunk)
+    spool.seek(0)
+    return spool
 
 
 def own_engine() -> APIClient | None:

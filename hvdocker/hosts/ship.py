@@ -21,7 +21,7 @@ def saved(engine: APIClient, reference: str, progress: Progress) -> Iterator[Pat
     """The image as an archive on this machine, for as long as the block lasts."""
     with tempfile.NamedTemporaryFile(prefix="hvdocker-image-", suffix=".tar") as file:
         done = 0
-        for chunk in engine.get_image(reference, chunk_size=_CHUNK):
+        for chunk in _save(engine, reference):
             file.write(chunk)
             done += len(chunk)
             progress(done, 0)
@@ -33,7 +33,7 @@ def load(engine: APIClient, archive: Path, reference: str, image_id: str, progre
     """Loads, and demands that the very same image came out at the other end."""
     total = archive.stat().st_size
     with archive.open("rb") as file:
-        for message in engine.load_image(_counted(file, total, progress), quiet=True):
+        for message in _load(engine, _counted(file, total, progress)):
             if "error" in message:
                 raise _load_error(reference, str(message["error"]))
     arrived = engine.inspect_image(reference)["Id"]
@@ -41,6 +41,22 @@ def load(engine: APIClient, archive: Path, reference: str, image_id: str, progre
         raise HvdockerError(
             f"{reference} arrived as another image", lines=[f"sent {image_id}", f"got {arrived}"]
         )
+
+
+# The SDK's own calls for these two give up when an engine takes minutes over a large image before it
+# says its first word; a host that is really gone is noticed by the connection underneath.
+
+
+def _save(engine: APIClient, reference: str) -> Iterator[bytes]:
+    response = engine._get(engine._url("/images/{0}/get", reference), stream=True, timeout=None)
+    yield from engine._stream_raw_result(response, _CHUNK, False)
+
+
+def _load(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object]]:
+    response = engine._post(
+        engine._url("/images/load"), data=data, params={"quiet": True}, stream=True, timeout=None
+    )
+    yield from engine._stream_helper(response, decode=True)
 
 
 def _counted(file: IO[bytes], total: int, progress: Progress) -> Iterator[bytes]:

@@ -74,11 +74,14 @@ class SshLink:
         self._access = access
 
     def run(
-        self, command: Command, stdin: Iterable[bytes] = (), timeout_s: float = COMMAND_TIMEOUT_S
+        self,
+        command: Command,
+        stdin: Iterable[bytes] | None = None,
+        timeout_s: float | None = COMMAND_TIMEOUT_S,
     ) -> Result:
         with talking(self.name, "running a command"):
-            channel = self._exec(command, timeout_s)
-            feeder = _feed(channel, stdin)
+            channel = self._exec(command, timeout_s if stdin is None else None)
+            feeder = _feed(channel, stdin or ())
             errors: list[bytes] = []
             reader = _drain_stderr(channel, errors)
             out = b"".join(_chunks(channel))
@@ -120,7 +123,7 @@ class SshLink:
         for jump in reversed(self._jumps):
             jump.close()
 
-    def _exec(self, command: Command, timeout_s: float) -> paramiko.Channel:
+    def _exec(self, command: Command, timeout_s: float | None) -> paramiko.Channel:
         channel = self._transport.open_session(timeout=CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
         channel.exec_command(command.line())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,13 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
     return None, ""
 
 
+# Errors of the controller's own files, not of a connection.
+_OWN_TROUBLE = frozenset(
+    getattr(errno, name)
+    for name in ("ENOSPC", "EACCES", "EPERM", "EROFS", "ENOENT", "EISDIR", "ENOTDIR", "EMFILE", "EDQUOT")
+)
+
+
 @contextmanager
 def talking(name: str, what: str) -> Iterator[None]:
     """While an open link is used: the engine's complaints and a lost host, in our words."""
@@ -72,8 +80,13 @@ def talking(name: str, what: str) -> Iterator[None]:
             lines=[str(error)],
             fix="is it running? sudo systemctl start docker",
         ) from error
-    except (paramiko.SSHException, RequestException, OSError, EOFError) as error:
+    except (paramiko.SSHException, RequestException, ConnectionError, TimeoutError, EOFError) as error:
         raise lost(name, what, error) from error
+    except OSError as error:
+        if error.errno not in _OWN_TROUBLE:
+            raise lost(name, what, error) from error
+        where = f": {error.filename}" if error.filename else ""
+        raise HvdockerError(f"this machine has a problem of its own: {error.strerror}{where}") from error
 
 
 def lost(name: str, what: str, error: Exception) -> HostUnreachable:

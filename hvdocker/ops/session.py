@@ -42,17 +42,23 @@ def connected(
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
+    """Asks about unknown keys once for all hosts; again only where a jump host stood in front of one."""
     from hvdocker.hosts.pool import each
 
     hosts = {host.name: host for host in located.inventory.hosts}
-    first = each(hosts, lambda name: _open(hosts[name]))
-    unknown = [error for error in first.failed.values() if isinstance(error, UnknownHostKey)]
-    if not unknown or not _may_trust(env, unknown, accept_new):
-        return Session(first.done, first.failed)
-    _remember(unknown)
-    again = each([error.host or "" for error in unknown], lambda name: _open(hosts[name]))
-    others = {name: error for name, error in first.failed.items() if error not in unknown}
-    return Session({**first.done, **again.done}, {**others, **again.failed})
+    links: dict[str, HostLink] = {}
+    failed: dict[str, HvdockerError] = {}
+    waiting = list(hosts)
+    while waiting:
+        outcomes = each(waiting, lambda name: _open(hosts[name]))
+        links |= outcomes.done
+        unknown = {n: error for n, error in outcomes.failed.items() if isinstance(error, UnknownHostKey)}
+        may_trust = bool(unknown) and _may_trust(env, list(unknown.values()), accept_new)
+        if may_trust:
+            _remember(list(unknown.values()))
+        waiting = list(unknown) if may_trust else []
+        failed |= {n: error for n, error in outcomes.failed.items() if n not in waiting}
+    return Session(links, failed)
 
 
 def _open(host: Host) -> HostLink:

@@ -11,6 +11,7 @@ from hvdocker.commands.launch import Horovodrun
 from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
 from hvdocker.model import names
+from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
@@ -89,6 +90,8 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         check_workers(located.inventory, placed, state)
         placement = _placement(request, placed, state)
         check_images(placed, placement.hosts, state)
+        for running in state.running_jobs():
+            env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
         context = Context(located.inventory, session.links, env.listener)
         context.tree = read_tree(work.source)
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)

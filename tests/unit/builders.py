@@ -56,7 +56,8 @@ def with_worker(wanted: Inventory, name: str, **changes: Any) -> HostSeen:  # An
     worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
     bare = host_seen(name, **changes)
     worker = as_made(wanted, name, bare, worker_state, image)
-    return host_seen(name, **{**changes, "containers": (worker, *bare.containers), "has_cluster_dir": True})
+    folder = f"{bare.home}/.hvdocker/{wanted.cluster}"
+    return host_seen(name, **{**changes, "containers": (worker, *bare.containers), "cluster_dir": folder})
 
 
 def master(job: str, placement: str, state: str = "running", host: str = "a", created: int = 5) -> ContainerSeen:

@@ -30,7 +30,7 @@ gpu 0, GPU-1234, Tesla T4
 missing /no such
 job train-abcd
 job eval-aaaa
-clusterdir yes
+clusterdir /home/a b/.hvdocker/lab
 a line from some login banner
 done
 """
@@ -89,7 +89,7 @@ def test_the_script_really_run(tmp_path: Path) -> None:
     (tmp_path / ".hvdocker" / "lab" / "jobs" / "train-abcd").mkdir(parents=True)
     (tmp_path / "there").touch()
     nasty = f"{tmp_path}/not there; $(touch {tmp_path}/evil)"
-    text = run_here(probe("~/.hvdocker/lab", [str(tmp_path / "there"), nasty]).argv, tmp_path)
+    text = run_here(probe("lab", "a", [str(tmp_path / "there"), nasty]).argv, tmp_path)
     answer = read_probe(text)
     assert answer.is_whole
     assert answer.values["home"] == str(tmp_path.resolve())
@@ -98,12 +98,21 @@ def test_the_script_really_run(tmp_path: Path) -> None:
     assert answer.all("missing") == [nasty]
     assert answer.all("job") == ["train-abcd"]
     assert answer.all("lacks") == []
-    assert "clusterdir" in answer.values
+    assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab"
+    assert answer.values["homefs"]
     assert not (tmp_path / "evil").exists()
 
 
+def test_in_a_shared_home_a_host_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    for host in ("a", "b"):
+        (tmp_path / ".hvdocker" / "lab" / host / "jobs" / f"train-{host * 4}").mkdir(parents=True)
+    answer = read_probe(run_here(probe("lab", "b", []).argv, tmp_path))
+    assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab/b"
+    assert answer.all("job") == ["train-bbbb"]
+
+
 def test_the_script_where_the_cluster_never_was(tmp_path: Path) -> None:
-    answer = read_probe(run_here(probe("~/.hvdocker/lab", []).argv, tmp_path))
+    answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path))
     assert answer.is_whole
     assert "clusterdir" not in answer.values
     assert answer.all("job") == [] and answer.all("missing") == []

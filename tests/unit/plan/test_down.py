@@ -1,0 +1,69 @@
+from hvdocker.model.seen import NetworkSeen
+from hvdocker.plan.down import plan_down
+from hvdocker.plan.steps import (
+    CONTROLLER,
+    FetchJobs,
+    Plan,
+    RemoveContainer,
+    RemoveNetwork,
+    RemoveTree,
+    Stage,
+)
+from tests.unit.builders import as_made, host_seen, inventory, master, state_of, with_worker
+
+LAB = inventory("hosts: [a, b]")
+
+
+def test_outputs_first_then_masters_then_workers_then_files() -> None:
+    jobs = (master("train-abcd", "{}"), master("old-aaaa", "{}", state="exited"))
+    worker = as_made(LAB, "a", host_seen("a"))
+    state = state_of(host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"), with_worker(LAB, "b"))
+    assert plan_down(LAB, state, ("train-abcd",)) == Plan("down", "lab", (
+        Stage("fetch", (FetchJobs(CONTROLLER, ("train-abcd",)),)),
+        Stage("containers", (
+            RemoveContainer("a", "hvdocker-lab-train-abcd", "id-train-abcd", "running"),
+            RemoveContainer("a", "hvdocker-lab-old-aaaa", "id-old-aaaa"),
+        )),
+        Stage("containers", (
+            RemoveContainer("a", "hvdocker-lab-worker", "id-a"),
+            RemoveContainer("b", "hvdocker-lab-worker", "id-b"),
+        )),
+        Stage("files", (
+            RemoveTree("a", "/home/a/.hvdocker/lab"),
+            RemoveTree("b", "/home/b/.hvdocker/lab"),
+        )),
+    ))  # fmt: skip
+
+
+def test_where_nothing_is_nothing_is_done() -> None:
+    assert plan_down(LAB, state_of(host_seen("a"), host_seen("b")), ()) == Plan("down", "lab", ())
+
+
+def test_a_host_that_has_only_files_left_loses_them() -> None:
+    state = state_of(host_seen("a", cluster_dir="/home/a/.hvdocker/lab"), host_seen("b"))
+    assert plan_down(LAB, state, ()) == Plan("down", "lab", (
+        Stage("files", (RemoveTree("a", "/home/a/.hvdocker/lab"),)),
+    ))  # fmt: skip
+
+
+def test_a_local_cluster_shares_an_engine_and_has_a_network() -> None:
+    local = inventory("local: 2\ncluster: lab\n")
+    seen = (host_seen("w1"), host_seen("w2"))
+    shared = (*(as_made(local, host.name, host) for host in seen), master("train-abcd", "{}", "exited", "w1"))
+    state = state_of(
+        host_seen("w1", containers=shared, cluster_dir="/home/me/.hvdocker/lab/w1"),
+        host_seen("w2", containers=shared, cluster_dir="/home/me/.hvdocker/lab/w2"),
+        network=NetworkSeen("198.18.200.0/24", ("198.18.200.0/24",)),
+    )
+    assert plan_down(local, state, ()) == Plan("down", "lab", (
+        Stage("containers", (RemoveContainer("w1", "hvdocker-lab-train-abcd", "id-train-abcd"),)),
+        Stage("containers", (
+            RemoveContainer("w1", "hvdocker-lab-worker-w1", "id-w1"),
+            RemoveContainer("w2", "hvdocker-lab-worker-w2", "id-w2"),
+        )),
+        Stage("files", (
+            RemoveTree("w1", "/home/me/.hvdocker/lab/w1"),
+            RemoveTree("w2", "/home/me/.hvdocker/lab/w2"),
+        )),
+        Stage("network", (RemoveNetwork(CONTROLLER, "hvdocker-lab"),)),
+    ))  # fmt: skip

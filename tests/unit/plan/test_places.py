@@ -1,0 +1,138 @@
+import pytest
+
+from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
+from hvdocker.model.seen import NetworkSeen
+from hvdocker.plan.places import choose_port, local_subnet, places, port_conflicts, training_addresses
+from tests.unit.builders import host_seen, inventory, state_of, with_worker
+
+LAB = inventory("hosts: [a, b]")
+
+
+def test_the_first_port_that_is_free_on_every_host() -> None:
+    state = state_of(
+        host_seen("a", listening_ports=frozenset({22, 12345})),
+        host_seen("b", listening_ports=frozenset({12346, 12348})),
+    )
+    assert choose_port(LAB, state) == 12347
+
+
+def test_the_inventorys_port_beats_everything() -> None:
+    lab = inventory("hosts: [a, b]\nport: 2222\n")
+    assert choose_port(lab, state_of(with_worker(LAB, "a"))) == 2222
+
+
+def test_the_clusters_own_port_stays() -> None:
+    """Its own worker listens there: that is no reason to move on."""
+    old = inventory("hosts: [a, b]\nport: 13000\n")
+    state = state_of(host_seen("a"), with_worker(old, "b", listening_ports=frozenset({13000})))
+    assert choose_port(LAB, state) == 13000
+    assert port_conflicts(state, places(LAB, state)) == []
+
+
+def test_a_stranger_on_the_port_is_a_conflict() -> None:
+    lab = inventory("hosts: [a, b]\nport: 2222\n")
+    state = state_of(host_seen("a", listening_ports=frozenset({2222})), host_seen("b"))
+    assert port_conflicts(state, places(lab, state)) == ["a"]
+
+
+def test_a_worker_that_sleeps_does_not_excuse_a_stranger() -> None:
+    lab = inventory("hosts: [a]\nport: 2222\n")
+    state = state_of(with_worker(lab, "a", state="exited", listening_ports=frozenset({2222})))
+    assert port_conflicts(state, places(lab, state)) == ["a"]
+
+
+def test_a_worker_on_its_old_port_does_not_excuse_a_stranger_on_the_new_one() -> None:
+    old, new = inventory("hosts: [a]\nport: 2222\n"), inventory("hosts: [a]\nport: 3333\n")
+    state = state_of(with_worker(old, "a", listening_ports=frozenset({2222, 3333})))
+    assert port_conflicts(state, places(new, state)) == ["a"]
+
+
+def test_local_workers_have_addresses_of_their_own_and_so_no_conflicts() -> None:
+    local = inventory("local: 1")
+    state = state_of(host_seen("w1", listening_ports=frozenset({12345})))
+    assert choose_port(local, state) == 12345
+    assert port_conflicts(state, places(local, state)) == []
+
+
+def test_the_training_address() -> None:
+    lab = inventory("hosts: [{host: a, address: 192.168.1.1}, b, c]")
+    state = state_of(host_seen("a"), host_seen("b"), host_seen("c", reached_at=""))
+    assert training_addresses(lab, state) == {"a": "192.168.1.1", "b": "10.0.0.12", "c": "c"}
+
+
+def test_the_training_network_chooses_among_a_hosts_addresses() -> None:
+    lab = inventory("hosts: [a, b]\nnetwork: 192.168.0.0/16\n")
+    state = state_of(
+        host_seen("a", addresses=("10.0.0.11", "fe80::1%eth0", "192.168.7.1", "192.168.7.2")),
+        host_seen("b", addresses=("192.168.9.9",)),
+    )
+    assert training_addresses(lab, state) == {"a": "192.168.7.1", "b": "192.168.9.9"}
+
+
+def test_a_host_outside_of_the_training_network() -> None:
+    lab = inventory("hosts: [a, b]\nnetwork: 10.0.0.11/32\n")
+    with pytest.raises(HostUnfit) as caught:
+        places(lab, state_of(host_seen("a"), host_seen("b")))
+    assert str(caught.value) == "b: no address of this host is in the training network 10.0.0.11/32"
+    assert caught.value.lines == ("it has 127.0.0.1, 10.0.0.12",)
+
+
+def test_all_hosts_outside_of_the_training_network_are_named_at_once() -> None:
+    lab = inventory("hosts: [a, b]\nnetwork: 192.168.0.0/24\n")
+    with pytest.raises(HostErrors) as caught:
+        places(lab, state_of(host_seen("a"), host_seen("b")))
+    assert [error.host for error in caught.value.errors] == ["a", "b"]
+    assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_only_hosts_that_were_seen_have_places_in_the_inventorys_order() -> None:
+    lab = inventory("hosts: [a, b, c]")
+    placed = places(lab, state_of(host_seen("c"), host_seen("a")))
+    assert list(placed) == ["a", "c"]
+    assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab", 1000, 1001)
+
+
+@pytest.mark.parametrize(
+    ("network", "subnet"),
+    [
+        (NetworkSeen(), "198.18.200.0/24"),
+        (NetworkSeen(None, ("198.18.200.0/23", "10.0.0.0/8")), "198.18.202.0/24"),
+        (NetworkSeen("198.18.249.0/24", ("198.18.249.0/24",)), "198.18.249.0/24"),
+        (NetworkSeen(None, ("fd00::/8",)), "198.18.200.0/24"),
+    ],
+)
+def test_the_local_subnet(network: NetworkSeen, subnet: str) -> None:
+    assert local_subnet(state_of(host_seen("w1"), network=network)) == subnet
+
+
+def test_no_local_subnet_is_left() -> None:
+    with pytest.raises(HvdockerError, match="no subnet is free"):
+        local_subnet(state_of(host_seen("w1"), network=NetworkSeen(None, ("198.18.0.0/15",))))
+
+
+NFS, DISK = "10.0.0.1:/export/home", "/dev/sda1"
+
+
+@pytest.mark.parametrize(
+    ("device_a", "device_b", "home_b", "is_shared"),
+    [
+        (NFS, NFS, "/home/me", True),
+        (NFS, NFS, "/home/other", False),
+        (NFS, "10.0.0.2:/export/home", "/home/me", False),
+        # Every machine has a /dev/sda1 of its own.
+        (DISK, DISK, "/home/me", False),
+        ("", "", "/home/me", False),
+    ],
+)
+def test_hosts_that_share_a_home_have_folders_of_their_own(
+    device_a: str, device_b: str, home_b: str, is_shared: bool
+) -> None:
+    state = state_of(
+        host_seen("a", home="/home/me", home_device=device_a), host_seen("b", home=home_b, home_device=device_b)
+    )
+    placed = places(LAB, state)
+    own = {"a": "/a", "b": "/b"} if is_shared else {"a": "", "b": ""}
+    assert placed["a"].folder == f"/home/me/.hvdocker/lab{own['a']}"
+    assert placed["b"].folder == f"{home_b}/.hvdocker/lab{own['b']}"
+    # The engines are two: their workers need no longer names.
+    assert placed["a"].worker_name == "hvdocker-lab-worker"

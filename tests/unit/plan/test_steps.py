@@ -1,0 +1,68 @@
+import pytest
+
+from hvdocker.commands.container import ContainerSpec
+from hvdocker.commands.ssh_files import Member
+from hvdocker.hosts.actions import ACTIONS
+from hvdocker.plan import steps
+from hvdocker.plan.script import _RENDER
+from hvdocker.plan.steps import CONTROLLER, Stage, StartContainer, Step, Trust, plan_of
+
+SPEC = ContainerSpec("hvdocker-lab-worker", "doc-hvd:cpu", ("worker",), 1000, 1000)
+TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (steps.BuildImage(CONTROLLER, "x:y"), "build x:y (it is nowhere yet; this takes minutes)"),
+        (steps.ShipImage("a", "x:y", "b"), "load x:y from b"),
+        (steps.ShipImage("a", "x:y", "b", 3 << 30), "load x:y from b, 3.0 GB"),
+        (steps.MakeKeys(CONTROLLER, TRUST), "make a client key, make host keys for a, b"),
+        (
+            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), client_from="c", new_host_keys=("a",))),
+            "take the client key from c, make host keys for a",
+        ),
+        (
+            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), brought=("k", "k.pub"), new_host_keys=("a",))),
+            "use the client key you brought, make host keys for a",
+        ),
+        (steps.MakeFolders("a", "/h/.hvdocker/lab", ()), "make /h/.hvdocker/lab"),
+        (steps.MakeNetwork(CONTROLLER, "n", "198.18.200.0/24", "lab"), "make the network n (198.18.200.0/24)"),
+        (steps.RemoveContainer("a", "c", "id", "running"), "remove c (running)"),
+        (steps.RemoveContainer("a", "c", "id"), "remove c"),
+        (
+            steps.CreateWorker("a", SPEC, "10.0.0.11", 1),
+            "create hvdocker-lab-worker from doc-hvd:cpu, sshd on 10.0.0.11:1",
+        ),
+        (steps.RefreshTrust("a", "c", 1, 1), "tell c about the new workers"),
+        (steps.StartContainer("a", "c"), "start c"),
+        (steps.AwaitSshd("a", "c", "10.0.0.11", 1), "wait for sshd on 10.0.0.11:1"),
+        (steps.CheckMesh("a", "c", ("a", "b")), "log in from a to a, b"),
+        (steps.SyncCode("a", "/me", "/there"), "sync /me to /there"),
+        (steps.WriteJob("a", "/there", "{}"), "write /there/job.json"),
+        (steps.CreateMaster("a", SPEC, "w", (), ()), "create hvdocker-lab-worker from doc-hvd:cpu"),
+        (steps.FetchJobs(CONTROLLER, ("x", "y")), "bring home outputs and logs of x, y"),
+        (steps.RemoveTree("a", "/there"), "remove /there"),
+        (steps.RemoveNetwork(CONTROLLER, "n"), "remove the network n"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Step) else "",
+)
+def test_a_step_says_what_it_does(step: Step, text: str) -> None:
+    assert step.describe() == text
+
+
+def test_a_plan_prints_itself() -> None:
+    plan = plan_of("up", "lab", ("image", []), ("containers", [StartContainer("a", "c")]))
+    assert plan.lines() == ["containers a              start c"]
+    assert plan.stages == (Stage("containers", (StartContainer("a", "c"),)),)
+
+
+def test_the_steps_of_one_host_stay_in_order() -> None:
+    first, second, other = StartContainer("a", "1"), StartContainer("a", "2"), StartContainer("b", "3")
+    assert Stage("x", (first, other, second)).by_host() == {"a": [first, second], "b": [other]}
+
+
+def test_every_kind_of_step_can_be_done_and_written_as_a_script() -> None:
+    kinds = {kind for kind in vars(steps).values() if isinstance(kind, type) and issubclass(kind, Step)} - {Step}
+    assert set(ACTIONS) == kinds
+    assert set(_RENDER) == kinds

@@ -1,0 +1,116 @@
+import json
+
+import pytest
+
+from hvdocker.commands.worker import master_spec
+from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, Share, Slots
+from hvdocker.plan.places import places
+from hvdocker.plan.steps import (
+    CreateMaster,
+    MakeFolders,
+    Plan,
+    Stage,
+    StartContainer,
+    SyncCode,
+    WriteJob,
+)
+from hvdocker.plan.train import check_images, check_workers, free_slots, plan_train
+from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
+
+LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
+STATE = state_of(*(with_worker(LAB, name) for name in "abc"))
+PLACED = places(LAB, STATE)
+JOB = JobSpec(
+    job="train-abcd",
+    cluster="lab",
+    placement=Placement((Share("a", 1), Share("b", 3))),
+    addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+    port=12345,
+    command=("python", "/train/train.py"),
+    launcher=("horovodrun", "-np", "4"),
+    workdir="/train",
+)
+JOB_A, JOB_B = (f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in "ab")
+
+
+def test_the_whole_plan() -> None:
+    spec = master_spec(LAB, PLACED["a"], MAKER, JOB)
+    assert plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project") == Plan("train", "lab", (
+        Stage("code", (
+            SyncCode("a", "/home/me/project", "/home/a/.hvdocker/lab/code"),
+            SyncCode("b", "/home/me/project", "/home/b/.hvdocker/lab/code"),
+        )),
+        Stage("files", (
+            MakeFolders("a", JOB_A, (JOB_A, f"{JOB_A}/out", f"{JOB_A}/logs")),
+            MakeFolders("b", JOB_B, (JOB_B, f"{JOB_B}/out", f"{JOB_B}/logs")),
+        )),
+        Stage("files", (
+            WriteJob("a", JOB_A, JOB.for_host("a")),
+            WriteJob("b", JOB_B, JOB.for_host("b")),
+        )),
+        Stage("master", (CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),)),
+        Stage("master", (StartContainer("a", "hvdocker-lab-train-abcd"),)),
+    ))  # fmt: skip
+
+
+def test_without_a_folder_nothing_is_synced() -> None:
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None)
+    assert [stage.name for stage in plan.stages] == ["files", "files", "master", "master"]
+
+
+def test_another_users_containers_get_open_folders_and_readable_files() -> None:
+    other = inventory("hosts: [a, b]\nuser: 2000:2000\n")
+    plan = plan_train(other, places(other, STATE), MAKER, JOB, None)
+    shared = [step.is_shared for step in plan.steps if isinstance(step, (MakeFolders, WriteJob))]
+    assert shared == [True] * 4
+
+
+def test_every_host_reads_its_own_name() -> None:
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None)
+    files = {step.host: json.loads(step.content)["host"] for step in plan.steps if isinstance(step, WriteJob)}
+    assert files == {"a": "a", "b": "b"}
+
+
+def test_slots_that_running_jobs_hold_are_leases() -> None:
+    jobs = (
+        master("train-aaaa", '{"a":1,"b":2}'),
+        master("eval-bbbb", '{"b":1,"gone":5}'),
+        master("old-cccc", '{"b":4}', state="exited"),
+    )
+    state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
+    assert free_slots(places(LAB, state), state) == [
+        Slots("a", 1, {"train-aaaa": 1}),
+        Slots("b", 4, {"train-aaaa": 2, "eval-bbbb": 1}),
+        Slots("c", 1, {}),
+    ]
+
+
+def test_running_workers_will_do() -> None:
+    check_workers(LAB, PLACED, STATE)
+
+
+def test_no_worker_at_all_means_that_the_cluster_is_not_up() -> None:
+    state = state_of(*(host_seen(name) for name in "abc"))
+    with pytest.raises(HvdockerError) as caught:
+        check_workers(LAB, places(LAB, state), state)
+    assert caught.value.what == "the cluster lab is not up: no worker was found on a, b, c"
+    assert (caught.value.fix, caught.value.exit_code) == ("hvdocker up", ExitCode.ERROR)
+
+
+def test_every_worker_that_does_not_run_is_named() -> None:
+    state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
+    with pytest.raises(HostErrors) as caught:
+        check_workers(LAB, places(LAB, state), state)
+    assert [str(error) for error in caught.value.errors] == ["b: its worker is not there", "c: its worker is exited"]
+    assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_all_ranks_run_the_same_build() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id="sha256:old"), with_worker(LAB, "c"))
+    placed = places(LAB, state)
+    check_images(placed, ("a", "c"), state)
+    with pytest.raises(HostUnfit) as caught:
+        check_images(placed, ("a", "b"), state)
+    assert caught.value.lines == ("a: sha256:aaaa", "b: sha256:old")

@@ -1,0 +1,356 @@
+"""What `up` decides, as whole plans."""
+
+from dataclasses import replace
+
+import pytest
+
+from hvdocker.commands.ssh_files import Member
+from hvdocker.commands.worker import worker_spec
+from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import ClusterState, EngineSeen, ImageSeen, NetworkSeen
+from hvdocker.plan.places import places
+from hvdocker.plan.steps import (
+    CONTROLLER,
+    AwaitSshd,
+    BuildImage,
+    CheckMesh,
+    CreateWorker,
+    MakeFolders,
+    MakeKeys,
+    MakeNetwork,
+    Plan,
+    RefreshTrust,
+    RemoveContainer,
+    ShipImage,
+    Stage,
+    StartContainer,
+    Trust,
+)
+from hvdocker.plan.up import plan_up
+from tests.unit.builders import (
+    ARM_ENGINE,
+    CLIENT_KEY,
+    ENGINE,
+    GIB,
+    HOST_KEYS,
+    IMAGE,
+    MAKER,
+    OTHER_IMAGE,
+    as_made,
+    host_seen,
+    inventory,
+    master,
+    state_of,
+    with_worker,
+)
+
+LAB = inventory("hosts: [a, b]")
+WORKER = "hvdocker-lab-worker"
+MEMBERS = (Member("a", "10.0.0.11", "hvd"), Member("b", "10.0.0.12", "hvd"))
+
+
+def up(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
+    return plan_up(wanted, state, places(wanted, state), MAKER, brought)
+
+
+def spec(wanted: Inventory, state: ClusterState, name: str):
+    return worker_spec(wanted, places(wanted, state)[name], MAKER)
+
+
+def folders(name: str) -> MakeFolders:
+    root = f"/home/{name}/.hvdocker/lab"
+    return MakeFolders(name, root, (f"{root}/code", f"{root}/jobs"))
+
+
+def test_on_hosts_with_nothing_but_the_image() -> None:
+    state = state_of(host_seen("a"), host_seen("b"))
+    assert up(LAB, state) == Plan("up", "lab", (
+        Stage("files", (
+            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
+            folders("a"),
+            folders("b"),
+        )),
+        Stage("containers", (
+            CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),
+            CreateWorker("b", spec(LAB, state, "b"), "10.0.0.12", 12345),
+        )),
+        Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER))),
+        Stage("sshd", (
+            AwaitSshd("a", WORKER, "10.0.0.11", 12345),
+            AwaitSshd("b", WORKER, "10.0.0.12", 12345),
+        )),
+        Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
+    ))  # fmt: skip
+
+
+def test_a_second_up_has_nothing_to_do() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    assert up(LAB, state) == Plan("up", "lab", ())
+    assert up(LAB, state).is_empty
+
+
+def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    other = replace(MAKER, owner="bob", version="9.9")
+    assert plan_up(LAB, state, places(LAB, state), other).is_empty
+
+
+def test_changed_settings_replace_the_worker() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    changed = inventory("hosts: [a, b]\nshm: 1GB\n")
+    assert up(changed, state) == Plan("up", "lab", (
+        Stage("files", (
+            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
+            folders("a"),
+            folders("b"),
+        )),
+        Stage("containers", (
+            RemoveContainer("a", WORKER, "id-a", "its settings changed"),
+            RemoveContainer("b", WORKER, "id-b", "its settings changed"),
+        )),
+        Stage("containers", (
+            CreateWorker("a", spec(changed, state, "a"), "10.0.0.11", 12345),
+            CreateWorker("b", spec(changed, state, "b"), "10.0.0.12", 12345),
+        )),
+        Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER))),
+        Stage("sshd", (
+            AwaitSshd("a", WORKER, "10.0.0.11", 12345),
+            AwaitSshd("b", WORKER, "10.0.0.12", 12345),
+        )),
+        Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
+    ))  # fmt: skip
+
+
+def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
+    state = state_of(host_seen("a"), with_worker(LAB, "b"))
+    trust = Trust(
+        "lab", 12345, MEMBERS, client_from="b", client_container=WORKER, known_host_keys={"b": HOST_KEYS["b"]},
+        new_host_keys=("a",),
+    )  # fmt: skip
+    assert up(LAB, state) == Plan("up", "lab", (
+        Stage("files", (MakeKeys(CONTROLLER, trust), folders("a"))),
+        Stage("containers", (CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),)),
+        Stage("containers", (RefreshTrust("b", WORKER, 1000, 1001),)),
+        Stage("containers", (StartContainer("a", WORKER),)),
+        Stage("sshd", (AwaitSshd("a", WORKER, "10.0.0.11", 12345),)),
+        Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
+    ))  # fmt: skip
+
+
+def test_an_exited_worker_is_only_started() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state="exited"))
+    assert up(LAB, state) == Plan("up", "lab", (
+        Stage("containers", (StartContainer("b", WORKER),)),
+        Stage("sshd", (AwaitSshd("b", WORKER, "10.0.0.12", 12345),)),
+        Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", ["created", "paused", "dead", "restarting", "removing"])
+def test_a_worker_in_any_other_state_is_made_anew(condition: str) -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state=condition))
+    removals = [step for step in up(LAB, state).steps if isinstance(step, RemoveContainer)]
+    assert removals == [RemoveContainer("b", WORKER, "id-b", f"it is {condition}")]
+
+
+def test_a_worker_of_an_older_image_is_replaced() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id="sha256:old"))
+    removals = [step for step in up(LAB, state).steps if isinstance(step, RemoveContainer)]
+    assert removals == [RemoveContainer("b", WORKER, "id-b", "the image changed")]
+
+
+def test_an_image_of_ours_that_is_nowhere_is_built_here() -> None:
+    state = state_of(host_seen("a", image=None), host_seen("b", image=None), controller_engine=ENGINE)
+    assert up(LAB, state).stages[:2] == (
+        Stage("image", (BuildImage(CONTROLLER, "doc-hvd:cpu"),)),
+        Stage("image", (
+            ShipImage("a", "doc-hvd:cpu", CONTROLLER),
+            ShipImage("b", "doc-hvd:cpu", CONTROLLER),
+        )),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", [None, ARM_ENGINE], ids=["no engine here", "another architecture here"])
+def test_an_image_that_cannot_be_built_here_is_built_on_the_first_host(engine: EngineSeen | None) -> None:
+    state = state_of(host_seen("a", image=None), host_seen("b", image=None), controller_engine=engine)
+    assert up(LAB, state).stages[:2] == (
+        Stage("image", (BuildImage("a", "doc-hvd:cpu"),)),
+        Stage("image", (ShipImage("b", "doc-hvd:cpu", "a"),)),
+    )
+
+
+def test_an_image_on_one_host_goes_to_the_others() -> None:
+    lab = inventory("hosts: [a, b, c]")
+    state = state_of(host_seen("a", image=None), host_seen("b"), host_seen("c", image=OTHER_IMAGE))
+    assert up(lab, state).stages[0] == Stage("image", (
+        ShipImage("a", "doc-hvd:cpu", "b", GIB),
+        ShipImage("c", "doc-hvd:cpu", "b", GIB),
+    ))  # fmt: skip
+
+
+def test_this_machines_image_counts_first() -> None:
+    state = state_of(host_seen("a", image=OTHER_IMAGE), host_seen("b"), controller_image=IMAGE)
+    assert up(LAB, state).stages[0] == Stage("image", (ShipImage("a", "doc-hvd:cpu", CONTROLLER, GIB),))
+
+
+def test_this_machines_image_does_not_count_where_the_hosts_could_not_run_it() -> None:
+    foreign = replace(OTHER_IMAGE, architecture="arm64")
+    state = state_of(host_seen("a"), host_seen("b", image=None), controller_image=foreign)
+    assert up(LAB, state).stages[0] == Stage("image", (ShipImage("b", "doc-hvd:cpu", "a", GIB),))
+
+
+def test_a_foreign_image_that_is_nowhere_is_an_error() -> None:
+    lab = inventory("hosts: [a]\nimage: mine:latest\n")
+    with pytest.raises(HvdockerError) as caught:
+        up(lab, state_of(host_seen("a", image=None), controller_engine=ENGINE))
+    assert caught.value.exit_code == ExitCode.ERROR
+    assert caught.value.what == "the image mine:latest is on no host and not on this machine"
+    assert caught.value.command == "docker image inspect mine:latest"
+
+
+def test_an_image_without_our_programs_is_an_error() -> None:
+    stranger = replace(IMAGE, is_ours=False)
+    with pytest.raises(HvdockerError, match="not made for hvdocker") as caught:
+        up(LAB, state_of(host_seen("a", image=stranger), host_seen("b")))
+    assert caught.value.exit_code == ExitCode.ERROR
+
+
+@pytest.mark.parametrize("where", ["a", CONTROLLER])
+def test_an_image_of_the_wrong_architecture_is_refused(where: str) -> None:
+    foreign = ImageSeen("sha256:f", "arm64", GIB, is_ours=True)
+    on_host, here = (foreign, None) if where == "a" else (None, foreign)
+    state = state_of(host_seen("a", image=on_host), host_seen("b", image=None), controller_image=here)
+    with pytest.raises(HostUnfit) as caught:
+        up(LAB, state)
+    assert caught.value.what == f"the image doc-hvd:cpu on {where} is for arm64, the hosts are amd64"
+    assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_hosts_of_different_architectures_are_refused() -> None:
+    lab = inventory("hosts: [a, b, c]")
+    state = state_of(host_seen("a"), host_seen("b", engine=ARM_ENGINE), host_seen("c"))
+    with pytest.raises(HostUnfit) as caught:
+        up(lab, state)
+    assert str(caught.value) == "b: its CPU architecture is arm64, the other hosts are amd64"
+
+
+def test_too_small_disks_are_all_named() -> None:
+    lab = inventory("hosts: [a, b, c]")
+    state = state_of(
+        host_seen("a"), host_seen("b", image=None, free_bytes=GIB), host_seen("c", image=None, free_bytes=2 * GIB)
+    )
+    with pytest.raises(HostErrors) as caught:
+        up(lab, state)
+    assert [str(error) for error in caught.value.errors] == [
+        "b: the image needs about 2.2 GB of disk, 1.0 GB are free",
+        "c: the image needs about 2.2 GB of disk, 2.0 GB are free",
+    ]
+    assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_a_disk_of_unknown_size_is_tried() -> None:
+    state = state_of(host_seen("a"), host_seen("b", image=None, free_bytes=None))
+    assert up(LAB, state).stages[0] == Stage("image", (ShipImage("b", "doc-hvd:cpu", "a", GIB),))
+
+
+def test_missing_mounts_are_named_for_every_host_at_once() -> None:
+    state = state_of(host_seen("a", missing_paths=("/data",)), host_seen("b", missing_paths=("/data", "/more")))
+    with pytest.raises(HostErrors) as caught:
+        up(LAB, state)
+    assert [str(error) for error in caught.value.errors] == [
+        "a: the mount source /data is not there",
+        "b: the mount source /data is not there",
+        "b: the mount source /more is not there",
+    ]
+    assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_a_loopback_address_is_no_training_address_for_several_hosts() -> None:
+    state = state_of(host_seen("a", reached_at="127.0.0.1"), host_seen("b"))
+    with pytest.raises(HostUnfit, match="127.0.0.1, which other hosts cannot reach"):
+        up(LAB, state)
+
+
+def test_a_single_host_may_be_reached_by_loopback() -> None:
+    alone = inventory("hosts: [a]")
+    assert not up(alone, state_of(host_seen("a", reached_at="127.0.0.1"))).is_empty
+
+
+def test_a_running_job_protects_its_worker() -> None:
+    job = master("train-abcd", '{"b":1}')
+    worker = as_made(LAB, "b", host_seen("b"))
+    state = state_of(with_worker(LAB, "a"), host_seen("b", containers=(worker, job)))
+    with pytest.raises(HvdockerError) as caught:
+        up(inventory("hosts: [a, b]\nshm: 1GB\n"), state)
+    assert caught.value.what == "job train-abcd is running, and its worker on b would be replaced"
+    assert caught.value.fix == "wait for it, or end it first: hvdocker stop train-abcd"
+    assert caught.value.exit_code == ExitCode.ERROR
+
+
+@pytest.mark.parametrize(
+    "job",
+    [master("train-abcd", '{"b":1}', state="exited"), master("train-abcd", '{"z":1}')],
+    ids=["ended", "elsewhere"],
+)
+def test_a_job_that_is_not_hurt_stops_nothing(job) -> None:
+    worker = as_made(LAB, "b", host_seen("b"))
+    state = state_of(with_worker(LAB, "a"), host_seen("b", containers=(worker, job)))
+    assert not up(inventory("hosts: [a, b]\nshm: 1GB\n"), state).is_empty
+
+
+def test_a_local_cluster_gets_a_network_and_shares_one_engine() -> None:
+    local = inventory("local: 2\ncluster: lab\n")
+    taken = NetworkSeen(None, ("198.18.200.0/24", "172.17.0.0/16", "fd00::/64"))
+    state = state_of(host_seen("w1", image=None), host_seen("w2", image=None), network=taken, controller_engine=ENGINE)
+    members = (Member("w1", "198.18.201.11", "hvd"), Member("w2", "198.18.201.12", "hvd"))
+    plan = up(local, state)
+    assert plan.stages[:2] == (
+        Stage("image", (BuildImage(CONTROLLER, "doc-hvd:cpu"),)),
+        Stage("files", (
+            MakeKeys(CONTROLLER, Trust("lab", 12345, members, new_host_keys=("w1", "w2"))),
+            MakeNetwork(CONTROLLER, "hvdocker-lab", "198.18.201.0/24", "lab"),
+            MakeFolders("w1", "/home/w1/.hvdocker/lab/w1",
+                        ("/home/w1/.hvdocker/lab/w1/code", "/home/w1/.hvdocker/lab/w1/jobs")),
+            MakeFolders("w2", "/home/w2/.hvdocker/lab/w2",
+                        ("/home/w2/.hvdocker/lab/w2/code", "/home/w2/.hvdocker/lab/w2/jobs")),
+        )),
+    )  # fmt: skip
+    assert [step.spec.name for step in plan.steps if isinstance(step, CreateWorker)] == [
+        "hvdocker-lab-worker-w1", "hvdocker-lab-worker-w2",
+    ]  # fmt: skip
+
+
+def test_a_local_cluster_keeps_its_network() -> None:
+    local = inventory("local: 1\ncluster: lab\n")
+    state = state_of(host_seen("w1"), network=NetworkSeen("198.18.207.0/24", ("198.18.207.0/24",)))
+    plan = up(local, state)
+    assert not [step for step in plan.steps if isinstance(step, MakeNetwork)]
+    assert next(s for s in plan.steps if isinstance(s, AwaitSshd)).address == "198.18.207.11"
+
+
+def test_a_brought_key_is_used_and_taken_from_no_host() -> None:
+    brought = inventory("hosts: [a, b]\nkeys: {private: keys/mine, public: keys/mine.pub}\n")
+    state = state_of(host_seen("a"), with_worker(brought, "b"))
+    keys = next(step for step in up(brought, state, CLIENT_KEY).steps if isinstance(step, MakeKeys))
+    assert keys.trust == Trust(
+        "lab", 12345, MEMBERS, brought=("keys/mine", "keys/mine.pub"), known_host_keys={"b": HOST_KEYS["b"]},
+        new_host_keys=("a",),
+    )  # fmt: skip
+
+
+def test_another_brought_key_replaces_every_worker() -> None:
+    brought = inventory("hosts: [a, b]\nkeys: {private: keys/mine, public: keys/mine.pub}\n")
+    state = state_of(with_worker(brought, "a"), with_worker(brought, "b"))
+    assert up(brought, state, CLIENT_KEY).is_empty
+    removals = [step for step in up(brought, state, "ssh-ed25519 NEW").steps if isinstance(step, RemoveContainer)]
+    assert removals == [
+        RemoveContainer("a", WORKER, "id-a", "the client key changed"),
+        RemoveContainer("b", WORKER, "id-b", "the client key changed"),
+    ]
+
+
+def test_folders_of_another_users_containers_are_open() -> None:
+    other = inventory("hosts: [a]\nuser: 2000:2000\n")
+    made = [step for step in up(other, state_of(host_seen("a"))).steps if isinstance(step, MakeFolders)]
+    assert [step.is_shared for step in made] == [True]
