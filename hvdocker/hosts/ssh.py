@@ -17,7 +17,7 @@ from docker import APIClient
 
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
-from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.hosts import trust, wire
 from hvdocker.hosts.channel import open_unix_channel
 from hvdocker.hosts.engine import engine_client
@@ -183,9 +183,12 @@ def _connect(host: Host, jumps: list[Any]) -> Any:
     }
     try:
         connection.open()
+    except paramiko.PasswordRequiredException:
+        raise
     except paramiko.AuthenticationException as error:
         tried = ", ".join(keys) or "the default keys of ~/.ssh"
-        raise type(error)(f"user {connection.user}; tried {tried}{_agent_words()}") from error
+        words = f"user {connection.user}; tried {tried}{_agent_words()}"
+        raise paramiko.AuthenticationException(words) from error
     return connection
 
 
@@ -221,7 +224,9 @@ def _key_files(ssh: SshSettings, connection: Any) -> list[str]:
         return [str(path) for path in connection.ssh_config.get("identityfile", []) if Path(path).is_file()]
     path = Path(ssh.key).expanduser()
     if not path.is_file():
-        raise HostUnfit(f"the SSH key {ssh.key} is not there", fix="check `ssh: {key: …}` in the inventory")
+        raise UsageProblem(
+            f"the SSH key {ssh.key} is not there", fix="check `ssh: {key: …}` in the inventory"
+        )
     return [str(path)]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.job import JobRecord
+from hvdocker.model.noise import without_noise
 from hvdocker.model.output import Line, LineAssembler, parse_line
 from hvdocker.model.placement import Placement, from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen
@@ -47,18 +48,19 @@ def lines(
     link: HostLink, container: str, placement: Placement, follow: bool = True, tail: int | None = None
 ) -> Iterator[Line]:
     """The master's log is the job's output. Ends when the job does."""
+    return without_noise(_all_lines(link, container, placement, follow, tail))
+
+
+def _all_lines(
+    link: HostLink, container: str, placement: Placement, follow: bool, tail: int | None
+) -> Iterator[Line]:
     from hvdocker.hosts.translate import talking
 
     host_of_rank = placement.host_of_rank()
     assembler = LineAssembler()
     with talking(link.name, "reading the job's output"):
         stream = link.engine().logs(
-            container,
-            stdout=True,
-            stderr=True,
-            stream=True,
-            follow=follow,
-            tail=tail if tail is not None else "all",
+            container, stream=True, follow=follow, tail=tail if tail is not None else "all"
         )
         for chunk in stream:
             for raw in assembler.feed(chunk):

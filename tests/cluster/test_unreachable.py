@@ -48,11 +48,6 @@ def test_a_host_that_is_not_there(lab: Lab, cli: Cli, pair: list[LabHost]) -> No
     assert "h1" not in result.err and not (cli.cwd / ".hvdocker").exists()
 
 
-def test_a_name_that_does_not_resolve(lab: Lab, cli: Cli) -> None:
-    result = cli.run("up", write(lab, cli, "no-such-host.invalid"), check=4)
-    assert "no-such-host.invalid" in result.err and "does not resolve" in result.err
-
-
 def test_a_host_that_does_not_answer_in_time(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
     with untouched(*pair):
         pair[1].exec("iptables -w -A INPUT -p tcp --dport 22 -j DROP")

@@ -61,7 +61,7 @@ def test_without_a_folder_nothing_is_synced() -> None:
 
 
 def test_another_users_containers_get_open_folders_and_readable_files() -> None:
-    other = inventory("hosts: [a, b]\nuser: 2000:2000\n")
+    other = inventory("hosts: [a, b, c]\nuser: 2000:2000\n")
     plan = plan_train(other, places(other, STATE), MAKER, JOB, None)
     shared = [step.is_shared for step in plan.steps if isinstance(step, (MakeFolders, WriteJob))]
     assert shared == [True] * 4

@@ -1,0 +1,39 @@
+"""horovodrun ends a failed job with a traceback of its own that only repeats what the ranks reported. It is
+left out of what a person sees; the log keeps every line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hvdocker.model.output import Line
+
+_BEGINS = "Traceback (most recent call last):"
+_ENDS = "RuntimeError: Horovod detected that one or more processes exited with non-zero status"
+_REPEATS = re.compile(
+    r"Process name: \d+|Exit code: -?\d+|Process \d+ exit with status code -?\d+\."
+    r"|Terminating remaining workers after failure of Process \d+\."
+)
+
+
+def without_noise(lines: Iterable[Line]) -> Iterator[Line]:
+    """A traceback that ends in anything else is news, and stays."""
+    held: list[Line] = []
+    for line in lines:
+        if line.rank is not None:
+            yield from held
+            held = []
+            yield line
+        elif held and line.text.startswith(_ENDS):
+            held = []
+        elif held and line.text.startswith(" "):
+            held.append(line)
+        elif line.text == _BEGINS:
+            yield from held
+            held = [line]
+        else:
+            yield from held
+            held = []
+            if line.text.strip() and not _REPEATS.fullmatch(line.text.strip()):
+                yield line
+    yield from held

@@ -1,0 +1,80 @@
+"""`train` that cannot begin: said before anything is synced or started."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of, untouched
+
+
+@pytest.fixture(scope="module")
+def shared(lab: Lab, desk: Cli) -> Iterator[Site]:
+    site = Site.write(lab, desk, lab.fresh(2))
+    site.up()
+    (site.folder / "train.py").write_text("print('never')\n")
+    yield site
+    site.down()
+    assert left_of(site.hosts, site.cluster) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fragments"),
+    [
+        (["train.py", "-np", "0"], 2, ["-np should be at least 1, got 0"]),
+        (["train.py", "-np", "-3"], 2, ["-np should be at least 1, got -3"]),
+        (["train.py", "-np", "two"], 2, ["two"]),
+        (["train.py", "-np", "3"], 6, ["3 slots wanted, 2 of 2 are free", "h1: 1 of 1", "h2: 1 of 1", "-np"]),
+        (["train.py", "-H", "h1:2"], 6, ["2 slots wanted", "h1"]),
+        (["train.py", "-H", "h9:1"], 2, ["'h9'", "not in the inventory", "h1, h2"]),
+        (["nowhere.py"], 2, ["the script nowhere.py is not there"]),
+        (["."], 2, ["is a folder"]),
+        ([], 2, ["nothing to run"]),
+        (["train.py", "--epochs", "3"], 2, ["there is no flag --epochs", "go after --"]),
+        (["train.py", "extra"], 2, ["'extra'", "go after --"]),
+        (["train.py", "--env", "1X=1"], 2, ["--env", "'1X=1'"]),
+        (["train.py", "--env", "NOT_SET_HERE"], 2, ["NOT_SET_HERE"]),
+        (["train.py", "--workdir", "/nowhere"], 2, ["/nowhere is not a folder"]),
+        (["train.py", "--fusion-threshold-mb"], 2, ["--fusion-threshold-mb needs a value"]),
+    ],
+)
+def test_a_wrong_request_is_refused(shared: Site, words: list[str], code: int, fragments: list[str]) -> None:
+    with untouched(*shared.hosts):
+        result = shared.run("train", *words, check=code)
+    for fragment in fragments:
+        assert fragment in result.err
+
+
+def test_without_a_cluster(cli: Cli) -> None:
+    (cli.cwd / "train.py").write_text("")
+    result = cli.run("train", "train.py", check=1)
+    assert "there is no cluster here" in result.err and "hvdocker up" in result.err
+
+
+def test_with_a_cluster_that_is_not_up(lab: Lab, shared: Site, cli: Cli) -> None:
+    site = Site.write(lab, cli, shared.hosts, cluster="asleep")
+    (site.folder / "train.py").write_text("")
+    with untouched(*shared.hosts):
+        result = site.run("train", "train.py", check=1)
+    assert "the cluster asleep is not up" in result.err and "hvdocker up" in result.err
+
+
+def test_a_worker_that_is_not_running_is_named(shared: Site) -> None:
+    shared.hosts[1].docker("kill", shared.worker)
+    with untouched(*shared.hosts):
+        result = shared.run("train", "train.py", check=3)
+    assert "h2: its worker is exited" in result.err and "→ hvdocker up" in result.err
+    shared.up()
+
+
+def test_an_image_without_horovod_says_so(shared: Site) -> None:
+    result = shared.run("train", "train.py", check=100)
+    assert "horovodrun" in result.out + result.err and "doc-hvd:cpu" in result.out + result.err
+
+
+@pytest.mark.parametrize("verb", ["logs", "stop", "fetch"])
+def test_a_job_that_does_not_exist(shared: Site, verb: str) -> None:
+    result = shared.run(verb, "nothing-like-it", check=2)
+    assert "nothing-like-it" in result.err or "no jobs yet" in result.err

@@ -1,0 +1,222 @@
+"""A plan written out as a script, really run; ssh, docker and ssh-keygen are stand-ins that write down."""
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from hvdocker import assets
+from hvdocker.commands.container import create_command
+from hvdocker.commands.worker import Place, worker_spec
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, Share
+from hvdocker.model.seen import ClusterState, HostSeen
+from hvdocker.plan.down import plan_down
+from hvdocker.plan.places import places
+from hvdocker.plan.script import script_of
+from hvdocker.plan.steps import Plan
+from hvdocker.plan.train import plan_train
+from hvdocker.plan.up import plan_up
+from tests.unit.builders import ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
+
+STAND_INS = Path(__file__).parents[1] / "fixtures" / "script_bin"
+LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
+WORKER = "hvdocker-lab-worker"
+
+
+class Ran:
+    """What a script called, in order, host by host."""
+
+    def __init__(self, plan: Plan, wanted: Inventory, folder: Path, sudo: frozenset[str] = frozenset()) -> None:
+        log = folder / "log"
+        log.mkdir()
+        self.text = script_of(plan, wanted, assets.ssh_config_template(), sudo)
+        path = folder / "plan.sh"
+        path.write_text(self.text, encoding="utf-8")
+        environment = {**os.environ, "PATH": f"{STAND_INS}:{os.environ['PATH']}", "LOG": str(log)}
+        done = subprocess.run(["bash", path], env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), self.text
+        calls = [(file, file.read_text().split("\0")[:-1]) for file in sorted(log.glob("*.call"))]
+        self.calls = [words for _, words in calls]
+        self.archives = {
+            (words[0], words[-1]): file.with_suffix(".tar") for file, words in calls if words[2:4] == ["cp", "-"]
+        }
+
+    def on(self, host: str) -> list[list[str]]:
+        return [words[1:] for words in self.calls if words[0] == host]
+
+
+def content(archive: Path) -> dict[str, tuple[int, int, int, str]]:
+    with tarfile.open(archive) as tar:
+        return {
+            member.name: (member.mode, member.uid, member.gid, _text(tar, member)) for member in tar.getmembers()
+        }
+
+
+def _text(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
+    file = tar.extractfile(member)
+    return file.read().decode() if file else ""
+
+
+def seen(tmp_path: Path, name: str, **changes: object) -> HostSeen:
+    return host_seen(name, home=str(tmp_path / name), **changes)
+
+
+def planned(wanted: Inventory, state: ClusterState) -> tuple[Plan, dict[str, Place]]:
+    placed = places(wanted, state)
+    return plan_up(wanted, state, placed, MAKER), placed
+
+
+def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
+    state = state_of(seen(tmp_path, "a"), seen(tmp_path, "b", image=None))
+    plan, placed = planned(LAB, state)
+    ran = Ran(plan, LAB, tmp_path)
+    created = {name: created_by_hand(name, placed[name]) for name in "ab"}
+    for host, before in (("a", [["docker", "save", "doc-hvd:cpu"]]), ("b", [["docker", "load", "--quiet"]])):
+        address = placed[host].address
+        mesh = [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
+        assert ran.on("root@b" if host == "b" else host) == [
+            *before,
+            created[host],
+            ["docker", "cp", f"{WORKER}:/etc/passwd", "-"],
+            ["docker", "cp", "-", f"{WORKER}:/etc"],
+            ["docker", "cp", "-", f"{WORKER}:/run"],
+            ["docker", "start", WORKER],
+            ["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "sshd", address, "12345", "30"],
+            *mesh,
+        ]
+    assert (tmp_path / "a" / ".hvdocker" / "lab" / "code").is_dir()
+    assert (tmp_path / "b" / ".hvdocker" / "lab" / "jobs").is_dir()
+
+
+def created_by_hand(name: str, place: Place) -> list[str]:
+    """The words that the docker CLI gets: the same container, and the public keys as labels."""
+    words = list(create_command(worker_spec(LAB, place, MAKER)).argv)
+    labels = {word for flag, word in zip(words, words[1:], strict=False) if flag == "--label"}
+    labels |= {f"hvdocker.hostkey=ssh-ed25519 host_{name}", "hvdocker.clientkey=ssh-ed25519 id_ed25519"}
+    start = words.index("--label")
+    plain = [word for label in sorted(labels, key=lambda text: text.partition("=")[0]) for word in ("--label", label)]
+    return [*words[:start], *plain, *words[-2:]]
+
+
+def test_what_a_worker_gets_by_hand_is_owned_by_its_user(tmp_path: Path) -> None:
+    plan, _ = planned(LAB, state_of(seen(tmp_path, "a"), seen(tmp_path, "b")))
+    ran = Ran(plan, LAB, tmp_path)
+    given = content(ran.archives[("a", f"{WORKER}:/run")])
+    assert {name: entry[:3] for name, entry in given.items()} == {
+        "hvdocker": (0o700, 1000, 1001),
+        "hvdocker/home": (0o700, 1000, 1001),
+        "hvdocker/ssh": (0o700, 1000, 1001),
+        "hvdocker/ssh/authorized_keys": (0o600, 1000, 1001),
+        "hvdocker/ssh/config": (0o600, 1000, 1001),
+        "hvdocker/ssh/host_ed25519_key": (0o600, 1000, 1001),
+        "hvdocker/ssh/id_ed25519": (0o600, 1000, 1001),
+        "hvdocker/ssh/known_hosts": (0o600, 1000, 1001),
+        "hvdocker/ssh/sshd_config": (0o600, 1000, 1001),
+    }
+    assert given["hvdocker/ssh/known_hosts"][3] == (
+        "[10.0.0.11]:12345 ssh-ed25519 host_a\n[10.0.0.12]:12345 ssh-ed25519 host_b\n"
+    )
+    assert given["hvdocker/ssh/authorized_keys"][3] == (
+        'restrict,from="10.0.0.11,10.0.0.12" ssh-ed25519 id_ed25519\n'
+    )
+    assert given["hvdocker/ssh/host_ed25519_key"][3] == "PRIVATE host_a\n"
+    assert given["hvdocker/ssh/id_ed25519"][3] == "PRIVATE id_ed25519\n"
+    assert "ListenAddress 10.0.0.11\n" in given["hvdocker/ssh/sshd_config"][3]
+    assert given["hvdocker/ssh/config"][3].endswith("LogLevel ERROR\n")
+    passwd = content(ran.archives[("a", f"{WORKER}:/etc")])
+    assert passwd == {
+        "passwd": (0o644, 0, 0, "root:x:0:0::/root:/bin/sh\nhvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n")
+    }
+
+
+def test_a_joining_worker_by_hand(tmp_path: Path) -> None:
+    state = state_of(seen(tmp_path, "a"), with_worker(LAB, "b", home=str(tmp_path / "b")))
+    plan, _ = planned(LAB, state)
+    ran = Ran(plan, LAB, tmp_path)
+    assert ran.on("root@b") == [
+        ["docker", "cp", f"{WORKER}:/run/hvdocker/ssh/id_ed25519", "-"],
+        ["docker", "cp", "-", f"{WORKER}:/run/hvdocker/ssh"],
+    ]
+    told = content(ran.archives[("root@b", f"{WORKER}:/run/hvdocker/ssh")])
+    assert {name: entry[:3] for name, entry in told.items()} == dict.fromkeys(
+        ("config", "known_hosts", "authorized_keys"), (0o600, 1000, 1001)
+    )
+    assert told["known_hosts"][3] == (
+        "[10.0.0.11]:12345 ssh-ed25519 host_a\n[10.0.0.12]:12345 ssh-ed25519 HOSTKEYB\n"
+    )
+    assert told["authorized_keys"][3] == 'restrict,from="10.0.0.11,10.0.0.12" ssh-ed25519 KEPT\n'
+
+
+def test_train_by_hand(tmp_path: Path) -> None:
+    state = state_of(*(with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
+    project = tmp_path / "my project"
+    (project / "__pycache__").mkdir(parents=True)
+    (project / "train.py").write_text("print('hi')")
+    job = JobSpec(
+        "train-abcd", "lab", Placement((Share("a", 1), Share("b", 1))), {"a": "10.0.0.11", "b": "10.0.0.12"}, 12345,
+        ("python", "/train/train.py", "it's $HOME"), ("horovodrun",), "/train",
+    )  # fmt: skip
+    ran = Ran(plan_train(LAB, places(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
+    for name in "ab":
+        folder = tmp_path / name / ".hvdocker" / "lab"
+        assert (folder / "jobs" / "train-abcd" / "job.json").read_text() == job.for_host(name) + "\n"
+        assert [path.name for path in (folder / "code").iterdir()] == ["train.py"]
+    assert [words[1] for words in ran.on("a")] == ["create", "cp", "cp", "cp", *["cp"] * 6, "start"]
+    assert ran.on("a")[-1] == ["docker", "start", "hvdocker-lab-train-abcd"]
+    assert ran.on("root@b") == []
+
+
+def test_down_by_hand(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name / ".hvdocker" / "lab" / "jobs").mkdir(parents=True)
+    hosts = [with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
+    ran = Ran(plan_down(LAB, state_of(*hosts), ("train-abcd",)), LAB, tmp_path)
+    assert ran.calls == [
+        ["here", "hvdocker", "fetch", "train-abcd"],
+        ["a", "docker", "rm", "-f", "-v", WORKER],
+        ["root@b", "docker", "rm", "-f", "-v", WORKER],
+    ]
+    assert list((tmp_path / "a").iterdir()) == list((tmp_path / "b").iterdir()) == []
+
+
+def test_a_local_cluster_by_hand(tmp_path: Path) -> None:
+    local = inventory("local: 1\ncluster: lab\n")
+    plan, _ = planned(local, state_of(seen(tmp_path, "w1", image=None), controller_engine=ENGINE))
+    ran = Ran(plan, local, tmp_path)
+    assert {words[0] for words in ran.calls} == {"here"}
+    assert ran.calls[0] == ["here", "hvdocker", "image", "build", "--target", "cpu"]
+    assert ran.calls[1] == [
+        "here", "docker", "network", "create", "--driver", "bridge", "--subnet", "198.18.200.0/24",
+        "--label", "hvdocker.cluster=lab", "hvdocker-lab",
+    ]  # fmt: skip
+
+
+def test_docker_through_sudo_where_the_socket_is_denied(tmp_path: Path) -> None:
+    text = script_of(
+        plan_down(LAB, state_of(with_worker(LAB, "a"), with_worker(LAB, "b")), ()),
+        LAB,
+        assets.ssh_config_template(),
+        frozenset({"a"}),
+    )
+    assert "on_a 'sudo -n docker rm -f -v hvdocker-lab-worker'" in text
+    assert "on_b 'docker rm -f -v hvdocker-lab-worker'" in text
+
+
+@pytest.mark.parametrize("names", [("gpu-1", "gpu.1"), ("gpu_1", "gpu-1"), ("this_machine", "b")])
+def test_hosts_with_similar_names_are_not_mixed_up(tmp_path: Path, names: tuple[str, str]) -> None:
+    lab = inventory(f"hosts: [{{host: one, name: {names[0]}}}, {{host: two, name: {names[1]}}}]")
+    job = master("train-abcd", "{}", state="exited", host=names[0])
+    state = state_of(
+        host_seen(names[0], containers=(job,)), host_seen(names[1], cluster_dir=str(tmp_path / ".hvdocker" / "x"))
+    )
+    ran = Ran(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
+    assert ran.on("one") == [["docker", "rm", "-f", "-v", "hvdocker-lab-train-abcd"]]
+
+
+def test_no_key_stands_in_a_script(tmp_path: Path) -> None:
+    plan, _ = planned(LAB, state_of(seen(tmp_path, "a"), seen(tmp_path, "b")))
+    assert "PRIVATE" not in script_of(plan, LAB, assets.ssh_config_template())
