@@ -38,9 +38,9 @@ def down(
     named (exit 4): run it again when they are back.
     """
     no_rest(ctx)
+    from hvdocker.console import words
     from hvdocker.console.style import err, out
     from hvdocker.errors import HostErrors
-    from hvdocker.model.units import count
     from hvdocker.ops.down import DownOptions
     from hvdocker.ops.down import down as run
     from hvdocker.ops.locate import locate
@@ -61,6 +61,4 @@ def down(
     if report.plan.is_empty:
         out().print(f"nothing to do: {located.inventory.cluster} is not up on any host")
     else:
-        out().print(
-            f"{located.inventory.cluster} is down: {count(len(located.inventory.hosts), 'host')} given back"
-        )
+        out().print(words.is_down(located.inventory.cluster, len(located.inventory.hosts)))

@@ -25,17 +25,16 @@ def fetch(
     One folder: equal files once; files that differ between hosts as name.HOST, and listed.
     """
     no_rest(ctx)
+    from hvdocker.console import words
     from hvdocker.console.style import err, out
-    from hvdocker.model.units import show_bytes
     from hvdocker.ops.fetch import fetch as run
     from hvdocker.ops.locate import locate
 
     with working() as (env, _):
         report = run(env, locate(env, inventory), job, folder)
-    count, size = report.fetched.files, show_bytes(report.fetched.bytes)
     for name in report.fetched.clashes:
         err().print(f"differs between hosts, kept as {name}.HOST: {name}")
     if report.is_running:
         err().print(f"{report.job} is still running: fetch again when it has ended")
-    err().print(f"{count} files, {size}", style="quiet")
+    err().print(words.fetched(report.fetched.files, report.fetched.bytes), style="quiet")
     out().print(str(report.folder))

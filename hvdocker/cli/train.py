@@ -17,7 +17,7 @@ from hvdocker.cli.state import (
     plan_shower,
     working,
 )
-from hvdocker.cli.tuning import split_tuning
+from hvdocker.cli.tuning import refuse_strays, sort_words
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 def train(
     ctx: typer.Context,
-    script: Annotated[
-        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
+    words: Annotated[
+        Optional[list[str]],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(
+            metavar="[SCRIPT]", help="The Python script; its own arguments go after --.", show_default=False
+        ),
     ] = None,
     np: Annotated[
         Optional[int],  # noqa: UP045  # as above
@@ -75,11 +77,22 @@ def train(
     from hvdocker.ops.train import train as run
 
     check_script(as_script, dry_run)
+    plain, tuning = sort_words([*(words or ()), *ctx.args])
+    refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
     request = TrainRequest(
-        script=script, module=module, rest=ctx.obj.rest or (), np=np, hosts=hosts, workdir=workdir,
-        env=tuple(env_flags or ()), start_timeout_s=start_timeout, tuning=split_tuning(ctx.args),
-        is_detached=detach, is_dry_run=dry_run, accept_new_host_keys=accept_new_host_keys,
-    )  # fmt: skip
+        script=plain[0] if plain else None,
+        module=module,
+        rest=ctx.obj.rest or (),
+        np=np,
+        hosts=hosts,
+        workdir=workdir,
+        env=tuple(env_flags or ()),
+        start_timeout_s=start_timeout,
+        tuning=tuning,
+        is_detached=detach,
+        is_dry_run=dry_run,
+        accept_new_host_keys=accept_new_host_keys,
+    )
     with working(quiet or as_script) as (env, progress):
         located = locate(env, inventory)
         viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))

@@ -22,32 +22,48 @@ TUNING: dict[str, bool] = {
     "--thread-affinity": True, "--gloo-timeout-seconds": True, "--verbose": False,
 }  # fmt: skip
 
+_OURS = ("--env", "--workdir", "--detach", "--dry-run", "--inventory", "--start-timeout")
+_AFTER = "the script's own arguments go after --"
+
 
 def split_tuning(words: list[str]) -> tuple[str, ...]:
     """The flags as horovodrun wants them; complains of anything it does not have."""
-    known: list[str] = []
+    positional, tuning = sort_words(words)
+    refuse_strays(positional)
+    return tuning
+
+
+def sort_words(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """What typer did not know, in two heaps: plain words, and Horovod's tuning flags with their values."""
+    positional: list[str] = []
+    tuning: list[str] = []
     queue = list(words)
     while queue:
         word = queue.pop(0)
-        name, equals, value = word.partition("=")
-        if not name.startswith("--"):
-            raise UsageProblem(
-                f"what is {word!r}?", fix="the script's own arguments go after --: train train.py -- …"
-            )
-        if name not in TUNING:
-            close = difflib.get_close_matches(
-                name, [*TUNING, "--env", "--workdir", "--detach", "--dry-run"], n=1
-            )
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise UsageProblem(
-                f"there is no flag {name}", fix=hint + "the script's own arguments go after --"
-            )
-        if not TUNING[name]:
-            known.append(name)
-        elif equals:
-            known += [name, value]
-        elif queue:
-            known += [name, queue.pop(0)]
+        if word.startswith("--"):
+            tuning += _flag(word, queue)
         else:
-            raise UsageProblem(f"{name} needs a value")
-    return tuple(known)
+            positional.append(word)
+    return positional, tuple(tuning)
+
+
+def refuse_strays(words: list[str]) -> None:
+    if words:
+        raise UsageProblem(f"what is {words[0]!r}?", fix=f"{_AFTER}: train train.py -- …")
+
+
+def _flag(word: str, queue: list[str]) -> list[str]:
+    name, equals, value = word.partition("=")
+    if name not in TUNING:
+        close = difflib.get_close_matches(name, [*TUNING, *_OURS], n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise UsageProblem(f"there is no flag {name}", fix=hint + _AFTER)
+    if not TUNING[name]:
+        if equals:
+            raise UsageProblem(f"{name} takes no value")
+        return [name]
+    if equals:
+        return [name, value]
+    if not queue or queue[0].startswith("--"):
+        raise UsageProblem(f"{name} needs a value")
+    return [name, queue.pop(0)]

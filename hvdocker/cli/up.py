@@ -53,9 +53,9 @@ def up(
     undoes what it made.
     """
     no_rest(ctx)
+    from hvdocker.console import words
     from hvdocker.console.style import err, out
     from hvdocker.errors import UsageProblem
-    from hvdocker.model.units import count
     from hvdocker.ops.up import UpOptions
     from hvdocker.ops.up import up as run
 
@@ -69,12 +69,9 @@ def up(
     if script:
         print(report.script(located.inventory), end="")
     elif report.plan.is_empty:
-        out().print(
-            f"nothing to do: {located.inventory.cluster} is up on {count(len(report.places), 'host')}"
-        )
+        out().print(words.nothing_to_do(located.inventory.cluster, len(report.places)))
     elif not dry_run:
-        size = f"{count(len(report.places), 'host')}, {count(report.slots, 'slot')}"
-        out().print(f"{located.inventory.cluster} is up: {size}")
+        out().print(words.is_up(located.inventory.cluster, len(report.places), report.slots))
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.slots}", style="quiet")
 

@@ -54,7 +54,7 @@ def remove_files(folder: str, paths: Iterable[str]) -> Iterator[Command]:
     size = 0
     for path in paths:
         batch.append(f"./{path}")
-        size += len(path.encode()) + 8
+        size += len(path.encode("utf-8", "surrogateescape")) + 8
         if size > _BATCH_BYTES:
             yield _remove(folder, batch)
             batch, size = [], 0
@@ -63,9 +63,10 @@ def remove_files(folder: str, paths: Iterable[str]) -> Iterator[Command]:
 
 
 def _remove(folder: str, paths: list[str]) -> Command:
-    empty = "find . -mindepth 1 -depth -type d -exec rmdir {} + 2>/dev/null"
-    script = f'cd -- "$1" || exit 0; shift; rm -f -- "$@"; {empty}; exit 0'
-    return shell(script, folder, *paths)
+    """Folders go only where this emptied them: an empty one that a job made stays."""
+    empty = 'for path do dir=${path%/*}; while [ "$dir" != . ]; do rmdir -- "$dir" 2>/dev/null || break; '
+    empty += "dir=${dir%/*}; done; done"
+    return shell(f'cd -- "$1" || exit 0; shift; rm -f -- "$@"; {empty}; exit 0', folder, *paths)
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:

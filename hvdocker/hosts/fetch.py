@@ -44,6 +44,12 @@ def fetch_job(links: Sequence[HostLink], folders: Sequence[str], target: Path) -
 
 def _merge(staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
     versions: dict[str, list[tuple[str, Path]]] = {}
+    folders = {
+        path.relative_to(place).as_posix()
+        for _, place in staged
+        for path in place.rglob("*")
+        if path.is_dir() and not path.is_symlink()
+    }
     for host, place in staged:
         for path in sorted(place.rglob("*")):
             if path.is_symlink() or path.is_file():
@@ -51,7 +57,7 @@ def _merge(staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
             elif not any(path.iterdir()):
                 (report.folder / path.relative_to(place)).mkdir(parents=True, exist_ok=True)
     for name, found in versions.items():
-        differs = len({_content(path) for _, path in found}) > 1
+        differs = name in folders or len({_content(path) for _, path in found}) > 1
         if differs:
             report.clashes.append(name)
         for host, path in found if differs else found[:1]:

@@ -126,7 +126,9 @@ class SshLink:
     def _exec(self, command: Command, timeout_s: float | None) -> paramiko.Channel:
         channel = self._transport.open_session(timeout=CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
-        channel.exec_command(command.line())
+        # A file name need not be text: its bytes travel as they are.
+        words: Any = command.line().encode("utf-8", "surrogateescape")  # Any: bytes are taken too
+        channel.exec_command(words)
         return channel
 
     def _exit_status(self, channel: paramiko.Channel) -> int:

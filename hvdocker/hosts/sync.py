@@ -100,7 +100,7 @@ def _compare(link: HostLink, tree: Tree, folder: str) -> tuple[dict[str, list[ob
         files.check_tree(folder, _manifest(folder)), [wanted.encode("utf-8", "surrogateescape")]
     )
     manifest, _, verdicts = result.text.partition(f"\n{files.SEPARATOR}\n")
-    lines = verdicts.splitlines()
+    lines = verdicts.split("\n")[:-1]
     if len(lines) != len(paths):
         return _read_manifest(manifest), set()
     return _read_manifest(manifest), {
@@ -110,7 +110,7 @@ def _compare(link: HostLink, tree: Tree, folder: str) -> tuple[dict[str, list[ob
 
 def _checksum_line(sha256: str, path: str) -> str:
     """As sha256sum writes it: odd names are escaped and marked by a backslash in front."""
-    escaped = path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    escaped = path.replace("\\", "\\\\").replace("\n", "\\n")
     return f"{'' if escaped == path else chr(92)}{sha256}  ./{escaped}\n"
 
 

@@ -10,6 +10,8 @@ from hvdocker.errors import InventoryError
 
 Path = tuple[str | int, ...]
 
+_STANDARD = "tag:yaml.org,2002:"
+
 
 @dataclass
 class Document:
@@ -45,16 +47,36 @@ def _syntax(error: yaml.YAMLError) -> str:
     return f"line {mark.line + 1}: not YAML: {text}" if mark else f"not YAML: {text}"
 
 
-def _convert(node: yaml.Node, path: Path, document: Document) -> object:
+def _convert(node: yaml.Node, path: Path, document: Document, above: tuple[yaml.Node, ...] = ()) -> object:
     document.lines.setdefault(path, node.start_mark.line + 1)
+    if any(node is one for one in above):
+        document.complain(path, "this alias contains itself")
+        return None
+    inside = (*above, node)
     if isinstance(node, yaml.MappingNode):
-        return _mapping(node, path, document)
+        return _mapping(node, path, document, inside)
     if isinstance(node, yaml.SequenceNode):
-        return [_convert(item, (*path, index), document) for index, item in enumerate(node.value)]
-    return yaml.SafeLoader("").construct_object(node)
+        return [_convert(item, (*path, index), document, inside) for index, item in enumerate(node.value)]
+    return _scalar(node, path, document)
 
 
-def _mapping(node: yaml.MappingNode, path: Path, document: Document) -> dict[str, object]:
+def _scalar(node: yaml.Node, path: Path, document: Document) -> object:
+    """Numbers, truths and nothing as YAML says; dates and the like stay the text that they are."""
+    kind = node.tag.removeprefix(_STANDARD)
+    if not node.tag.startswith(_STANDARD):
+        document.complain(path, f"the tag {node.tag} is not understood")
+        return None
+    if kind not in ("null", "bool", "int", "float"):
+        return node.value
+    try:
+        return yaml.SafeLoader("").construct_object(node)
+    except ValueError:
+        return node.value
+
+
+def _mapping(
+    node: yaml.MappingNode, path: Path, document: Document, above: tuple[yaml.Node, ...]
+) -> dict[str, object]:
     values: dict[str, object] = {}
     for key_node, value_node in node.value:
         key = str(key_node.value)
@@ -67,5 +89,5 @@ def _mapping(node: yaml.MappingNode, path: Path, document: Document) -> dict[str
             )
             continue
         document.lines[here] = line
-        values[key] = _convert(value_node, here, document)
+        values[key] = _convert(value_node, here, document, above)
     return values

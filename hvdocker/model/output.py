@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_PREFIX = re.compile(r"\[(\d+)(?:,\d+)?\]<(stdout|stderr)>:?(.*)", re.DOTALL)
+# Horovod's own prefix, which its --prefix-output-with-timestamp puts a date in front of.
+_DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
+_PREFIX = re.compile(_DATE + r"\[(\d+)(?:,\d+)?\]<(stdout|stderr)>:?(.*)", re.DOTALL)
+_HEAD = re.compile(_DATE + r"\[\d+(?:,\d+)?\]<(?:stdout|stderr)>:?")
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
 
 
 class LineAssembler:
-    """Chunks in, whole lines out. A carriage return ends a line too: progress bars live on them."""
+    """Chunks in, whole lines out; progress bars, which live on carriage returns, in their last state."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -37,18 +40,23 @@ class LineAssembler:
     def feed(self, chunk: bytes) -> Iterator[str]:
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for line in whole:
-            yield _shown(line)
+            yield from _shown(line)
 
     def flush(self) -> Iterator[str]:
         if self._rest:
-            yield _shown(self._rest)
+            yield from _shown(self._rest)
             self._rest = b""
 
 
-def _shown(line: bytes) -> str:
-    """Only the last state of a line that was overwritten in place."""
-    text = line.decode("utf-8", "replace").rstrip("\r")
-    prefix, mark, rest = text.partition(">:")
-    if mark and "\r" in rest:
-        return prefix + mark + rest.rsplit("\r", 1)[1]
-    return text
+def _shown(line: bytes) -> list[str]:
+    """Of a line that was overwritten in place only its last state; horovodrun puts a prefix before every
+    state, and may put another rank's line in between."""
+    shown: list[tuple[str, str]] = []
+    for piece in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
+        found = _HEAD.match(piece)
+        head = found[0] if found else shown[-1][0] if shown else ""
+        text = piece[len(head) :] if found else piece
+        if shown and shown[-1][0] == head:
+            shown.pop()
+        shown.append((head, text))
+    return [head + text for head, text in shown]

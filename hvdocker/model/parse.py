@@ -140,11 +140,15 @@ def _hosts(reader: _Reader, top: Mapping[str, object], ssh: SshSettings) -> tupl
 def _local(reader: _Reader, top: Mapping[str, object]) -> tuple[Host, ...]:
     if "hosts" in top:
         reader.complain(("local",), "`local:` and `hosts:` exclude each other")
-    count = reader.whole(top.get("local"), ("local",), 1, 64)
+    if top["local"] is None:
+        reader.complain(("local",), "should be a number of workers, got nothing")
+    count = reader.whole(top["local"], ("local",), 1, 64)
     return local_hosts(count) if count else ()
 
 
 def _host(reader: _Reader, item: object, path: Path, general: SshSettings) -> Host | None:
+    # A host may be plain text; what is wrong with it is then said of the list's entry itself.
+    host_path: Path = path if isinstance(item, str) else (*path, "host")
     if isinstance(item, str):
         item = {"host": item}
     fields = reader.mapping(item, path, HOST_KEYS, "host settings")
@@ -155,7 +159,7 @@ def _host(reader: _Reader, item: object, path: Path, general: SshSettings) -> Ho
     if "host" not in fields:
         reader.complain(path, "this host has no `host:` (a name or an address)")
         return None
-    host = reader.checked(fields["host"], (*path, "host"), _host_problem)
+    host = reader.checked(fields["host"], host_path, _host_problem)
     if host is None:
         return None
     user, _, rest = host.rpartition("@")
@@ -308,7 +312,7 @@ def _got(value: object) -> str:
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     if value is None:
         return "nothing"
     return str(value).lower() if isinstance(value, bool) else str(value)

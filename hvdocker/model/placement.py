@@ -57,7 +57,7 @@ def from_label(text: str) -> Placement:
     try:
         shares = json.loads(text)
         return Placement(tuple(Share(str(host), int(slots)) for host, slots in shares.items()))
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, TypeError):
         return Placement(())
 
 
@@ -81,6 +81,8 @@ def place(np: int, slots: Sequence[Slots]) -> Placement:
 
 def place_exactly(wanted: Sequence[Share], np: int | None, slots: Sequence[Slots]) -> Placement:
     """The user's own `-H a:2,b:1`."""
+    if len({share.host for share in wanted}) != len(wanted):
+        raise UsageProblem("-H names a host twice, perhaps by its name and its address")
     by_host = {entry.host: entry for entry in slots}
     for share in wanted:
         entry = by_host.get(share.host)

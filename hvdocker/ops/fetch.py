@@ -98,5 +98,5 @@ def _is_home(located: Located, job: str) -> bool:
     try:
         mark = json.loads((located.jobs / job / MARK).read_text(encoding="utf-8"))
         return Path(mark["folder"]).is_dir()
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):
         return False

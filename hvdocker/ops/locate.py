@@ -128,11 +128,16 @@ def forget(located: Located) -> None:
 
 def _follow(pointer: Path) -> Path:
     try:
-        return pointer.parent.parent / str(json.loads(pointer.read_text(encoding="utf-8"))["inventory"])
-    except (ValueError, KeyError, OSError) as error:
-        raise HvdockerError(
-            f"{pointer} is damaged", fix=f"remove it, or name the inventory with -i: rm {pointer}"
-        ) from error
+        named = json.loads(pointer.read_text(encoding="utf-8"))["inventory"]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise _damaged(pointer) from error
+    if not isinstance(named, str) or not named:
+        raise _damaged(pointer)
+    return pointer.parent.parent / named
+
+
+def _damaged(pointer: Path) -> HvdockerError:
+    return HvdockerError(f"{pointer} is damaged", fix=f"name an inventory with -i, or: rm {pointer}")
 
 
 def _default(env: Env) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from hvdocker.commands.probe import docker_arch
 from hvdocker.commands.worker import Place, slots_of, user_ids
-from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
@@ -91,9 +91,14 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
         start = ipaddress.ip_network(local_subnet(state)).network_address
         return {host.name: str(start + 11 + index) for index, host in enumerate(inventory.hosts)}
     found: dict[str, str] = {}
+    errors: list[HvdockerError] = []
     for host in inventory.hosts:
         if host.name in state.hosts:
-            found[host.name] = _address(inventory, host, state.hosts[host.name])
+            try:
+                found[host.name] = _address(inventory, host, state.hosts[host.name])
+            except HostUnfit as error:
+                errors.append(error)
+    raise_together("some hosts are not in the training network", errors)
     return found
 
 

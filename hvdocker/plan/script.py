@@ -4,7 +4,7 @@ it runs; none stands in it."""
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -40,11 +40,12 @@ class Writer:
     inventory: Inventory
     template: str
     sudo_hosts: frozenset[str]
+    functions: Mapping[str, str]
 
     def on(self, host: str, *commands: Command, pipe: bool = False) -> str:
         """A line that runs commands on a host, one after the other or as a pipe."""
         lines = [self._rooted(host, each).line() for each in commands]
-        return f"{_function(host)} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
+        return f"{self.functions[host]} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
 
     def _rooted(self, host: str, words: Command) -> Command:
         return words.as_root() if host in self.sudo_hosts and words.argv[0] == "docker" else words
@@ -53,9 +54,9 @@ class Writer:
 def script_of(
     plan: Plan, inventory: Inventory, template: str, sudo_hosts: frozenset[str] = frozenset()
 ) -> str:
-    writer = Writer(inventory, template, sudo_hosts)
+    writer = Writer(inventory, template, sudo_hosts, _functions(_reached(plan)))
     lines = [_HEAD.format(verb=plan.verb, cluster=plan.cluster)]
-    lines += [_reach(writer, host) for host in dict.fromkeys(step.host for step in plan.steps)]
+    lines += [_reach(writer, host) for host in writer.functions]
     trust = next((step.trust for step in plan.steps if isinstance(step, steps.MakeKeys)), None)
     for stage in plan.stages:
         for step in stage.steps:
@@ -64,15 +65,28 @@ def script_of(
     return "\n".join(lines) + "\n"
 
 
-def _function(host: str) -> str:
-    return "on_" + "".join(letter if letter.isalnum() else "_" for letter in host)
+def _reached(plan: Plan) -> list[str]:
+    """Every host that the script talks to: where steps are done, and where images or keys come from."""
+    hosts = [step.host for step in plan.steps]
+    hosts += [step.source for step in plan.steps if isinstance(step, steps.ShipImage)]
+    return list(dict.fromkeys(hosts))
+
+
+def _functions(hosts: list[str]) -> dict[str, str]:
+    """A shell function for every host: readable, and different for different hosts."""
+    found: dict[str, str] = {}
+    for host in hosts:
+        plain = "on_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in host)
+        names = (plain, *(f"{plain}_{number}" for number in range(2, len(hosts) + 2)))
+        found[host] = next(name for name in names if name not in found.values())
+    return found
 
 
 def _reach(writer: Writer, host: str) -> str:
     if host == CONTROLLER or writer.inventory.named(host).is_local:
-        return f'{_function(host)}() {{ sh -c "$1"; }}'
+        return f'{writer.functions[host]}() {{ sh -c "$1"; }}'
     words = shlex.join(ssh_words(writer.inventory.named(host)))
-    return f'{_function(host)}() {{ {words} "$1"; }}'
+    return f'{writer.functions[host]}() {{ {words} "$1"; }}'
 
 
 def _build(writer: Writer, step: steps.BuildImage, trust: Any) -> Iterator[str]:
@@ -150,7 +164,7 @@ def _create_worker(writer: Writer, step: steps.CreateWorker, trust: steps.Trust)
     host = shlex.quote(f"host_{step.host}")
     yield f"line={shlex.quote(writer._rooted(step.host, Command(fixed)).line())}"
     yield f"line=${{line//{_HOST_KEY}/$(public {host})}}; line=${{line//{_CLIENT_KEY}/$(public id_ed25519)}}"
-    yield f'{_function(step.host)} "$line" > /dev/null'
+    yield f'{writer.functions[step.host]} "$line" > /dev/null'
     yield from _add_user(writer, step.host, step.spec)
     folder = f'"$keys/worker_{step.host}/hvdocker'
     yield f'mkdir -p {folder}/ssh" {folder}/home"'

@@ -9,6 +9,8 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.site import Site
+from tests.cluster.training import training_site
 
 LAB = pytest.StashKey[Lab]()
 TESTS = pytest.StashKey[set[str]]()
@@ -49,6 +51,13 @@ def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     """The program with one home and one folder for all tests of a file, which share a cluster."""
     with _program(lab, tmp_path_factory.mktemp("desk")) as program:
         yield program
+
+
+@pytest.fixture(scope="module")
+def training(lab: Lab, desk: Cli) -> Iterator[Site]:
+    """Two hosts with the TensorFlow image, shared by the tests of a file; its scripts lie in code/."""
+    with training_site(lab, desk) as site:
+        yield site
 
 
 @contextmanager

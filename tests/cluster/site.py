@@ -22,13 +22,12 @@ class Site:
     cluster: str
 
     @classmethod
-    def write(
-        cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", user: str = "trainer", **settings: Any
-    ) -> "Site":
+    def write(cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", **settings: Any) -> "Site":
+        """Settings go to the top level of the inventory; `user` is the one who logs in."""
         folder = cli.cwd / cluster
         folder.mkdir(exist_ok=True)
         settings = {"image": SMALL_IMAGE, **settings, "cluster": cluster}
-        path = lab.write_inventory(folder / "inventory.yaml", hosts, user=user, **settings)
+        path = lab.write_inventory(folder / "inventory.yaml", hosts, **settings)
         return cls(cli, hosts, path, cluster)
 
     @property
@@ -70,7 +69,7 @@ class Site:
         }
 
     def _login(self, start: LabHost, name: str) -> str:
-        code, out, err = self.inside(start, "/opt/hvdocker/bin/ssh", name, 'set -- $SSH_CONNECTION; echo "$3"')
+        code, out, err = self.inside(start, "ssh", name, 'set -- $SSH_CONNECTION; echo "$3"')
         return out.strip() if code == 0 else err
 
     def full_mesh(self) -> dict[tuple[str, str], str]:

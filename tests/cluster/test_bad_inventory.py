@@ -18,7 +18,10 @@ CASES = {
     "hosts is text": ("hosts: 198.18.0.11\n", ["hosts (line 1)", "a list of at least one host"]),
     "a host is a number": ("hosts: [12]\n", ["hosts/0 (line 1)", "should be a mapping", "got 12"]),
     "a host is empty": ("hosts:\n  -\n", ["hosts/0 (line 2)", "empty"]),
-    "unknown key": ("imgae: x\nhosts: [198.18.0.11]\n", ["imgae (line 1)", "unknown key", "did you mean `image`"]),
+    "unknown key": (
+        "imgae: x\nhosts: [198.18.0.11]\n",
+        ["imgae (line 1)", "unknown key", "did you mean `image`"],
+    ),
     "unknown key of a host": (
         "hosts:\n  - {host: 198.18.0.11, slot: 2}\n",
         ["hosts/0/slot (line 2)", "did you mean `slots`"],

@@ -57,7 +57,9 @@ def test_a_jump_host_of_ssh_config(lab: Lab, cli: Cli, pair: tuple[LabHost, LabH
     use(cli, write(cli, {"hosts": ["gate", "inner"]}), [h1, h2])
 
 
-def test_a_jump_host_that_is_down_is_what_the_error_names(lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]) -> None:
+def test_a_jump_host_that_is_down_is_what_the_error_names(
+    lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]
+) -> None:
     h1, h2 = pair
     through = {"host": h2.address, "name": "h2", "ssh": {"jump": f"trainer@{h1.address}"}}
     inventory = write(cli, {"ssh": {"user": "trainer", "key": str(lab.state.key)}, "hosts": [through]})
@@ -71,7 +73,9 @@ def test_a_jump_host_that_is_down_is_what_the_error_names(lab: Lab, cli: Cli, pa
 def agent(lab: Lab, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A running agent that holds the lab's key; the key is in no file of the home."""
     socket = tmp_path / "agent"
-    said = subprocess.run(["ssh-agent", "-a", socket, "-s"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["ssh-agent", "-a", socket, "-s"], capture_output=True, text=True, check=True
+    ).stdout
     pid = int(said.split("SSH_AGENT_PID=")[1].split(";")[0])
     env = {"SSH_AUTH_SOCK": str(socket)}
     try:

@@ -9,7 +9,9 @@ from tests.cluster.lab.wait import side_by_side
 # Wherever a program run by these users could write.
 PLACES = "/root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm"
 # A folder's time and size also change when something in it comes and goes again.
-FILES = "find %s -xdev \\( -type d -printf '%%p d %%m %%u\\n' -o -printf '%%p %%y %%m %%u %%s %%T@\\n' \\) | sort" % PLACES
+FILES = (
+    f"find {PLACES} -xdev \\( -type d -printf '%p d %m %u\\n' -o -printf '%p %y %m %u %s %T@\\n' \\) | sort"
+)
 FOLDER_TIMES = f"find {PLACES} -xdev -type d -printf '%p %T@\\n' | sort"
 ENGINE = (
     "docker ps -a --no-trunc --format '{{.ID}} {{.Names}} {{.State}}' | sort; "

@@ -43,7 +43,9 @@ def state_of(*hosts: HostSeen, **changes: Any) -> ClusterState:  # Any: fields o
     return ClusterState({host.name: host for host in hosts}, **changes)
 
 
-def as_made(wanted: Inventory, name: str, seen: HostSeen, state: str = "running", image: str = IMAGE.id) -> ContainerSeen:
+def as_made(
+    wanted: Inventory, name: str, seen: HostSeen, state: str = "running", image: str = IMAGE.id
+) -> ContainerSeen:
     """The worker that `up` would make on that host, as it is seen afterwards."""
     place = places(wanted, state_of(seen))[name]
     spec = worker_spec(wanted, place, MAKER)
@@ -51,7 +53,9 @@ def as_made(wanted: Inventory, name: str, seen: HostSeen, state: str = "running"
     return ContainerSeen(f"id-{name}", spec.name, state, image, {**spec.all_labels(), **keys}, created=1)
 
 
-def with_worker(wanted: Inventory, name: str, **changes: Any) -> HostSeen:  # Any: fields of HostSeen, and `state`
+def with_worker(
+    wanted: Inventory, name: str, **changes: Any
+) -> HostSeen:  # Any: fields of HostSeen, and `state`
     """A host whose worker is what the inventory asks for."""
     worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
     bare = host_seen(name, **changes)
@@ -60,7 +64,9 @@ def with_worker(wanted: Inventory, name: str, **changes: Any) -> HostSeen:  # An
     return host_seen(name, **{**changes, "containers": (worker, *bare.containers), "cluster_dir": folder})
 
 
-def master(job: str, placement: str, state: str = "running", host: str = "a", created: int = 5) -> ContainerSeen:
+def master(
+    job: str, placement: str, state: str = "running", host: str = "a", created: int = 5
+) -> ContainerSeen:
     labels = {
         "hvdocker.cluster": "lab",
         "hvdocker.host": host,

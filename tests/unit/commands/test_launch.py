@@ -18,4 +18,10 @@ def test_tuning_comes_last() -> None:
 
 
 def test_as_a_person_reads_it() -> None:
-    assert shown(("horovodrun", "-np", "2"), ("python", "x.py")) == ("horovodrun", "-np", "2", "python", "x.py")
+    assert shown(("horovodrun", "-np", "2"), ("python", "x.py")) == (
+        "horovodrun",
+        "-np",
+        "2",
+        "python",
+        "x.py",
+    )

@@ -39,7 +39,11 @@ done
 def test_an_answer_read() -> None:
     answer = read_probe(ANSWER)
     assert answer.is_whole
-    assert (answer.number("uid", 0), answer.number("gid", 0), answer.number("free", 0)) == (1000, 1001, 1048576)
+    assert (answer.number("uid", 0), answer.number("gid", 0), answer.number("free", 0)) == (
+        1000,
+        1001,
+        1048576,
+    )
     assert answer.values["home"] == "/home/a b"
     assert answer.all("socket") == ["denied /var/run/docker.sock", "ok /run/user/1000/docker.sock"]
     assert answer.all("address") == ["127.0.0.1", "10.0.0.11"]
@@ -63,7 +67,12 @@ def test_what_is_missing_or_no_number_has_a_default(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("reached", "address"),
-    [("10.0.0.1 5 ::ffff:10.0.0.11 22", "10.0.0.11"), ("fe80::1 5 fe80::2 22", "fe80::2"), ("", ""), ("x y", "")],
+    [
+        ("10.0.0.1 5 ::ffff:10.0.0.11 22", "10.0.0.11"),
+        ("fe80::1 5 fe80::2 22", "fe80::2"),
+        ("", ""),
+        ("x y", ""),
+    ],
 )
 def test_the_address_by_which_the_host_was_reached(reached: str, address: str) -> None:
     assert reached_address(read_probe(f"reached {reached}\n")) == address
@@ -74,7 +83,8 @@ def test_a_nonsense_port_does_not_break_the_probe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "arch"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("armv7l", "arm"), ("riscv64", "riscv64")]
+    ("machine", "arch"),
+    [("x86_64", "amd64"), ("aarch64", "arm64"), ("armv7l", "arm"), ("riscv64", "riscv64")],
 )
 def test_the_engines_words_become_the_images(machine: str, arch: str) -> None:
     assert docker_arch(machine) == arch

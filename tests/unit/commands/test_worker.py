@@ -30,7 +30,11 @@ def test_a_worker_as_a_whole() -> None:
         uid=1000,
         gid=1001,
         network="host",
-        binds=("/home/a/.hvdocker/lab/code:/train", "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs", "/data:/data:ro"),
+        binds=(
+            "/home/a/.hvdocker/lab/code:/train",
+            "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs",
+            "/data:/data:ro",
+        ),
         labels={
             "hvdocker.cluster": "lab",
             "hvdocker.host": "a",
@@ -54,7 +58,11 @@ def test_a_master_as_a_whole() -> None:
         uid=1000,
         gid=1001,
         network="host",
-        binds=("/home/a/.hvdocker/lab/code:/train", "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs", "/data:/data:ro"),
+        binds=(
+            "/home/a/.hvdocker/lab/code:/train",
+            "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs",
+            "/data:/data:ro",
+        ),
         labels={
             "hvdocker.cluster": "lab",
             "hvdocker.host": "a",
@@ -111,6 +119,8 @@ def test_whose_container_it_is(user: str, ids: tuple[int, int], opens: bool) -> 
     assert place_of(wanted=wanted).needs_open_folders is opens
 
 
-@pytest.mark.parametrize(("slots", "gpus", "count"), [(None, (), 1), (None, GPUS, 2), (4, GPUS, 4), (3, (), 3)])
+@pytest.mark.parametrize(
+    ("slots", "gpus", "count"), [(None, (), 1), (None, GPUS, 2), (4, GPUS, 4), (3, (), 3)]
+)
 def test_slots_are_what_the_inventory_says_else_gpus_else_one(slots: int | None, gpus, count: int) -> None:
     assert slots_of(Host("a", "a", slots=slots), host_seen("a", gpus=gpus)) == count

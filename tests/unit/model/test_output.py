@@ -73,7 +73,19 @@ def test_a_progress_bar_of_one_rank_does_not_swallow_the_lines_of_another() -> N
 
 def test_where_the_chunks_are_cut_makes_no_difference() -> None:
     choice = random.Random(20260101)
-    pieces = ["[0]<stdout>:", "[12]<stderr>:", "\n", "\r", "\r\n", "한국어", "é", "plain words ", "100%", ">:", ""]
+    pieces = [
+        "[0]<stdout>:",
+        "[12]<stderr>:",
+        "\n",
+        "\r",
+        "\r\n",
+        "한국어",
+        "é",
+        "plain words ",
+        "100%",
+        ">:",
+        "",
+    ]
     for _ in range(300):
         whole = "".join(choice.choices(pieces, k=choice.randint(0, 30))).encode()
         cuts = sorted(choice.randint(0, len(whole)) for _ in range(choice.randint(0, 8)))

@@ -48,7 +48,7 @@ def test_the_headline_counts_the_problems() -> None:
 
 
 def test_one_problem_is_not_plural() -> None:
-    with pytest.raises(InventoryError, match="^lab.yaml has 1 problem$"):
+    with pytest.raises(InventoryError, match=r"^lab\.yaml has 1 problem$"):
         parse("port: 1\n", "lab.yaml", "here")
 
 

@@ -1,7 +1,15 @@
 import pytest
 
 from hvdocker.errors import ExitCode, NotEnoughSlots, UsageProblem
-from hvdocker.model.placement import Placement, Share, Slots, from_label, parse_hosts_flag, place, place_exactly
+from hvdocker.model.placement import (
+    Placement,
+    Share,
+    Slots,
+    from_label,
+    parse_hosts_flag,
+    place,
+    place_exactly,
+)
 
 
 def hosts(*totals: int, **held: dict[str, int]) -> list[Slots]:

@@ -17,7 +17,9 @@ LAB = inventory("hosts: [a, b]")
 def test_outputs_first_then_masters_then_workers_then_files() -> None:
     jobs = (master("train-abcd", "{}"), master("old-aaaa", "{}", state="exited"))
     worker = as_made(LAB, "a", host_seen("a"))
-    state = state_of(host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"), with_worker(LAB, "b"))
+    state = state_of(
+        host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"), with_worker(LAB, "b")
+    )
     assert plan_down(LAB, state, ("train-abcd",)) == Plan("down", "lab", (
         Stage("fetch", (FetchJobs(CONTROLLER, ("train-abcd",)),)),
         Stage("containers", (

@@ -128,7 +128,8 @@ def test_hosts_that_share_a_home_have_folders_of_their_own(
     device_a: str, device_b: str, home_b: str, is_shared: bool
 ) -> None:
     state = state_of(
-        host_seen("a", home="/home/me", home_device=device_a), host_seen("b", home=home_b, home_device=device_b)
+        host_seen("a", home="/home/me", home_device=device_a),
+        host_seen("b", home=home_b, home_device=device_b),
     )
     placed = places(LAB, state)
     own = {"a": "/a", "b": "/b"} if is_shared else {"a": "", "b": ""}

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import tarfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,9 @@ WORKER = "hvdocker-lab-worker"
 class Ran:
     """What a script called, in order, host by host."""
 
-    def __init__(self, plan: Plan, wanted: Inventory, folder: Path, sudo: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, plan: Plan, wanted: Inventory, folder: Path, sudo: frozenset[str] = frozenset()
+    ) -> None:
         log = folder / "log"
         log.mkdir()
         self.text = script_of(plan, wanted, assets.ssh_config_template(), sudo)
@@ -39,10 +42,10 @@ class Ran:
         environment = {**os.environ, "PATH": f"{STAND_INS}:{os.environ['PATH']}", "LOG": str(log)}
         done = subprocess.run(["bash", path], env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, ""), self.text
-        calls = [(file, file.read_text().split("\0")[:-1]) for file in sorted(log.glob("*.call"))]
+        calls = [(file, file.read_text().split("\0")[:-1]) for file in sorted(log.glob("*/call"))]
         self.calls = [words for _, words in calls]
         self.archives = {
-            (words[0], words[-1]): file.with_suffix(".tar") for file, words in calls if words[2:4] == ["cp", "-"]
+            (words[0], words[-1]): file.with_name("tar") for file, words in calls if words[2:4] == ["cp", "-"]
         }
 
     def on(self, host: str) -> list[list[str]]:
@@ -52,7 +55,8 @@ class Ran:
 def content(archive: Path) -> dict[str, tuple[int, int, int, str]]:
     with tarfile.open(archive) as tar:
         return {
-            member.name: (member.mode, member.uid, member.gid, _text(tar, member)) for member in tar.getmembers()
+            member.name: (member.mode, member.uid, member.gid, _text(tar, member))
+            for member in tar.getmembers()
         }
 
 
@@ -77,7 +81,9 @@ def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
     created = {name: created_by_hand(name, placed[name]) for name in "ab"}
     for host, before in (("a", [["docker", "save", "doc-hvd:cpu"]]), ("b", [["docker", "load", "--quiet"]])):
         address = placed[host].address
-        mesh = [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
+        mesh = (
+            [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
+        )
         assert ran.on("root@b" if host == "b" else host) == [
             *before,
             created[host],
@@ -95,10 +101,14 @@ def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
 def created_by_hand(name: str, place: Place) -> list[str]:
     """The words that the docker CLI gets: the same container, and the public keys as labels."""
     words = list(create_command(worker_spec(LAB, place, MAKER)).argv)
-    labels = {word for flag, word in zip(words, words[1:], strict=False) if flag == "--label"}
+    labels = {word for flag, word in pairwise(words) if flag == "--label"}
     labels |= {f"hvdocker.hostkey=ssh-ed25519 host_{name}", "hvdocker.clientkey=ssh-ed25519 id_ed25519"}
     start = words.index("--label")
-    plain = [word for label in sorted(labels, key=lambda text: text.partition("=")[0]) for word in ("--label", label)]
+    plain = [
+        word
+        for label in sorted(labels, key=lambda text: text.partition("=")[0])
+        for word in ("--label", label)
+    ]
     return [*words[:start], *plain, *words[-2:]]
 
 
@@ -129,7 +139,12 @@ def test_what_a_worker_gets_by_hand_is_owned_by_its_user(tmp_path: Path) -> None
     assert given["hvdocker/ssh/config"][3].endswith("LogLevel ERROR\n")
     passwd = content(ran.archives[("a", f"{WORKER}:/etc")])
     assert passwd == {
-        "passwd": (0o644, 0, 0, "root:x:0:0::/root:/bin/sh\nhvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n")
+        "passwd": (
+            0o644,
+            0,
+            0,
+            "root:x:0:0::/root:/bin/sh\nhvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n",
+        )
     }
 
 
@@ -157,16 +172,28 @@ def test_train_by_hand(tmp_path: Path) -> None:
     (project / "__pycache__").mkdir(parents=True)
     (project / "train.py").write_text("print('hi')")
     job = JobSpec(
-        "train-abcd", "lab", Placement((Share("a", 1), Share("b", 1))), {"a": "10.0.0.11", "b": "10.0.0.12"}, 12345,
-        ("python", "/train/train.py", "it's $HOME"), ("horovodrun",), "/train",
-    )  # fmt: skip
+        job="train-abcd",
+        cluster="lab",
+        placement=Placement((Share("a", 1), Share("b", 1))),
+        addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+        port=12345,
+        command=("python", "/train/train.py", "it's $HOME"),
+        launcher=("horovodrun",),
+        workdir="/train",
+    )
     ran = Ran(plan_train(LAB, places(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab"
         assert (folder / "jobs" / "train-abcd" / "job.json").read_text() == job.for_host(name) + "\n"
         assert [path.name for path in (folder / "code").iterdir()] == ["train.py"]
-    assert [words[1] for words in ran.on("a")] == ["create", "cp", "cp", "cp", *["cp"] * 6, "start"]
-    assert ran.on("a")[-1] == ["docker", "start", "hvdocker-lab-train-abcd"]
+    called, job_name = ran.on("a"), "hvdocker-lab-train-abcd"
+    assert [words[1] for words in called] == ["create", *["cp"] * 9, "start"]
+    taken = [f"{WORKER}:/run/hvdocker/ssh/{file}" for file in ("config", "id_ed25519", "known_hosts")]
+    # The two ends of a pipe may be called in either order.
+    assert sorted(words[2:] for words in called[4:-1]) == [
+        *[["-", f"{job_name}:/run/hvdocker/ssh"]] * 3, *([file, "-"] for file in taken),
+    ]  # fmt: skip
+    assert called[-1] == ["docker", "start", job_name]
     assert ran.on("root@b") == []
 
 
@@ -211,7 +238,8 @@ def test_hosts_with_similar_names_are_not_mixed_up(tmp_path: Path, names: tuple[
     lab = inventory(f"hosts: [{{host: one, name: {names[0]}}}, {{host: two, name: {names[1]}}}]")
     job = master("train-abcd", "{}", state="exited", host=names[0])
     state = state_of(
-        host_seen(names[0], containers=(job,)), host_seen(names[1], cluster_dir=str(tmp_path / ".hvdocker" / "x"))
+        host_seen(names[0], containers=(job,)),
+        host_seen(names[1], cluster_dir=str(tmp_path / ".hvdocker" / "x")),
     )
     ran = Ran(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
     assert ran.on("one") == [["docker", "rm", "-f", "-v", "hvdocker-lab-train-abcd"]]

@@ -27,7 +27,10 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             "use the client key you brought, make host keys for a",
         ),
         (steps.MakeFolders("a", "/h/.hvdocker/lab", ()), "make /h/.hvdocker/lab"),
-        (steps.MakeNetwork(CONTROLLER, "n", "198.18.200.0/24", "lab"), "make the network n (198.18.200.0/24)"),
+        (
+            steps.MakeNetwork(CONTROLLER, "n", "198.18.200.0/24", "lab"),
+            "make the network n (198.18.200.0/24)",
+        ),
         (steps.RemoveContainer("a", "c", "id", "running"), "remove c (running)"),
         (steps.RemoveContainer("a", "c", "id"), "remove c"),
         (
@@ -63,6 +66,8 @@ def test_the_steps_of_one_host_stay_in_order() -> None:
 
 
 def test_every_kind_of_step_can_be_done_and_written_as_a_script() -> None:
-    kinds = {kind for kind in vars(steps).values() if isinstance(kind, type) and issubclass(kind, Step)} - {Step}
+    kinds = {kind for kind in vars(steps).values() if isinstance(kind, type) and issubclass(kind, Step)} - {
+        Step
+    }
     assert set(ACTIONS) == kinds
     assert set(_RENDER) == kinds

@@ -103,12 +103,17 @@ def test_every_worker_that_does_not_run_is_named() -> None:
     state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
     with pytest.raises(HostErrors) as caught:
         check_workers(LAB, places(LAB, state), state)
-    assert [str(error) for error in caught.value.errors] == ["b: its worker is not there", "c: its worker is exited"]
+    assert [str(error) for error in caught.value.errors] == [
+        "b: its worker is not there",
+        "c: its worker is exited",
+    ]
     assert caught.value.exit_code == ExitCode.UNFIT
 
 
 def test_all_ranks_run_the_same_build() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id="sha256:old"), with_worker(LAB, "c"))
+    state = state_of(
+        with_worker(LAB, "a"), with_worker(LAB, "b", image_id="sha256:old"), with_worker(LAB, "c")
+    )
     placed = places(LAB, state)
     check_images(placed, ("a", "c"), state)
     with pytest.raises(HostUnfit) as caught:

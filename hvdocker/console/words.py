@@ -1,0 +1,21 @@
+"""The sentences that verbs end with."""
+
+from __future__ import annotations
+
+from hvdocker.model.units import count, show_bytes
+
+
+def is_up(cluster: str, hosts: int, slots: int) -> str:
+    return f"{cluster} is up: {count(hosts, 'host')}, {count(slots, 'slot')}"
+
+
+def nothing_to_do(cluster: str, hosts: int) -> str:
+    return f"nothing to do: {cluster} is up on {count(hosts, 'host')}"
+
+
+def is_down(cluster: str, hosts: int) -> str:
+    return f"{cluster} is down: {count(hosts, 'host')} given back"
+
+
+def fetched(files: int, size_bytes: int) -> str:
+    return f"{count(files, 'file')}, {show_bytes(size_bytes)}"

@@ -1,0 +1,22 @@
+"""Waits until the file named by the first argument lies in /data; with a child of its own all the while.
+
+`gate.py NAME RANK CODE`: that rank does not wait but fails with that code."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+name, *fails = sys.argv[1:]
+rank = os.environ["HOROVOD_RANK"]
+if fails and fails[0] == rank:
+    print("first words", flush=True)
+    print("last words before the end", file=sys.stderr, flush=True)
+    sys.exit(int(fails[1]))
+with subprocess.Popen(["sleep", "600"]) as child:
+    print(f"waiting for {name}", flush=True)
+    while not (Path("/data") / name).exists():
+        time.sleep(0.1)
+    child.kill()
+print(f"{name} has come")

@@ -1,0 +1,100 @@
+"""However a job ends, no rank outlives it on any host, and the workers stay for the next."""
+
+import select
+import signal
+import subprocess
+
+import pytest
+
+from tests.cluster.site import Site
+from tests.cluster.training import (
+    DEADLINE_S,
+    await_ranks,
+    await_silence,
+    detached,
+    finish,
+    open_gate,
+    told,
+    workers_run,
+)
+
+pytestmark = pytest.mark.training
+
+
+def start(site: Site, gate: str) -> "subprocess.Popen[str]":
+    """A watching `train` whose ranks run on both hosts, behind a gate."""
+    process = site.cli.start("train", "code/gate.py", "--", gate, cwd=site.folder)
+    await_ranks(site, f"gate.py {gate}")
+    return process
+
+
+def newest(site: Site) -> dict[str, object]:
+    return dict(site.status()["jobs"][0])
+
+
+def test_a_failing_rank_ends_the_job_and_is_what_the_error_names(training: Site) -> None:
+    result = training.run("train", "code/gate.py", "--", "never", "1", "3", check=100)
+    told_first, *details = result.err.partition("error: ")[2].splitlines()
+    assert told_first == "h2: rank 1 failed with exit code 3"
+    assert details[0].strip() == "first words" and details[1].strip() == "last words before the end"
+    assert "hvdocker logs gate-" in result.err
+    await_silence(training)
+    assert workers_run(training)
+
+
+def test_ctrl_c_ends_every_rank_and_the_next_job_runs(training: Site) -> None:
+    process = start(training, "interrupted")
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130 and "Ctrl-C" in err
+    await_silence(training)
+    assert workers_run(training)
+    assert newest(training)["state"] != "running"
+    assert [rank["rank"] for rank in told(training.run("train", "code/tell.py").out)] == [0, 1]
+
+
+def test_a_stop_from_elsewhere_ends_the_watching_train_with_103(training: Site) -> None:
+    process = start(training, "stopped")
+    assert "is stopped" in training.run("stop").out
+    code, _, err = finish(process)
+    assert code == 103 and "was stopped by someone else" in err
+    await_silence(training)
+    assert workers_run(training)
+    assert "had ended already" in training.run("stop").out
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL], ids=["hang-up", "kill"])
+def test_a_job_outlives_the_program_that_started_it(training: Site, number: signal.Signals) -> None:
+    gate = f"after-{number.name}"
+    process = start(training, gate)
+    process.send_signal(number)
+    finish(process)
+    assert newest(training)["state"] == "running"
+    await_ranks(training, f"gate.py {gate}")
+    follower = training.cli.start("logs", "-f", cwd=training.folder)
+    open_gate(training, gate)
+    code, out, _ = finish(follower)
+    assert code == 0
+    for host in ("0@h1", "1@h2"):
+        assert f"{host} │ waiting for {gate}" in out and f"{host} │ {gate} has come" in out
+    await_silence(training)
+
+
+def test_ctrl_c_in_logs_only_leaves(training: Site) -> None:
+    job = detached(training, "code/gate.py", "--", "left")
+    await_ranks(training, "gate.py left")
+    follower = training.cli.start("logs", "-f", job, cwd=training.folder)
+    assert follower.stdout is not None and select.select([follower.stdout], [], [], DEADLINE_S)[0]
+    assert "waiting for left" in follower.stdout.readline()
+    follower.send_signal(signal.SIGINT)
+    finish(follower)
+    assert newest(training) == {**newest(training), "job": job, "state": "running"}
+    open_gate(training, "left")
+    assert "left has come" in training.run("logs", "-f", job).out
+    await_silence(training)
+
+
+def test_a_command_that_is_not_there_is_named(training: Site) -> None:
+    result = training.run("train", "--workdir", "code", "--", "no-such-command", check=100)
+    assert "no-such-command" in result.err and "127" in result.err
+    await_silence(training)

@@ -1,0 +1,117 @@
+"""Jobs that run on their own: their output, their files, their slots, and what `down` does about them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+from tests.cluster.training import await_ranks, await_silence, detached, open_gate
+
+pytestmark = pytest.mark.training
+
+
+@pytest.fixture
+def site(training: Site) -> Site:
+    """Up, whatever the test before did to it."""
+    training.up()
+    return training
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+WRITTEN = {
+    "out/equal.txt": "the same everywhere\n",
+    "out/differs.txt.h1": "by rank 0\n",
+    "out/differs.txt.h2": "by rank 1\n",
+    "out/deep/er/only-0.txt": "0",
+    "out/deep/er/only-1.txt": "1",
+    "out/through-the-link.txt": "there\n",
+}
+
+
+def test_a_detached_job_is_followed_and_its_outputs_fetched_into_one_folder(
+    site: Site, tmp_path: Path
+) -> None:
+    job = detached(site, "code/outputs.py")
+    assert job.startswith("outputs-")
+    out = site.run("logs", "-f", job).out
+    assert "0@h1 │ written" in out and "1@h2 │ written" in out
+    assert site.run("logs", "outputs").out == out
+    result = site.run("fetch", job, tmp_path / "home")
+    assert result.out.strip() == str(tmp_path / "home")
+    fetched = files(tmp_path / "home")
+    assert {name: text for name, text in fetched.items() if name.startswith("out/")} == WRITTEN
+    clashes = [line for line in result.err.splitlines() if "differs between hosts" in line]
+    assert len(clashes) == 1 and "out/differs.txt" in clashes[0]
+    assert [json.loads(fetched[f"logs/rank-{rank}.json"])["code"] for rank in (0, 1)] == [0, 0]
+    assert "written" in fetched["logs/output.log"]
+
+
+def test_a_job_holds_its_slots(site: Site) -> None:
+    job = detached(site, "code/gate.py", "--", "held")
+    await_ranks(site, "gate.py held")
+    result = site.run("train", "code/tell.py", "-np", "1", check=6)
+    assert "1 slots wanted, 0 of 2 are free" in result.err
+    assert (
+        f"h1: 0 of 1 free, 1 held by {job}" in result.err
+        and f"h2: 0 of 1 free, 1 held by {job}" in result.err
+    )
+    open_gate(site, "held")
+    site.run("logs", "-f", job)
+    await_silence(site)
+    site.run("train", "--workdir", "code", "--", "true")
+
+
+def test_down_asks_about_a_running_job_and_brings_its_outputs_home(site: Site) -> None:
+    before = detached(site, "code/outputs.py")
+    site.run("logs", "-f", before)
+    running = detached(site, "code/gate.py", "--", "never")
+    await_ranks(site, "gate.py never")
+    refused = site.run("down", check=2)
+    assert f"job {running} is running" in refused.err and "-y" in refused.err
+    assert site.status()["jobs"][0]["state"] == "running"
+    await_ranks(site, "gate.py never")
+    result = site.run("down", "-y")
+    assert left_of(site.hosts, site.cluster) == {}
+    for job in (before, running):
+        assert job in result.err
+    home = files(site.folder / ".hvdocker" / "jobs" / before)
+    assert {name: text for name, text in home.items() if name.startswith("out/")} == WRITTEN
+    assert (
+        "waiting for never"
+        in (site.folder / ".hvdocker" / "jobs" / running / "logs" / "output.log").read_text()
+    )
+
+
+def test_down_leaves_fetched_outputs_alone_and_discards_when_told(site: Site) -> None:
+    fetched = detached(site, "code/outputs.py")
+    site.run("logs", "-f", fetched)
+    site.run("fetch", fetched)
+    changed = site.folder / ".hvdocker" / "jobs" / fetched / "out" / "equal.txt"
+    changed.write_text("edited at home\n")
+    discarded = detached(site, "code/outputs.py")
+    site.run("logs", "-f", discarded)
+    site.run("down", "--discard")
+    assert left_of(site.hosts, site.cluster) == {}
+    assert changed.read_text() == "edited at home\n"
+    assert not (site.folder / ".hvdocker" / "jobs" / discarded / "out").exists()
+
+
+def test_any_laptop_can_follow_stop_and_fetch(lab: Lab, site: Site, cli: Cli) -> None:
+    job = detached(site, "code/gate.py", "--", "elsewhere")
+    await_ranks(site, "gate.py elsewhere")
+    there = Site.write(lab, cli, site.hosts, cluster=site.cluster)
+    assert there.status()["jobs"][0]["job"] == job
+    assert "waiting for elsewhere" in there.run("logs", job).out
+    there.run("stop", job)
+    await_silence(site)
+    there.run("fetch", job, "mine")
+    assert "waiting for elsewhere" in (there.folder / "mine" / "logs" / "output.log").read_text()

@@ -1,0 +1,104 @@
+"""A cluster that trains: two hosts with the TensorFlow image, and what its ranks tell."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import LabError, until
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+
+SCRIPTS = Path(__file__).with_name("scripts")
+IMAGE = "doc-hvd:cpu"
+DATA = "/srv/lab-data"
+DEADLINE_S = 90.0
+
+
+@contextmanager
+def training_site(lab: Lab, desk: Cli) -> Iterator[Site]:
+    hosts = lab.fresh(2)
+    for host in hosts:
+        host.exec(
+            f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}"
+        )
+    settings: dict[str, Any] = {
+        "mounts": [f"{DATA}:/data:ro"],
+        "memory": "2GB",
+        "env": {"FROM_INVENTORY": "a b$c;d"},
+    }
+    site = Site.write(lab, desk, hosts, image=IMAGE, **settings)
+    shutil.copytree(SCRIPTS, site.folder / "code")
+    try:
+        site.up()
+        yield site
+    finally:
+        desk.close()
+        site.down("--discard")
+        for host in hosts:
+            host.exec(f"rm -rf {DATA}")
+    assert left_of(hosts, site.cluster) == {}
+
+
+def told(text: str) -> list[dict[str, Any]]:
+    """What the ranks told on lines that begin with `told`, by rank."""
+    lines = [line.partition("│ told ")[2] for line in text.splitlines()]
+    return sorted((json.loads(line) for line in lines if line), key=lambda rank: int(rank["rank"]))
+
+
+def processes(site: Site, host: LabHost) -> list[str]:
+    """What runs in the cluster's containers on that host, but for the waiting sshd of a worker."""
+    names = host.docker("ps", "--filter", f"label=hvdocker.cluster={site.cluster}", "--format", "{{.Names}}")
+    tops = [host.docker("top", name, "-eo", "pid,args").splitlines()[1:] for name in names.split()]
+    lines = [line.split(None, 1)[1] for top in tops for line in top]
+    waiting = ("docker-init", "/sbin/docker-init", "sshd: /usr/sbin/sshd", "/usr/sbin/sshd -D")
+    return [line for line in lines if not line.startswith(waiting)]
+
+
+def await_ranks(site: Site, word: str) -> None:
+    """Until a process with that word runs on every host."""
+    for host in site.hosts:
+        until(partial(_runs, site, host, word), f"{word} runs on {host.name}", DEADLINE_S)
+
+
+def _runs(site: Site, host: LabHost, word: str) -> bool | None:
+    return any(word in line for line in processes(site, host)) or None
+
+
+def await_silence(site: Site) -> None:
+    """Until nothing but the waiting workers runs on any host."""
+    for host in site.hosts:
+        until(partial(_is_silent, site, host), f"{host.name} is silent", 20)
+
+
+def _is_silent(site: Site, host: LabHost) -> bool:
+    if left := processes(site, host):
+        raise LabError("\n".join(left))
+    return True
+
+
+def workers_run(site: Site) -> bool:
+    return all(site.seen(host)["State"]["Running"] for host in site.hosts)
+
+
+def open_gate(site: Site, name: str) -> None:
+    for host in site.hosts:
+        host.exec(["touch", f"{DATA}/{name}"])
+
+
+def detached(site: Site, *words: str) -> str:
+    """Starts a job and comes back with its id."""
+    return site.run("train", "-d", *words).out.strip()
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Waits for a program that was started; its exit code and what it said."""
+    out, err = process.communicate(timeout=DEADLINE_S)
+    print(out, err, sep="\n--- stderr\n")
+    return process.returncode, out, err

@@ -1,0 +1,52 @@
+import pytest
+
+from hvdocker.cli.tuning import split_tuning
+from hvdocker.errors import ExitCode, UsageProblem
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        ([], ()),
+        (["--autotune"], ("--autotune",)),
+        (["--fusion-threshold-mb", "32", "--autotune"], ("--fusion-threshold-mb", "32", "--autotune")),
+        (["--cycle-time-ms=3.5"], ("--cycle-time-ms", "3.5")),
+        (["--timeline-filename=a=b"], ("--timeline-filename", "a=b")),
+    ],
+)
+def test_horovods_own_flags_are_passed_on(words: list[str], passed: tuple[str, ...]) -> None:
+    assert split_tuning(words) == passed
+
+
+@pytest.mark.parametrize(
+    ("words", "what", "hint"),
+    [
+        (["--autotun"], "there is no flag --autotun", "did you mean --autotune?"),
+        (
+            ["--fusion-treshold-mb=1"],
+            "there is no flag --fusion-treshold-mb",
+            "did you mean --fusion-threshold-mb?",
+        ),
+        (["--work-dir", "x"], "there is no flag --work-dir", "did you mean --workdir?"),
+        (["--zzz"], "there is no flag --zzz", "the script's own arguments go after --"),
+        (["extra"], "what is 'extra'?", "the script's own arguments go after --"),
+        (["-x"], "what is '-x'?", "the script's own arguments go after --"),
+    ],
+)
+def test_everything_else_is_a_typo(words: list[str], what: str, hint: str) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        split_tuning(words)
+    assert caught.value.what == what
+    assert caught.value.fix and caught.value.fix.startswith(hint)
+    assert caught.value.exit_code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("words", [["--cycle-time-ms"], ["--cycle-time-ms", "--autotune"]])
+def test_a_missing_value(words: list[str]) -> None:
+    with pytest.raises(UsageProblem, match="--cycle-time-ms needs a value"):
+        split_tuning(words)
+
+
+def test_a_value_too_many() -> None:
+    with pytest.raises(UsageProblem, match="--autotune takes no value"):
+        split_tuning(["--autotune=yes"])

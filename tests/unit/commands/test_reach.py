@@ -1,0 +1,19 @@
+import pytest
+
+from hvdocker.commands.reach import ssh_words
+from hvdocker.model.inventory import Host, SshSettings
+
+
+@pytest.mark.parametrize(
+    ("ssh", "words"),
+    [
+        (SshSettings(), ("ssh", "gpu-a")),
+        (SshSettings("ada"), ("ssh", "ada@gpu-a")),
+        (
+            SshSettings("ada", 2222, "/keys/mine", "bastion"),
+            ("ssh", "-p", "2222", "-i", "/keys/mine", "-J", "bastion", "ada@gpu-a"),
+        ),
+    ],
+)
+def test_how_a_person_would_reach_the_host(ssh: SshSettings, words: tuple[str, ...]) -> None:
+    assert ssh_words(Host("a", "gpu-a", ssh=ssh)) == words

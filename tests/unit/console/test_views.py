@@ -1,0 +1,108 @@
+"""Plans, jobs and states as plain text."""
+
+import pytest
+
+from hvdocker.console.job import JobView, show_summary
+from hvdocker.console.plan import show_plan
+from hvdocker.console.progress import Progress
+from hvdocker.console.status import show_status
+from hvdocker.console.style import out
+from hvdocker.errors import HostUnreachable
+from hvdocker.model.event import Event
+from hvdocker.model.job import JobRecord, RankEnd
+from hvdocker.model.output import Line
+from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
+from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, StartContainer, plan_of
+from tests.unit.builders import inventory, with_worker
+
+PLACEMENT = Placement((Share("b", 1), Share("gpu-a", 2)))
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]):
+    def read() -> list[str]:
+        return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+    return read
+
+
+def test_a_plan(said) -> None:
+    show_plan(
+        out(),
+        plan_of(
+            "up", "lab", ("image", [BuildImage(CONTROLLER, "x:y")]), ("start", [StartContainer("a", "c")])
+        ),
+    )
+    assert said() == [
+        "image      this machine  build x:y (it is nowhere yet; this takes minutes)",
+        "start      a             start c",
+    ]
+
+
+def test_an_empty_plan_shows_nothing(said) -> None:
+    show_plan(out(), Plan("up", "lab"))
+    assert said() == []
+
+
+def test_every_ranks_lines(said) -> None:
+    view = JobView(out(), PLACEMENT)
+    view(Line("launching"))
+    view(Line("[red]loss[/] 0.5", 0, "b"))
+    view(Line("x", 2, "gpu-a"))
+    view(Line("y", 9, None))
+    assert said() == ["launching", "0@b     │ [red]loss[/] 0.5", "2@gpu-a │ x", "9@?     │ y"]
+
+
+def test_a_jobs_summary(said) -> None:
+    ranks = (
+        RankEnd(0, "b", 0, None, 61.2, 2048),
+        RankEnd(1, "gpu-a", None, 9),
+        RankEnd(2, "gpu-a", None, 99),
+    )
+    record = JobRecord("train-abcd", "failed", 1, 100.0, 107.5, ranks)
+    show_summary(out(), "train-abcd", PLACEMENT, record)
+    lines = said()
+    assert lines[0] == "train-abcd failed: 3 ranks on 2 hosts, 7.5 s"
+    assert [line.split() for line in lines[1:]] == [
+        ["rank", "host", "exit", "time", "memory"],
+        ["0", "b", "0", "1", "min", "01", "s", "2.0", "MB"],
+        ["1", "gpu-a", "SIGKILL"],
+        ["2", "gpu-a", "signal", "99"],
+    ]
+
+
+def test_a_clusters_state(said) -> None:
+    lab = inventory("hosts: [a, b]\nport: 12345\n")
+    seen = with_worker(lab, "a")
+    hosts = (
+        HostStatus("a", "a", seen.worker("a"), seen),
+        HostStatus("b", "b", error=HostUnreachable("b:22 refuses connections", host="b")),
+    )
+    job = JobStatus("train-abcd", "running", Placement((Share("a", 1),)), "ada", 100)
+    show_status(out(), StatusReport(lab, hosts, (job,)), now=160.0)
+    lines = [line.split() for line in said()]
+    assert lines == [
+        ["cluster", "lab", "image", "doc-hvd:cpu"],
+        ["host", "worker", "address", "slots", "engine"],
+        ["a", "running", "10.0.0.11:12345", "1", "27.0"],
+        ["b", "unreachable", "b:22", "refuses", "connections"],
+        ["job", "state", "ranks", "hosts", "owner", "started"],
+        ["train-abcd", "running", "1", "a:1", "ada", "1", "min", "00", "s", "ago"],
+    ]
+
+
+def test_without_a_terminal_every_step_is_one_line(said) -> None:
+    with Progress(out()) as progress:
+        progress(Event("connect", "connecting"))
+        for done in (1, 2):
+            progress(Event("image", "load x", "a", done=done, total=2))
+        progress(Event("image", "load x", "a", is_end=True))
+        progress(Event("image", "load x", "b"))
+    assert said() == ["image      a            load x", "image      b            load x"]
+
+
+def test_quiet_is_silent(said) -> None:
+    with Progress(out(), is_quiet=True) as progress:
+        progress(Event("image", "load x", "a"))
+    assert said() == []

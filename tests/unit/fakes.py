@@ -1,0 +1,85 @@
+"""Stand-ins for the outside: a link that writes down, an engine that keeps archives in memory."""
+
+import io
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from docker.errors import NotFound
+
+from hvdocker.commands.command import Command
+from hvdocker.hosts.link import Result
+from hvdocker.hosts.local import LocalLink
+
+Answer = Callable[[Command, bytes], tuple[int, bytes, bytes]]
+
+
+def agreeable(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+    return 0, b"", b""
+
+
+@dataclass
+class FakeLink:
+    """Runs nothing: every command gets `answer`, and is remembered with what was written to it."""
+
+    name: str = "a"
+    answer: Answer = agreeable
+    streamed: bytes = b""
+    ran: list[tuple[Command, bytes]] = field(default_factory=list)
+
+    def run(self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 1.0) -> Result:
+        data = b"".join(stdin or ())
+        self.ran.append((command, data))
+        return Result(command, *self.answer(command, data))
+
+    def stream(self, command: Command) -> Iterator[bytes]:
+        """In small pieces, as a network does."""
+        self.ran.append((command, b""))
+        for start in range(0, len(self.streamed), 1000):
+            yield self.streamed[start : start + 1000]
+
+    def engine(self) -> "FakeEngine":
+        raise AssertionError("this test needs no engine")
+
+    def pasteable(self, command: Command) -> str:
+        return f"ssh {self.name} {command.line()}"
+
+    def close(self) -> None:
+        self.ran.clear()
+
+
+class CountingLink(LocalLink):
+    """This machine as a host; counts how many bytes of archives travelled to it."""
+
+    def __init__(self, name: str = "a") -> None:
+        super().__init__(name)
+        self.unpacked = 0
+
+    def run(self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 60.0) -> Result:
+        data = b"".join(stdin or ())
+        if any("tar -x" in word for word in command.argv):
+            self.unpacked += 1
+        return super().run(command, [data], timeout_s)
+
+
+@dataclass
+class FakeEngine:
+    """Containers are dictionaries of files; archives go in and out as the engine's API takes them."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    put: list[tuple[str, str, bytes]] = field(default_factory=list)
+
+    def put_archive(self, container: str, path: str, data: bytes) -> bool:
+        self.put.append((container, path, data))
+        return True
+
+    def get_archive(self, container: str, path: str) -> tuple[Iterator[bytes], dict[str, object]]:
+        if path not in self.files:
+            raise NotFound(f"no {path}")
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w") as tar:
+            info = tarfile.TarInfo(path.rsplit("/", 1)[1])
+            info.size = len(self.files[path])
+            tar.addfile(info, io.BytesIO(self.files[path]))
+        data = buffer.getvalue()
+        return iter([data[:700], data[700:]]), {}

@@ -1,0 +1,142 @@
+"""Plans carried out on engines that only write down: the order, the errors, the way back."""
+
+import threading
+from dataclasses import dataclass, field
+
+import docker.errors
+import pytest
+
+from hvdocker.errors import HostErrors, HvdockerError
+from hvdocker.hosts.apply import Context, apply, apply_all, roll_back
+from hvdocker.model.event import Event
+from hvdocker.plan.steps import MakeFolders, Plan, RemoveContainer, RemoveTree, Stage, StartContainer
+from tests.unit.builders import inventory
+from tests.unit.fakes import FakeLink
+
+
+@dataclass
+class Engine:
+    refuses: str = ""
+    called: list[tuple[str, str]] = field(default_factory=list)
+
+    def start(self, name: str) -> None:
+        self._call("start", name)
+
+    def remove_container(self, name: str, force: bool, v: bool) -> None:
+        assert force and v
+        self._call("remove", name)
+
+    def _call(self, verb: str, name: str) -> None:
+        if name == "gone":
+            raise docker.errors.NotFound("no such container")
+        if name == self.refuses:
+            raise docker.errors.APIError("x", explanation=f"will not {verb} {name}")
+        self.called.append((verb, name))
+
+
+@dataclass
+class Link(FakeLink):
+    own: Engine = field(default_factory=Engine)
+
+    def engine(self) -> Engine:
+        return self.own
+
+
+def context(**engines: Engine) -> tuple[Context, list[Event]]:
+    events: list[Event] = []
+    links = {name: Link(name, own=engine) for name, engine in engines.items()}
+    return Context(inventory(), links, events.append, template=""), events
+
+
+def plan(*stages: tuple[StartContainer | RemoveContainer, ...]) -> Plan:
+    return Plan("up", "lab", tuple(Stage("containers", stage) for stage in stages))
+
+
+def test_the_steps_of_a_host_in_order_and_every_one_told() -> None:
+    a, b = Engine(), Engine()
+    made, events = context(a=a, b=b)
+    apply(plan((StartContainer("a", "1"), StartContainer("a", "2"), StartContainer("b", "3"))), made)
+    assert a.called == [("start", "1"), ("start", "2")]
+    assert b.called == [("start", "3")]
+    assert [event for event in events if event.host == "a"] == [
+        Event("containers", "start 1", "a"),
+        Event("containers", "start 1", "a", is_end=True),
+        Event("containers", "start 2", "a"),
+        Event("containers", "start 2", "a", is_end=True),
+    ]
+
+
+def test_creation_stops_at_the_first_stage_that_fails() -> None:
+    a = Engine(refuses="bad")
+    made, _ = context(a=a)
+    with pytest.raises(HvdockerError) as caught:
+        apply(plan((StartContainer("a", "bad"),), (StartContainer("a", "next"),)), made)
+    assert str(caught.value) == "a: the Docker engine refused: start bad"
+    assert caught.value.lines == ("will not start bad",)
+    assert a.called == []
+
+
+def test_removal_goes_on_and_collects() -> None:
+    a, b = Engine(refuses="bad"), Engine(refuses="bad")
+    made, _ = context(a=a, b=b)
+    errors = apply_all(
+        plan(
+            (RemoveContainer("a", "x", "bad"), RemoveContainer("b", "x", "bad")),
+            (RemoveContainer("a", "y", "fine"), RemoveContainer("b", "y", "gone")),
+        ),
+        made,
+    )
+    assert [error.host for error in errors] == ["a", "b"]
+    assert a.called == [("remove", "fine")]
+
+
+@dataclass
+class InStep(Engine):
+    """Fails when its neighbour has begun too."""
+
+    barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
+
+    def start(self, name: str) -> None:
+        self.barrier.wait(timeout=10)
+        super().start(name)
+
+
+def test_several_hosts_that_fail_are_one_error() -> None:
+    barrier = threading.Barrier(2)
+    made, _ = context(a=InStep("bad", barrier=barrier), b=InStep("bad", barrier=barrier))
+    with pytest.raises(HostErrors, match="up failed on 2 hosts") as caught:
+        apply(plan((StartContainer("a", "bad"), StartContainer("b", "bad"))), made)
+    assert [error.host for error in caught.value.errors] == ["a", "b"]
+
+
+def test_what_was_made_is_undone_newest_first() -> None:
+    made, _ = context(a=Engine())
+    undone: list[str] = []
+
+    def failing() -> None:
+        undone.append("two")
+        raise docker.errors.APIError("x", explanation="no")
+
+    made.made("a", "one", lambda: undone.append("one"))
+    made.made("a", "two", failing)
+    made.made("a", "three", lambda: undone.append("three"))
+    errors = roll_back(made)
+    assert undone == ["three", "two", "one"]
+    assert [str(error) for error in errors] == ["a: the Docker engine refused: undoing: two"]
+    assert roll_back(made) == []
+
+
+@pytest.mark.parametrize(("code", "undoes"), [(0, 0), (1, 1)], ids=["was there", "is new"])
+def test_a_folder_that_was_there_is_not_undone(code: int, undoes: int) -> None:
+    made, _ = context(a=Engine())
+    made.links["a"].answer = lambda command, stdin: (code if command.argv[0] == "test" else 0, b"", b"")
+    apply(Plan("up", "lab", (Stage("files", (MakeFolders("a", "/h", ("/h/code",)),)),)), made)
+    assert len(made.undo) == undoes
+
+
+def test_files_of_another_user_are_removed_as_root() -> None:
+    made, _ = context(a=Engine())
+    link = made.links["a"]
+    link.answer = lambda command, stdin: (0 if command.argv[0] == "sudo" else 1, b"", b"denied")
+    assert apply_all(Plan("down", "lab", (Stage("files", (RemoveTree("a", "/h"),)),)), made) == []
+    assert [command.argv[:2] for command, _ in link.ran] == [("sh", "-c"), ("sudo", "-n")]

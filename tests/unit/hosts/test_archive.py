@@ -1,0 +1,58 @@
+import io
+import tarfile
+
+from hvdocker.commands.ssh_files import FileSpec
+from hvdocker.hosts import archive
+from tests.unit.fakes import FakeEngine
+
+
+def members(data: bytes) -> dict[str, tuple[bool, int, int, int, str]]:
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        return {
+            entry.name: (entry.isdir(), entry.mode, entry.uid, entry.gid, _text(tar, entry))
+            for entry in tar.getmembers()
+        }
+
+
+def _text(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> str:
+    file = tar.extractfile(entry)
+    return file.read().decode() if file else ""
+
+
+def test_files_belong_to_the_containers_user_with_exactly_their_modes() -> None:
+    engine = FakeEngine()
+    wanted = [FileSpec("", None, 0o700), FileSpec("ssh", None, 0o700), FileSpec("ssh/config", "한국어\n")]
+    archive.put_files(engine, "worker", wanted, 1000, 1001)
+    [(container, folder, data)] = engine.put
+    assert (container, folder) == ("worker", "/run")
+    assert members(data) == {
+        "hvdocker": (True, 0o700, 1000, 1001, ""),
+        "hvdocker/ssh": (True, 0o700, 1000, 1001, ""),
+        "hvdocker/ssh/config": (False, 0o600, 1000, 1001, "한국어\n"),
+    }
+
+
+def test_the_containers_user_gets_a_line_in_passwd() -> None:
+    engine = FakeEngine({"/etc/passwd": b"root:x:0:0::/root:/bin/sh\n"})
+    archive.add_user(engine, "worker", 1000, 1001)
+    [(container, folder, data)] = engine.put
+    assert (container, folder) == ("worker", "/etc")
+    assert members(data) == {
+        "passwd": (
+            False, 0o644, 0, 0,
+            "root:x:0:0::/root:/bin/sh\nhvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n",
+        )
+    }  # fmt: skip
+
+
+def test_root_is_in_passwd_already() -> None:
+    engine = FakeEngine()
+    archive.add_user(engine, "worker", 0, 0)
+    assert engine.put == []
+
+
+def test_reading_a_file_of_a_container() -> None:
+    engine = FakeEngine({"/run/hvdocker/record.json": b'{"job": "x"}', "/empty": b""})
+    assert archive.read_text(engine, "job", "/run/hvdocker/record.json") == '{"job": "x"}'
+    assert archive.read_text(engine, "job", "/empty") == ""
+    assert archive.read_text(engine, "job", "/not/there") is None

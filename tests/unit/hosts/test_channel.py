@@ -1,0 +1,67 @@
+"""What the SSH link leans on in paramiko. No connection is opened: the transport's socket is a stand-in."""
+
+import inspect
+
+import paramiko
+import pytest
+
+from hvdocker.hosts import channel
+from hvdocker.hosts.ssh import _Transport
+
+
+class NoSocket:
+    def settimeout(self, seconds: float) -> None:
+        pass
+
+
+@pytest.fixture
+def transport() -> paramiko.Transport:
+    return _Transport(NoSocket())
+
+
+@pytest.mark.parametrize("part", channel.PARAMIKO_PARTS)
+def test_the_private_parts_of_paramiko_that_we_use_are_there(
+    transport: paramiko.Transport, part: str
+) -> None:
+    assert hasattr(transport, part)
+
+
+def test_every_private_part_that_is_used_is_named() -> None:
+    source = inspect.getsource(channel)
+    used = {part for part in dir(_Transport(NoSocket())) if part.startswith("_") and f".{part}" in source}
+    assert {part for part in used if not part.startswith("__")} <= set(channel.PARAMIKO_PARTS)
+
+
+def test_a_closed_connection_opens_no_channel(transport: paramiko.Transport) -> None:
+    with pytest.raises(paramiko.SSHException, match="closed"):
+        channel.open_unix_channel(transport, "/var/run/docker.sock")
+
+
+def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) -> None:
+    sent: list[paramiko.Message] = []
+    transport._send_user_message = sent.append
+    made, event = channel._register(transport, "/var/run/docker.sock")
+    [message] = sent
+    message.rewind()
+    assert message.get_byte() == b"\x5a"
+    assert message.get_text() == "direct-streamlocal@openssh.com"
+    assert message.get_int() == made.get_id()
+    assert message.get_int() == transport.default_window_size
+    assert message.get_int() == transport.default_max_packet_size
+    assert (message.get_text(), message.get_text(), message.get_int()) == ("/var/run/docker.sock", "", 0)
+    assert message.get_remainder() == b""
+    assert transport._channels.get(made.get_id()) is made
+    assert transport.channel_events[made.get_id()] is event and not event.is_set()
+
+
+def test_the_fast_algorithms_come_first_and_nothing_is_lost() -> None:
+    assert _Transport._preferred_ciphers[0].startswith("aes128-gcm")
+    assert _Transport._preferred_kex[0].startswith("curve25519")
+    assert set(_Transport._preferred_ciphers) == set(paramiko.Transport._preferred_ciphers)
+    assert set(_Transport._preferred_kex) == set(paramiko.Transport._preferred_kex)
+
+
+def test_the_order_is_what_a_connection_offers(transport: paramiko.Transport) -> None:
+    options = transport.get_security_options()
+    assert options.ciphers[0] == "aes128-gcm@openssh.com"
+    assert options.kex[0].startswith("curve25519-sha256")

@@ -1,0 +1,93 @@
+import pytest
+
+from hvdocker.commands.probe import read_probe
+from hvdocker.errors import HostUnfit
+from hvdocker.hosts.observe import _gpus, _probe, choose_access, see_containers
+from hvdocker.hosts.ssh import EngineAccess
+from hvdocker.model.seen import ContainerSeen, GpuSeen
+from tests.unit.builders import inventory
+from tests.unit.fakes import FakeLink
+
+LAB = inventory("hosts: [a]\nmounts: ['/data:/data']\n")
+CUT_SHORT = "the host could not be probed: its shell did not run our script"
+DENIED = "socket denied /var/run/docker.sock\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "access"),
+    [
+        ("socket ok /var/run/docker.sock\n", EngineAccess("/var/run/docker.sock")),
+        (
+            DENIED + "socket ok /run/user/1/docker.sock\ncli yes\nsudo yes\n",
+            EngineAccess("/run/user/1/docker.sock"),
+        ),
+        (DENIED + "cli yes\nsudo yes\n", EngineAccess(None, needs_sudo=True)),
+    ],
+    ids=["socket", "rootless", "sudo"],
+)
+def test_how_the_engine_is_reached(text: str, access: EngineAccess) -> None:
+    assert choose_access(read_probe(text), FakeLink("a")) == access
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "line"),
+    [
+        (DENIED, "this user may not open the Docker socket", "permission denied: /var/run/docker.sock"),
+        (
+            DENIED + "cli yes\n",
+            "this user may not open the Docker socket",
+            "permission denied: /var/run/docker.sock",
+        ),
+        (
+            "cli yes\nsudo yes\n",
+            "no Docker engine is running: there is no Docker socket",
+            "the docker CLI is there, the engine is not",
+        ),
+        ("", "no Docker engine is running: there is no Docker socket", "docker is not installed"),
+    ],
+)
+def test_why_it_cannot_be_reached(text: str, what: str, line: str) -> None:
+    with pytest.raises(HostUnfit) as caught:
+        choose_access(read_probe(text), FakeLink("a"))
+    assert (caught.value.host, caught.value.what, caught.value.lines) == ("a", what, (line,))
+    assert caught.value.fix and caught.value.exit_code == 3
+
+
+def test_the_probe_asks_for_the_mounts() -> None:
+    link = FakeLink("a", lambda command, stdin: (0, b"uid 7\ndone\n", b""))
+    assert _probe(link, LAB).number("uid", 0) == 7
+    [(command, _)] = link.ran
+    assert command.argv[-4:] == ("lab", "a", "/var/lib", "/data")
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        (b"uid 7\n", CUT_SHORT),
+        (b"This account is currently not available.\n", CUT_SHORT),
+        (b"lacks tar\nlacks find\ndone\n", "the host lacks tar, find"),
+    ],
+)
+def test_a_host_that_cannot_be_probed(said: bytes, what: str) -> None:
+    with pytest.raises(HostUnfit) as caught:
+        _probe(FakeLink("a", lambda command, stdin: (1, said, b"")), LAB)
+    assert caught.value.what == what
+
+
+def test_gpus_as_nvidia_smi_lists_them() -> None:
+    text = "gpu 0, GPU-aa, Tesla T4\ngpu 1, GPU-bb, A100, extra\ngpu No devices were found\ngpu \n"
+    assert _gpus(read_probe(text)) == (GpuSeen(0, "GPU-aa", "Tesla T4"), GpuSeen(1, "GPU-bb", "A100"))
+
+
+class Engine:
+    def containers(self, all: bool, filters: dict[str, list[str]]) -> list[dict[str, object]]:
+        assert all and filters == {"label": ["hvdocker.cluster=lab"]}
+        first = {"Id": "1" * 64, "Names": ["/w"], "State": "running", "ImageID": "sha256:a", "Created": 7}
+        return [{**first, "Labels": {"x": "y"}}, {**first, "Names": None, "Labels": None}]
+
+
+def test_only_containers_with_the_clusters_label_are_looked_at() -> None:
+    assert see_containers(Engine(), "lab") == (
+        ContainerSeen("1" * 64, "w", "running", "sha256:a", {"x": "y"}, 7),
+        ContainerSeen("1" * 64, "1" * 12, "running", "sha256:a", {}, 7),
+    )

@@ -1,0 +1,91 @@
+import socket
+
+import docker.errors
+import paramiko
+import pytest
+import requests
+
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.hosts.translate import connecting, talking
+
+
+def connect_failure(error: Exception) -> HvdockerError:
+    with pytest.raises(HvdockerError) as caught, connecting("a", "gpu-a:22", "ssh gpu-a true", 10):
+        raise error
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("error", "what"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "the name gpu-a does not resolve"),
+        (ConnectionRefusedError(111, "Connection refused"), "gpu-a:22 refuses connections"),
+        (TimeoutError("timed out"), "gpu-a:22 did not answer in 10 s"),
+        (paramiko.PasswordRequiredException("encrypted"), "the SSH key is protected by a passphrase"),
+        (paramiko.AuthenticationException("no"), "no SSH key was accepted"),
+        (paramiko.SSHException("banner"), "could not open an SSH connection to gpu-a:22"),
+        (OSError(113, "No route to host"), "could not open an SSH connection to gpu-a:22"),
+        (EOFError(), "could not open an SSH connection to gpu-a:22"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_whatever_happens_while_connecting_the_host_cannot_be_reached(error: Exception, what: str) -> None:
+    told = connect_failure(error)
+    assert isinstance(told, HostUnreachable)
+    assert (told.host, told.what, told.command) == ("a", what, "ssh gpu-a true")
+    assert told.fix
+    assert told.__cause__ is error
+
+
+def test_a_changed_host_key_is_told_apart() -> None:
+    key = paramiko.RSAKey.generate(1024)
+    told = connect_failure(paramiko.BadHostKeyException("gpu-a", key, key))
+    assert told.what.startswith("the host key of gpu-a:22 has changed") and told.exit_code == 4
+
+
+def test_our_own_errors_only_get_their_host() -> None:
+    assert str(connect_failure(HostUnfit("the SSH key is not there"))) == "a: the SSH key is not there"
+
+
+def test_a_bug_stays_a_bug() -> None:
+    with pytest.raises(ZeroDivisionError), connecting("a", "x:22", "", 1):
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), talking("a", "x"):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "what"),
+    [
+        (
+            docker.errors.APIError("x", explanation="conflict"),
+            HvdockerError,
+            "the Docker engine refused: doing",
+        ),
+        (
+            docker.errors.APIError("x", explanation="write: no space left on device"),
+            HostUnfit,
+            "the disk is full: doing",
+        ),
+        (
+            docker.errors.APIError(
+                "x", explanation='could not select device driver "" with capabilities: [[gpu]]'
+            ),
+            HostUnfit,
+            "the NVIDIA container toolkit is missing or broken: doing",
+        ),
+        (docker.errors.DockerException("x"), HostUnfit, "the Docker engine does not answer: doing"),
+        (paramiko.ChannelException(2, "refused"), HostUnfit, "the Docker engine does not answer: doing"),
+        (paramiko.SSHException("x"), HostUnreachable, "the connection was lost: doing"),
+        (requests.exceptions.ConnectionError("x"), HostUnreachable, "the connection was lost: doing"),
+        (OSError("x"), HostUnreachable, "the connection was lost: doing"),
+        (EOFError(), HostUnreachable, "the connection was lost: doing"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_what_happens_on_an_open_link_in_our_words(error: Exception, kind: type, what: str) -> None:
+    with pytest.raises(HvdockerError) as caught, talking("a", "doing"):
+        raise error
+    assert type(caught.value) is kind
+    assert (caught.value.host, caught.value.what) == ("a", what)
+    assert caught.value.lines

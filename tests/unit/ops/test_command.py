@@ -1,0 +1,90 @@
+from pathlib import Path
+
+import pytest
+
+from hvdocker.errors import UsageProblem
+from hvdocker.ops.command import Work, environment, work_of
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "train.py").touch()
+    (tmp_path / "run.sh").touch()
+    return tmp_path
+
+
+def test_a_script_is_run_by_python_from_its_own_folder(project: Path) -> None:
+    assert work_of(project, "src/train.py", None, ("--epochs", "3"), None) == Work(
+        ("python", "/train/train.py", "--epochs", "3"), project / "src", "train"
+    )
+
+
+def test_a_workdir_takes_more_along(project: Path) -> None:
+    assert work_of(project, "src/train.py", None, (), Path()) == Work(
+        ("python", "/train/src/train.py"), project, "train"
+    )
+
+
+def test_a_script_that_is_not_python_runs_itself(project: Path) -> None:
+    assert work_of(project, "run.sh", None, (), None).command == ("/train/run.sh",)
+
+
+def test_a_module(project: Path) -> None:
+    assert work_of(project, None, "pkg.deep.mod", ("x",), None) == Work(
+        ("python", "-m", "pkg.deep.mod", "x"), project, "mod"
+    )
+
+
+def test_any_command(project: Path) -> None:
+    assert work_of(project, None, None, ("/bin/echo", "hi"), Path("src")) == Work(
+        ("/bin/echo", "hi"), project / "src", "echo"
+    )
+
+
+def test_an_absolute_script_and_one_through_a_symlink(project: Path) -> None:
+    assert work_of(Path("/"), str(project / "src" / "train.py"), None, (), None).source == project / "src"
+    (project / "link.py").symlink_to("src/train.py")
+    assert work_of(project, "link.py", None, (), None).source == project / "src"
+
+
+@pytest.mark.parametrize(
+    ("script", "module", "rest", "workdir", "what"),
+    [
+        ("src/train.py", "mod", (), None, "exclude each other"),
+        (None, None, (), None, "nothing to run"),
+        ("nope.py", None, (), None, "the script nope.py is not there"),
+        ("src", None, (), None, "the script src is a folder"),
+        ("run.sh", None, (), Path("src"), "run.sh lies outside of --workdir src"),
+        (None, "mod", (), Path("nope"), "--workdir nope is not a folder"),
+        (None, "mod", (), Path("/"), "refusing to sync all of /"),
+        (None, "mod", (), Path("~"), "refusing to sync all of "),
+    ],
+)
+def test_what_cannot_be_run(
+    project: Path,
+    script: str | None,
+    module: str | None,
+    rest: tuple[str, ...],
+    workdir: Path | None,
+    what: str,
+) -> None:
+    with pytest.raises(UsageProblem, match=what):
+        work_of(project, script, module, rest, workdir)
+
+
+def test_a_flag_beats_the_inventory_and_a_bare_name_takes_the_callers_value() -> None:
+    made = environment({"A": "1", "B": "2"}, ["B=3", "C", "D=", "E=x=y\nz"], {"C": "mine", "B": "no"})
+    assert made == {"A": "1", "B": "3", "C": "mine", "D": "", "E": "x=y\nz"}
+
+
+@pytest.mark.parametrize("flag", ["", "=x", "1A=x", "A B=x", "A-B"])
+def test_what_is_no_variable(flag: str) -> None:
+    with pytest.raises(UsageProblem, match="--env should be NAME or NAME=VALUE"):
+        environment({}, [flag], {})
+
+
+def test_a_variable_that_is_not_there() -> None:
+    with pytest.raises(UsageProblem, match="--env TOKEN: there is no such variable here") as caught:
+        environment({}, ["TOKEN"], {})
+    assert caught.value.fix == "--env TOKEN=VALUE"

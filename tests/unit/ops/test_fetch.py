@@ -1,0 +1,48 @@
+"""Which jobs were brought home; the mark counts only while the copy is there."""
+
+from pathlib import Path
+
+from hvdocker.ops.env import Env
+from hvdocker.ops.fetch import known_jobs, mark_fetched, unfetched
+from hvdocker.ops.locate import Located, generate
+from tests.unit.builders import host_seen, master, state_of
+
+STATE = state_of(
+    host_seen(
+        "a", job_folders=("old-aaaa", "train-bbbb"), containers=(master("train-bbbb", "{}", created=1),)
+    ),
+    host_seen(
+        "b", job_folders=("train-bbbb", "gone-cccc"), containers=(master("new-dddd", "{}", created=2),)
+    ),
+)
+
+
+def located(tmp_path: Path) -> Located:
+    return generate(Env(cwd=tmp_path, environ={}), local=1)
+
+
+def test_jobs_newest_first_then_those_of_which_only_files_are_left() -> None:
+    assert known_jobs(STATE) == ["new-dddd", "train-bbbb", "old-aaaa", "gone-cccc"]
+
+
+def test_what_was_not_brought_home(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    assert unfetched(here, STATE) == ("old-aaaa", "train-bbbb", "gone-cccc")
+    (tmp_path / "elsewhere").mkdir()
+    mark_fetched(here, "train-bbbb", tmp_path / "elsewhere")
+    mark_fetched(here, "old-aaaa", here.jobs / "old-aaaa")
+    assert unfetched(here, STATE) == ("gone-cccc",)
+
+
+def test_a_copy_that_is_gone_is_no_copy(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    mark_fetched(here, "train-bbbb", tmp_path / "elsewhere")
+    assert "train-bbbb" in unfetched(here, STATE)
+
+
+def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    mark_fetched(here, "train-bbbb", here.jobs)
+    for text in ("", "{", "{}", "[]", "null", '{"folder": null}'):
+        (here.jobs / "train-bbbb" / "fetched.json").write_text(text)
+        assert "train-bbbb" in unfetched(here, STATE)

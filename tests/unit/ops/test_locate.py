@@ -1,0 +1,185 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from hvdocker.errors import ExitCode, HvdockerError, InventoryError, UsageProblem
+from hvdocker.model.inventory import KeyPair
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located, forget, generate, locate, point_at, read_inventory
+
+
+def write(path: Path, cluster: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"cluster: {cluster}\nhosts: [a]\n")
+    return path
+
+
+def point(folder: Path, inventory: str) -> None:
+    (folder / ".hvdocker").mkdir(exist_ok=True)
+    (folder / ".hvdocker" / "current.json").write_text(json.dumps({"inventory": inventory}))
+
+
+def env(cwd: Path, **environ: str) -> Env:
+    return Env(cwd=cwd, environ=environ)
+
+
+def cluster(found: Located) -> str:
+    return found.inventory.cluster
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Every way to name a cluster at once, each naming another one."""
+    write(tmp_path / "flag.yaml", "flag")
+    write(tmp_path / "variable.yaml", "variable")
+    write(tmp_path / "outer" / "far.yaml", "far")
+    point(tmp_path / "outer", "far.yaml")
+    write(tmp_path / "outer" / "inner" / "near.yaml", "near")
+    point(tmp_path / "outer" / "inner", "near.yaml")
+    write(tmp_path / "outer" / "inner" / "deep" / "inventory.yaml", "here")
+    return tmp_path
+
+
+def test_the_order(project: Path) -> None:
+    deep = project / "outer" / "inner" / "deep"
+    named = env(deep, HVDOCKER_INVENTORY=str(project / "variable.yaml"))
+    assert cluster(locate(named, project / "flag.yaml")) == "flag"
+    assert cluster(locate(named, None)) == "variable"
+    assert cluster(locate(env(deep), None)) == "near"
+    assert cluster(locate(env(project / "outer"), None)) == "far"
+
+
+def test_an_inventory_here_is_the_last_resort(tmp_path: Path) -> None:
+    for name in ("inventory.yaml", "inventory.yml"):
+        path = write(tmp_path / name, "here")
+        assert locate(env(tmp_path), None).path == path
+        path.unlink()
+
+
+def test_never_a_guess_between_two(tmp_path: Path) -> None:
+    write(tmp_path / "inventory.yaml", "one")
+    write(tmp_path / "inventory.yml", "two")
+    with pytest.raises(UsageProblem) as caught:
+        locate(env(tmp_path), None)
+    assert caught.value.what == "there are two inventories here: inventory.yaml, inventory.yml"
+    assert caught.value.fix == "say which one with -i"
+
+
+def test_no_cluster_at_all(tmp_path: Path) -> None:
+    with pytest.raises(HvdockerError, match="there is no cluster here") as caught:
+        locate(env(tmp_path), None)
+    assert caught.value.exit_code == ExitCode.ERROR
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "{}", "[]", "null", "7", '"x"', '{"inventory": null}', '{"inventory": ""}']
+)
+def test_a_damaged_pointer_is_named(tmp_path: Path, text: str) -> None:
+    point(tmp_path, "x")
+    pointer = tmp_path / ".hvdocker" / "current.json"
+    pointer.write_text(text)
+    with pytest.raises(HvdockerError) as caught:
+        locate(env(tmp_path), None)
+    assert caught.value.what == f"{pointer} is damaged"
+    assert caught.value.fix and str(pointer) in caught.value.fix
+
+
+def test_a_pointer_to_an_inventory_that_is_gone(tmp_path: Path) -> None:
+    point(tmp_path, "gone.yaml")
+    with pytest.raises(UsageProblem, match=r"there is no inventory .*/gone\.yaml"):
+        locate(env(tmp_path), None)
+
+
+def test_a_flag_that_names_nothing_or_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="there is no inventory"):
+        locate(env(tmp_path), Path("nope.yaml"))
+    with pytest.raises(UsageProblem, match="cannot be read"):
+        locate(env(tmp_path), tmp_path)
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageProblem, match="cannot be read"):
+        locate(env(tmp_path), Path("x.yaml"))
+
+
+def test_problems_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "lab.yaml").write_text("port: 1\n")
+    with pytest.raises(InventoryError, match=r"^lab\.yaml has 1 problem$"):
+        read_inventory(env(tmp_path), Path("lab.yaml"))
+
+
+def test_the_clusters_name_is_its_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "My Lab"
+    folder.mkdir()
+    (folder / "inventory.yaml").write_text("hosts: [a]\n")
+    assert cluster(locate(env(folder), None)) == "my-lab"
+
+
+def test_key_paths_are_relative_to_the_inventory(tmp_path: Path) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "x.yaml").write_text(
+        "ssh: {key: keys/login}\n"
+        "keys: {private: keys/mine, public: /abs/mine.pub}\n"
+        "hosts: [a, {host: b, ssh: {key: /b}}]\n"
+    )
+    found = read_inventory(env(tmp_path), Path("lab/x.yaml")).inventory
+    lab = tmp_path / "lab"
+    assert [host.ssh.key for host in found.hosts] == [f"{lab}/keys/login", "/b"]
+    assert found.keys == KeyPair(f"{lab}/keys/mine", "/abs/mine.pub")
+
+
+def test_up_points_and_the_verbs_after_it_follow(tmp_path: Path) -> None:
+    write(tmp_path / "lab.yaml", "lab")
+    located = read_inventory(env(tmp_path), Path("lab.yaml"))
+    point_at(located)
+    deep = tmp_path / "src" / "deep"
+    deep.mkdir(parents=True)
+    assert locate(env(deep), None) == located
+    assert json.loads((tmp_path / ".hvdocker" / "current.json").read_text()) == {"inventory": "lab.yaml"}
+    forget(located)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lab.yaml", "src"]
+
+
+def test_a_folder_may_be_moved_with_its_pointer(tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    point_at(read_inventory(env(tmp_path), write(old / "lab.yaml", "lab")))
+    old.rename(tmp_path / "new")
+    assert cluster(locate(env(tmp_path / "new"), None)) == "lab"
+
+
+def test_fetched_jobs_stay_when_the_cluster_goes(tmp_path: Path) -> None:
+    located = read_inventory(env(tmp_path), write(tmp_path / "lab.yaml", "lab"))
+    point_at(located)
+    (located.jobs / "train-abcd").mkdir(parents=True)
+    forget(located)
+    assert [path.name for path in (tmp_path / ".hvdocker").iterdir()] == ["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("given", "hosts"), [({"local": 2}, ["w1", "w2"]), ({"hosts": ["a", "me@b"]}, ["a", "b"])]
+)
+def test_a_generated_inventory_is_written_only_when_it_counts(
+    tmp_path: Path, given, hosts: list[str]
+) -> None:
+    located = generate(env(tmp_path), image="mine:1", **given)
+    assert [host.name for host in located.inventory.hosts] == hosts
+    assert located.inventory.image == "mine:1"
+    assert list(tmp_path.iterdir()) == []
+    point_at(located)
+    assert locate(env(tmp_path), None).inventory == located.inventory
+    assert locate(env(tmp_path), None).folder == located.folder == tmp_path
+    forget(located)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_forgetting_twice_is_fine(tmp_path: Path) -> None:
+    located = generate(env(tmp_path), local=1)
+    forget(located)
+    forget(located)
+
+
+def test_hosts_by_flag_are_checked_like_those_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(InventoryError, match="--hosts has 1 problem"):
+        generate(env(tmp_path), hosts=["a", "a"])
