@@ -75,7 +75,9 @@ class HostUnreachable(HvdockerError):
 class UnknownHostKey(HostUnreachable):
     """A host whose key is not in known_hosts; the caller may ask a person and try again."""
 
-    def __init__(self, host: str, entry: str, key_type: str, key_base64: str, fingerprint: str) -> None:
+    def __init__(
+        self, host: str, entry: str, key_type: str, key_base64: str, fingerprint: str, known_hosts: str
+    ) -> None:
         super().__init__(
             f"the host key is not known: {key_type} {fingerprint}",
             host=host,
@@ -85,10 +87,7 @@ class UnknownHostKey(HostUnreachable):
         self.key_type = key_type
         self.key_base64 = key_base64
         self.fingerprint = fingerprint
-
-
-class LockHeld(HvdockerError):
-    exit_code = ExitCode.LOCKED
+        self.known_hosts = known_hosts
 
 
 class NotEnoughSlots(HvdockerError):

@@ -9,6 +9,7 @@ import typer
 from hvdocker.cli.state import (
     AcceptFlag,
     DryRunFlag,
+    ForceFlag,
     InventoryFlag,
     QuietFlag,
     ScriptFlag,
@@ -28,6 +29,7 @@ def down(
         bool, typer.Option("--discard", help="Do not bring home outputs that were not fetched.")
     ] = False,
     accept_new_host_keys: AcceptFlag = False,
+    force: ForceFlag = False,
     dry_run: DryRunFlag = False,
     script: ScriptFlag = False,
     quiet: QuietFlag = False,
@@ -48,12 +50,14 @@ def down(
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = locate(env, inventory)
-        options = DownOptions(yes, discard, dry_run, accept_new_host_keys)
+        options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
         print(report.script(located.inventory), end="")
-    for job, folder in report.fetched.items():
-        err().print(f"{job}: outputs and logs are in {folder}", style="quiet")
+    for job, fetched in report.fetched.items():
+        err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
+        for line in fetched.skipped:
+            err().print(f"left out: {line}")
     if dry_run:
         if report.errors:
             raise HostErrors("some hosts could not be looked at", report.errors)

@@ -34,6 +34,8 @@ def fetch(
         report = run(env, locate(env, inventory), job, folder)
     for name in report.fetched.clashes:
         err().print(f"differs between hosts, kept as {name}.HOST: {name}")
+    for line in report.fetched.skipped:
+        err().print(f"left out: {line}")
     if report.is_running:
         err().print(f"{report.job} is still running: fetch again when it has ended")
     err().print(words.fetched(report.fetched.files, report.fetched.bytes), style="quiet")

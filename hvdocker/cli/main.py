@@ -14,23 +14,26 @@ def main(argv: Sequence[str] | None = None) -> None:
     own, rest = split(list(sys.argv[1:] if argv is None else argv))
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]
+    if not is_debug:
+        _silence_paramiko()
     try:
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
     except HvdockerError as error:
         _tell(error, is_debug)
         raise SystemExit(int(error.exit_code)) from None
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        raise SystemExit(int(ExitCode.INTERRUPTED)) from None
-    except BrokenPipeError:
-        # The reader of our output went away (`hvdocker logs | head`).
-        sys.stderr.close()
-        raise SystemExit(int(ExitCode.OK)) from None
     except Exception as error:
         if is_debug:
             raise
         _tell(_unforeseen(error), is_debug)
         raise SystemExit(int(ExitCode.ERROR)) from None
+
+
+def _silence_paramiko() -> None:
+    """It logs tracebacks of its threads; whatever matters in them reaches us as an exception."""
+    import logging
+
+    logging.getLogger("paramiko").addHandler(logging.NullHandler())
+    logging.getLogger("paramiko").propagate = False
 
 
 def split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:

@@ -34,6 +34,7 @@ DryRunFlag = Annotated[bool, typer.Option("--dry-run", help="Show the plan and c
 ScriptFlag = Annotated[
     bool, typer.Option("--script", help="With --dry-run: print the plan as a runnable shell script.")
 ]
+ForceFlag = Annotated[bool, typer.Option("--force", help="Also where the cluster is another owner's.")]
 JsonFlag = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
 AcceptFlag = Annotated[
     bool,
@@ -74,6 +75,7 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """An Env whose events are shown on stderr for as long as the block lasts."""
     from hvdocker.console.progress import Progress
     from hvdocker.console.style import err
+    from hvdocker.errors import Interrupted
     from hvdocker.ops.env import Env
 
     console = err()
@@ -81,7 +83,10 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
 
         def ask(question: str) -> bool:
             progress.pause()
-            return typer.confirm(question, default=False, err=True)
+            try:
+                return typer.confirm(question, default=False, err=True)
+            except typer.Abort:
+                raise Interrupted("nothing was done") from None
 
         is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
         yield Env(listener=progress, ask=ask, is_interactive=is_interactive), progress

@@ -127,7 +127,7 @@ def _finish(
     if as_script:
         from hvdocker.ops.script import as_script as render
 
-        print(render(report.plan, located.inventory, report.places), end="")
+        print(render(report.plan, located.inventory, report.hosts), end="")
         return
     if request.is_dry_run:
         return

@@ -26,13 +26,6 @@ _OURS = ("--env", "--workdir", "--detach", "--dry-run", "--inventory", "--start-
 _AFTER = "the script's own arguments go after --"
 
 
-def split_tuning(words: list[str]) -> tuple[str, ...]:
-    """The flags as horovodrun wants them; complains of anything it does not have."""
-    positional, tuning = sort_words(words)
-    refuse_strays(positional)
-    return tuning
-
-
 def sort_words(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """What typer did not know, in two heaps: plain words, and Horovod's tuning flags with their values."""
     positional: list[str] = []

@@ -10,6 +10,8 @@ import typer
 from hvdocker.cli.state import (
     AcceptFlag,
     DryRunFlag,
+    ForceFlag,
+    InventoryFlag,
     QuietFlag,
     ScriptFlag,
     check_script,
@@ -42,7 +44,9 @@ def up(
     keep: Annotated[
         str, typer.Option("--keep", help="What a failed run leaves: never (undo it), failed or always.")
     ] = "never",
+    inventory_flag: InventoryFlag = None,
     accept_new_host_keys: AcceptFlag = False,
+    force: ForceFlag = False,
     dry_run: DryRunFlag = False,
     script: ScriptFlag = False,
     quiet: QuietFlag = False,
@@ -63,8 +67,8 @@ def up(
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
-        located = _located(env, inventory, hosts, local, image)
-        options = UpOptions(accept_new_host_keys, dry_run, keep)
+        located = _located(env, inventory or inventory_flag, hosts, local, image)
+        options = UpOptions(accept_new_host_keys, dry_run, keep, force)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
         print(report.script(located.inventory), end="")

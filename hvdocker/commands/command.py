@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -25,8 +24,5 @@ def command(*argv: str) -> Command:
 
 def shell(script: str, *arguments: str) -> Command:
     """A POSIX script; `arguments` arrive as $1, $2, … and need no quoting in the script."""
-    return Command(("sh", "-c", script, "sh", *arguments))
-
-
-def all_of(commands: Iterable[Command]) -> str:
-    return " && ".join(each.line() for each in commands)
+    # Words such as sha256sum's OK are translated on many hosts.
+    return Command(("sh", "-c", f"LC_ALL=C; export LC_ALL; {script}", "sh", *arguments))

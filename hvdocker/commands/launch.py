@@ -26,8 +26,3 @@ class Horovodrun:
         hosts = ",".join(f"{addresses[share.host]}:{share.slots}" for share in placement.shares)
         words = ("horovodrun", "-np", str(placement.np), "-H", hosts, "-p", str(port), "--gloo")
         return (*words, "--disable-cache", "--start-timeout", str(self.start_timeout_s), *self.tuning)
-
-
-def shown(launcher: Sequence[str], command: Sequence[str]) -> tuple[str, ...]:
-    """How a person reads it; in truth each rank takes its command from the job's file."""
-    return (*launcher, *command)

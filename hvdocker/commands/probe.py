@@ -16,20 +16,21 @@ echo "gid $(id -g)"
 home=$(cd ~ 2>/dev/null && pwd -P || echo "$HOME")
 echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"
+ok=
 for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/nonexistent}/docker.sock"; do
     if [ -S "$s" ]; then
-        if [ -r "$s" ] && [ -w "$s" ]; then echo "socket ok $s"; break; else echo "socket denied $s"; fi
+        if [ -r "$s" ] && [ -w "$s" ]; then ok=1; echo "socket ok $s"; break; else echo "socket denied $s"; fi
     fi
 done
 command -v docker >/dev/null 2>&1 && echo "cli yes"
-if command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
+if [ -z "$ok" ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
 for tool in tar gzip sha256sum find; do command -v $tool >/dev/null 2>&1 || echo "lacks $tool"; done
 { ip -o addr show 2>/dev/null | awk '{sub("/.*","",$4); print $4}'; hostname -I 2>/dev/null; } \
     | tr ' ' '\n' | while read -r a; do [ -n "$a" ] && echo "address $a"; done
 cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
     [ "$state" = 0A ] && echo "listens ${local##*:}"
 done
-echo "free $(df -Pk "$root" 2>/dev/null | awk 'NR==2 {print $4}')"
+echo "free $({ df -Pk "$root/docker" || df -Pk "$root"; } 2>/dev/null | awk 'NR==2 {print $4}')"
 if command -v nvidia-smi >/dev/null 2>&1; then
     if command -v timeout >/dev/null 2>&1; then limit="timeout 10"; else limit=; fi
     $limit nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader,nounits 2>/dev/null \

@@ -19,6 +19,7 @@ from hvdocker.hosts.apply import Context
 from hvdocker.hosts.build import BuildOptions, build_image
 from hvdocker.hosts.link import must
 from hvdocker.model import names
+from hvdocker.model.units import count, show_bytes
 from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage
 
@@ -122,7 +123,7 @@ def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
 
 
 def create(context: Context, host: str, spec: Any, extra_labels: Mapping[str, str]) -> str:
-    """Any: a ContainerSpec. A container of ours that never came to run may be in the way: it goes."""
+    """Any: a ContainerSpec."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
@@ -217,7 +218,11 @@ def _mesh_lines(head: str, said: str) -> list[str]:
 
 def _sync_code(step: steps.SyncCode, context: Context) -> None:
     report = sync.sync(context.link(step.host), context.tree, step.folder)
-    context.results[("sync", step.host)] = report
+    if report.sent or report.removed:
+        changes = (
+            f"{count(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)}), {report.removed} removed"
+        )
+        context.say("code", changes, step.host)
 
 
 def _write_job(step: steps.WriteJob, context: Context) -> None:
@@ -245,8 +250,9 @@ def _create_master(step: steps.CreateMaster, context: Context) -> None:
 
 
 def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
+    """However large it is: no time limit."""
     link = context.link(step.host)
-    if link.run(files.remove_tree(step.path)).code == 0:
+    if link.run(files.remove_tree(step.path), timeout_s=None).code == 0:
         return
     # Containers of another user wrote there: only root may remove it.
     must(
@@ -254,7 +260,16 @@ def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
         files.remove_tree(step.path).as_root(),
         f"removing {step.path} failed",
         fix=f"its files belong to another user; on the host: sudo rm -rf {step.path}",
+        timeout_s=None,
     )
+
+
+def _stop_job(step: steps.StopJob, context: Context) -> None:
+    """Ranks get their grace, so that the outputs brought home are whole."""
+    from docker.errors import NotFound
+
+    with contextlib.suppress(NotFound):
+        context.engine(step.host).stop(step.id, timeout=20)
 
 
 def _remove_network(step: steps.RemoveNetwork, context: Context) -> None:
@@ -276,6 +291,7 @@ ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.MakeFolders: _make_folders,
     steps.MakeNetwork: _make_network,
     steps.RemoveContainer: _remove_container,
+    steps.StopJob: _stop_job,
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh_trust,
     steps.StartContainer: _start,

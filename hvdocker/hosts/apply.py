@@ -11,7 +11,7 @@ from typing import Any
 from docker import APIClient
 
 from hvdocker import assets
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HvdockerError, Interrupted
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.local import LocalLink
 from hvdocker.hosts.pool import each
@@ -38,6 +38,7 @@ class Context:
     undo: list[Undo] = field(default_factory=list)
     results: dict[tuple[str, str], Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    cancelled: threading.Event = field(default_factory=threading.Event)
     keyring: Any = None  # Any: a Keyring; set by MakeKeys
     trust: Any = None  # Any: a plan.steps.Trust; set by MakeKeys
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
@@ -59,7 +60,14 @@ class Context:
         with self.lock:
             self.undo.append((host, what, undo))
 
+    def cancel(self) -> None:
+        """Ctrl-C: what is under way ends at its next sign of progress."""
+        self.listener(Event("stop", "stopping; what this run made will be undone"))
+        self.cancelled.set()
+
     def say(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
+        if self.cancelled.is_set():
+            raise Interrupted("interrupted")
         self.listener(Event(stage, text, host, **numbers))  # type: ignore[arg-type]  # Event's own fields
 
 
@@ -83,6 +91,7 @@ def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
 def roll_back(context: Context) -> list[HvdockerError]:
     """Undoes what this run made, newest first; whatever fails is named."""
     errors: list[HvdockerError] = []
+    context.cancelled.clear()
     for host, what, undo in reversed(context.undo):
         try:
             with talking(host, f"undoing: {what}"):
@@ -97,13 +106,13 @@ def _run_stage(plan: Plan, stage: Stage, context: Context, stop_at_first: bool) 
     from hvdocker.hosts.actions import ACTIONS, prepare
 
     by_host = stage.by_host()
-    with prepare(stage, context):
+    with talking(CONTROLLER, f"preparing the stage {stage.name}"), prepare(stage, context):
 
         def work(host: str) -> None:
             for step in by_host[host]:
                 _run_step(stage.name, step, context, ACTIONS[type(step)])
 
-        outcomes = each(by_host, work, stop_at_first)
+        outcomes = each(by_host, work, stop_at_first, context.cancel)
     outcomes.or_raise(f"{plan.verb} failed on {len(outcomes.failed)} hosts")
 
 

@@ -1,87 +1,48 @@
-"""Outputs and logs come home: one folder, equal files once, clashes side by side and named."""
+"""Outputs and logs come home from every host that had a rank, through a tar stream each. A host's word is
+not trusted: nothing may land outside of the job's folder."""
 
 from __future__ import annotations
 
-import hashlib
-import shutil
+import os
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from hvdocker.commands import files
 from hvdocker.errors import HvdockerError
 from hvdocker.hosts.link import HostLink
-
-_CHUNK = 1 << 20
-
-
-@dataclass
-class Fetched:
-    """`clashes` are paths that differ between hosts; each host's version is kept as name.<host>."""
-
-    folder: Path
-    files: int = 0
-    bytes: int = 0
-    clashes: list[str] = field(default_factory=list)
+from hvdocker.hosts.merge import Fetched, merge
+from hvdocker.model import names
 
 
-def fetch_job(links: Sequence[HostLink], folders: Sequence[str], target: Path) -> Fetched:
-    """Everything is unpacked beside the target first, so that a broken link leaves nothing half-done."""
+def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], target: Path) -> Fetched:
+    """Everything is unpacked aside first, so that a broken link leaves nothing half-done."""
     target.mkdir(parents=True, exist_ok=True)
     report = Fetched(target)
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=target.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target) as scratch:
         staged = []
         for link, folder in zip(links, folders, strict=True):
             place = Path(scratch) / link.name
-            place.mkdir()
-            _unpack(link.stream(files.pack(folder, ["out", "logs"])), place, link.name)
+            report.skipped += _fetch_host(job, link, folder, place)
             staged.append((link.name, place))
-        _merge(staged, report)
+        merge(job, staged, report)
     return report
 
 
-def _merge(staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
-    versions: dict[str, list[tuple[str, Path]]] = {}
-    folders = {
-        path.relative_to(place).as_posix()
-        for _, place in staged
-        for path in place.rglob("*")
-        if path.is_dir() and not path.is_symlink()
-    }
-    for host, place in staged:
-        for path in sorted(place.rglob("*")):
-            if path.is_symlink() or path.is_file():
-                versions.setdefault(path.relative_to(place).as_posix(), []).append((host, path))
-            elif not any(path.iterdir()):
-                (report.folder / path.relative_to(place)).mkdir(parents=True, exist_ok=True)
-    for name, found in versions.items():
-        differs = name in folders or len({_content(path) for _, path in found}) > 1
-        if differs:
-            report.clashes.append(name)
-        for host, path in found if differs else found[:1]:
-            _move(path, report.folder / (f"{name}.{host}" if differs else name), report)
-
-
-def _move(path: Path, target: Path, report: Fetched) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if not path.is_symlink():
-        report.bytes += path.stat().st_size
-    if target.is_dir() and not target.is_symlink():
-        shutil.rmtree(target)
-    path.replace(target)
-    report.files += 1
-
-
-def _content(path: Path) -> str:
-    if path.is_symlink():
-        return f"link {path.readlink()}"
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]:
+    place.mkdir()
+    command = files.pack(folder, ["out", "logs"])
+    try:
+        return _unpack(job, link.stream(command), place, link.name)
+    except HvdockerError as error:
+        if error.exit_code != HvdockerError.exit_code:
+            raise
+        # A container of another user may have written files that only root can read.
+        try:
+            return _unpack(job, link.stream(command.as_root()), place, link.name)
+        except HvdockerError:
+            raise error from None
 
 
 class _Pipe:
@@ -105,32 +66,52 @@ class _Pipe:
             pass
 
 
-def _unpack(chunks: Iterator[bytes], place: Path, host: str) -> None:
-    """A host's word is not trusted: nothing may land outside of `place`, no devices, no odd modes."""
+def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[str]:
+    """Returns what was left out, with the reason."""
     pipe = _Pipe(chunks)
+    skipped: list[str] = []
     try:
         with tarfile.open(fileobj=pipe, mode="r|") as tar:  # type: ignore[call-overload]  # read() is enough
             for member in tar:
-                path = PurePosixPath(member.name)
-                if path.is_absolute() or ".." in path.parts:
-                    raise HvdockerError(
-                        f"refused to write {member.name}: it lies outside the job's folder", host=host
-                    )
-                if (
-                    member.isfile()
-                    or member.isdir()
-                    or (member.issym() and _stays_inside(path, member.linkname))
-                ):
-                    member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+                problem = _tamed(member, job, host)
+                if problem:
+                    skipped.append(f"{host}: {member.name}: {problem}")
+                else:
                     tar.extract(member, place, set_attrs=True, **_FILTER)
     except tarfile.TarError as error:
         pipe.drain()
         raise HvdockerError("the outputs arrived damaged", host=host, lines=[str(error)]) from error
     pipe.drain()
+    return skipped
 
 
-def _stays_inside(path: PurePosixPath, target: str) -> bool:
-    depth = len(path.parts) - 1
+def _tamed(member: tarfile.TarInfo, job: str, host: str) -> str | None:
+    """Bends a member into something harmless; says why where that cannot be done."""
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts:
+        raise HvdockerError(f"refused to write {member.name}: it lies outside the job's folder", host=host)
+    if member.issym():
+        member.linkname = _own_link(path, member.linkname, job)
+        return None if _stays_inside(path.parent, member.linkname) else "a link to something outside"
+    if member.islnk():
+        return None if _stays_inside(PurePosixPath(), member.linkname) else "a link to something outside"
+    if not member.isfile() and not member.isdir():
+        return "neither a file nor a folder nor a link"
+    member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+    return None
+
+
+def _own_link(path: PurePosixPath, target: str, job: str) -> str:
+    """A link by its path in the container, if it stays in the outputs, becomes one that works here too."""
+    for top in ("/out", f"{names.IN_CONTAINER}/out", f"{names.JOBS_MOUNT}/{job}/out"):
+        if target == top or target.startswith(f"{top}/"):
+            inside = PurePosixPath("out") / target[len(top) :].lstrip("/")
+            return os.path.relpath(inside, path.parent)
+    return target
+
+
+def _stays_inside(folder: PurePosixPath, target: str) -> bool:
+    depth = len(folder.parts)
     if target.startswith("/"):
         return False
     for part in PurePosixPath(target).parts:

@@ -61,11 +61,14 @@ def read_brought(private: Path, public: Path) -> Pair:
             raise UsageProblem(f"the key file {path} is not there", fix=fix)
     try:
         pair = pair_from_private(private.read_text(encoding="utf-8"))
+        shown = public.read_text(encoding="utf-8").split()[:2]
+    except OSError as error:
+        raise UsageProblem(f"the key file {error.filename} cannot be read: {error.strerror}") from error
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UsageProblem(
             f"{private} is not an ed25519 private key without a passphrase", lines=[str(error)], fix=fix
         ) from error
-    if public.read_text(encoding="utf-8").split()[:2] != pair.public.split():
+    if shown != pair.public.split():
         raise UsageProblem(f"{public} does not belong to {private}", fix=fix)
     return pair
 

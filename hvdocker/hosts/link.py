@@ -63,10 +63,15 @@ class HostLink(Protocol):
 
 
 def must(
-    link: HostLink, command: Command, what: str, stdin: Iterable[bytes] | None = None, fix: str | None = None
+    link: HostLink,
+    command: Command,
+    what: str,
+    stdin: Iterable[bytes] | None = None,
+    fix: str | None = None,
+    timeout_s: float | None = COMMAND_TIMEOUT_S,
 ) -> Result:
     """Runs, and turns a non-zero exit into an error that shows the command and its last words."""
-    result = link.run(command, stdin)
+    result = link.run(command, stdin, timeout_s)
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",

@@ -7,8 +7,9 @@ from typing import Any
 
 from docker import APIClient
 
+from hvdocker.commands.command import command
 from hvdocker.commands.probe import ProbeAnswer, listening_ports, probe, reached_address, read_probe
-from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.errors import HostUnfit
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.local import own_engine
 from hvdocker.hosts.pool import Outcomes, each
@@ -27,6 +28,7 @@ from hvdocker.model.seen import (
 )
 
 PROBE_TIMEOUT_S = 30.0
+_USUAL_ROOT = "/var/lib/docker"
 
 
 def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[HostSeen]:
@@ -73,7 +75,7 @@ def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
             listening_ports=listening_ports(answer),
             gpus=_gpus(answer),
             missing_paths=tuple(answer.all("missing")),
-            free_bytes=answer.number("free", 0) * 1024 or None,
+            free_bytes=_free_bytes(link, answer, engine),
             image=_see_image(engine, inventory.image),
             containers=see_containers(engine, inventory.cluster),
             job_folders=tuple(answer.all("job")),
@@ -84,8 +86,8 @@ def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
 
 
 def _probe(link: HostLink, inventory: Inventory) -> ProbeAnswer:
-    command = probe(inventory.cluster, link.name, [mount.source for mount in inventory.mounts])
-    result = link.run(command, timeout_s=PROBE_TIMEOUT_S)
+    words = probe(inventory.cluster, link.name, [mount.source for mount in inventory.mounts])
+    result = link.run(words, timeout_s=PROBE_TIMEOUT_S)
     answer = read_probe(result.text)
     if not answer.is_whole:
         raise HostUnfit(
@@ -104,7 +106,7 @@ def choose_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     for line in sockets:
         verdict, _, path = line.partition(" ")
         if verdict == "ok":
-            return EngineAccess(socket=path)
+            return EngineAccess(socket=path, has_cli="cli" in answer.values)
     has_cli, has_sudo = "cli" in answer.values, "sudo" in answer.values
     if sockets and has_cli and has_sudo:
         return EngineAccess(socket=None, needs_sudo=True)
@@ -139,6 +141,16 @@ def see_containers(engine: APIClient, cluster: str) -> tuple[ContainerSeen, ...]
         )
         for entry in found
     )
+
+
+def _free_bytes(link: HostLink, answer: ProbeAnswer, engine: APIClient) -> int | None:
+    """Where the engine keeps its images, which need not be where engines usually do."""
+    root = engine.info().get("DockerRootDir", _USUAL_ROOT)
+    if root != _USUAL_ROOT:
+        fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]
+        free = fields[0].split()[3:4] if fields else []
+        return int(free[0]) * 1024 if free and free[0].isdigit() else None
+    return answer.number("free", 0) * 1024 or None
 
 
 def _see_engine(engine: APIClient) -> EngineSeen:
@@ -184,7 +196,3 @@ def _gpus(answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
         if len(fields) >= 3 and fields[0].isdigit():
             found.append(GpuSeen(int(fields[0]), fields[1], fields[2]))
     return tuple(found)
-
-
-def unreached(outcomes: Outcomes[HostSeen]) -> list[HvdockerError]:
-    return list(outcomes.failed.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -23,7 +23,12 @@ class Outcomes(Generic[T]):
         return self.done
 
 
-def each(names: Iterable[str], work: Callable[[str], T], stop_at_first: bool = False) -> Outcomes[T]:
+def each(
+    names: Iterable[str],
+    work: Callable[[str], T],
+    stop_at_first: bool = False,
+    on_interrupt: Callable[[], None] = lambda: None,
+) -> Outcomes[T]:
     """Runs `work(name)` for every name. Removal collects every failure; creation may stop early: what
     has not begun is then left out, what is under way is finished."""
     order = list(names)
@@ -32,9 +37,12 @@ def each(names: Iterable[str], work: Callable[[str], T], stop_at_first: bool = F
     with ThreadPoolExecutor(max_workers=min(MOST_AT_ONCE, len(order))) as pool:
         futures = {name: pool.submit(work, name) for name in order}
         try:
-            wait(futures.values(), return_when=FIRST_EXCEPTION if stop_at_first else "ALL_COMPLETED")
+            wait(futures.values(), return_when=FIRST_EXCEPTION if stop_at_first else ALL_COMPLETED)
+        except KeyboardInterrupt:
+            on_interrupt()
+            raise
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            _drain(pool)
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
     for name, future in futures.items():
@@ -48,3 +56,13 @@ def each(names: Iterable[str], work: Callable[[str], T], stop_at_first: bool = F
         else:
             raise error
     return Outcomes(done, failed)
+
+
+def _drain(pool: ThreadPoolExecutor) -> None:
+    """Waits for what is under way, also when Ctrl-C comes again: nothing may be made behind the back of
+    whoever undoes it."""
+    while True:
+        try:
+            return pool.shutdown(wait=True, cancel_futures=True)
+        except KeyboardInterrupt:
+            continue

@@ -71,7 +71,7 @@ def sync(link: HostLink, tree: Tree, folder: str) -> SyncReport:
     ]
     gone = [path for path in previous if path not in tree.entries]
     for command in files.remove_files(folder, gone):
-        must(link, command, "removing old files failed")
+        must(link, command, "removing old files failed", timeout_s=None)
     if changed:
         must(link, files.unpack(folder), "writing the code failed", _pack(tree, changed))
         _, intact = _compare(link, tree, folder)
@@ -123,7 +123,7 @@ def _read_manifest(text: str) -> dict[str, list[object]]:
 
 
 def _walk(root: Path, rules: pathspec.GitIgnoreSpec) -> Iterator[Entry]:
-    for folder, subfolders, names in os.walk(root):
+    for folder, subfolders, names in os.walk(root, onerror=_unreadable):
         here = Path(folder)
         relative = here.relative_to(root)
         subfolders[:] = sorted(
@@ -136,6 +136,13 @@ def _walk(root: Path, rules: pathspec.GitIgnoreSpec) -> Iterator[Entry]:
                 entry = _entry(here / name, (relative / name).as_posix())
                 if entry:
                     yield entry
+
+
+def _unreadable(error: OSError) -> None:
+    raise UsageProblem(
+        f"cannot read {error.filename}: {error.strerror}",
+        fix="make it readable, or name it in .hvdockerignore",
+    ) from error
 
 
 def _entry(path: Path, relative: str) -> Entry | None:

@@ -54,10 +54,24 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
     return None, ""
 
 
-# Errors of the controller's own files, not of a connection.
-_OWN_TROUBLE = frozenset(
+# What the kernel says when a connection is gone; every other errno is about this machine's own files.
+_LOST = frozenset(
     getattr(errno, name)
-    for name in ("ENOSPC", "EACCES", "EPERM", "EROFS", "ENOENT", "EISDIR", "ENOTDIR", "EMFILE", "EDQUOT")
+    for name in (
+        "EPIPE",
+        "ECONNRESET",
+        "ECONNABORTED",
+        "ECONNREFUSED",
+        "ETIMEDOUT",
+        "EHOSTUNREACH",
+        "ENETUNREACH",
+        "ENETDOWN",
+        "EHOSTDOWN",
+        "ENOTCONN",
+        "ESHUTDOWN",
+        "EBADF",
+    )
+    if hasattr(errno, name)
 )
 
 
@@ -73,7 +87,14 @@ def talking(name: str, what: str) -> Iterator[None]:
         raise error.at(name) from error.__cause__
     except APIError as error:
         raise _engine_error(error, name, what) from error
-    except (paramiko.ChannelException, DockerException) as error:
+    except paramiko.ChannelException as error:
+        raise HostUnfit(
+            f"the SSH server refused a channel: {what}",
+            host=name,
+            lines=[str(error)],
+            fix="is the Docker engine running, and does sshd allow sessions (MaxSessions)?",
+        ) from error
+    except DockerException as error:
         raise HostUnfit(
             f"the Docker engine does not answer: {what}",
             host=name,
@@ -83,7 +104,7 @@ def talking(name: str, what: str) -> Iterator[None]:
     except (paramiko.SSHException, RequestException, ConnectionError, TimeoutError, EOFError) as error:
         raise lost(name, what, error) from error
     except OSError as error:
-        if error.errno not in _OWN_TROUBLE:
+        if error.errno is None or error.errno in _LOST:
             raise lost(name, what, error) from error
         where = f": {error.filename}" if error.filename else ""
         raise HvdockerError(f"this machine has a problem of its own: {error.strerror}{where}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hvdocker.model.names import DEFAULT_IMAGE
 
@@ -76,9 +76,6 @@ class Inventory:
 
     def named(self, name: str) -> Host:
         return next(host for host in self.hosts if host.name == name)
-
-    def with_cluster(self, name: str) -> Inventory:
-        return replace(self, cluster=name)
 
 
 def local_hosts(count: int) -> tuple[Host, ...]:

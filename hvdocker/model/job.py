@@ -24,6 +24,7 @@ class JobSpec:
     workdir: str
     env: Mapping[str, str] = field(default_factory=dict)
     code_hash: str = ""
+    env_from_caller: tuple[str, ...] = ()
 
     def for_host(self, host: str) -> str:
         """The job.json that the rank wrapper and the supervisor read on that host."""

@@ -21,7 +21,6 @@ LABEL_ADDRESS = "hvdocker.address"
 LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"
 LABEL_PLACEMENT = "hvdocker.placement"
-LABEL_COMMAND = "hvdocker.command"
 LABEL_IMAGE = "hvdocker.image"
 
 ROLE_WORKER = "worker"

@@ -102,7 +102,9 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
     top = reader.mapping(reader.document.value, (), TOP_KEYS, "settings")
     ssh = _ssh(reader, top.get("ssh"), ("ssh",))
     cpus = top.get("cpus")
-    if cpus is not None and (not isinstance(cpus, (int, float)) or isinstance(cpus, bool) or cpus <= 0):
+    if cpus is not None and (
+        not isinstance(cpus, (int, float)) or isinstance(cpus, bool) or not 0 < cpus < 1e6
+    ):
         reader.complain(("cpus",), f"should be a number above 0, got {_got(cpus)}")
         cpus = None
     return Inventory(
@@ -118,7 +120,7 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
         cpus=float(cpus) if isinstance(cpus, (int, float)) else None,
         user=reader.checked(top.get("user"), ("user",), _user_problem) or "host",
         keys=_keys(reader, top.get("keys")),
-        registry=reader.text(top.get("registry"), ("registry",)),
+        registry=_registry(reader, top.get("registry")),
         hosts=_hosts(reader, top, ssh),
     )
 
@@ -245,8 +247,9 @@ def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
             path, f"should be /on/host:/in/container or /on/host:/in/container:ro, got {_got(item)}"
         )
         return None
-    taken = (names.CODE_MOUNT, names.IN_CONTAINER, "/out")
-    if any(parts[1] == own or parts[1].startswith(f"{own}/") for own in taken):
+    taken = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
+    target = parts[1].rstrip("/")
+    if any(target == own or target.startswith(f"{own}/") or own.startswith(f"{target}/") for own in taken):
         reader.complain(path, f"{parts[1]} is hvdocker's own folder in the container; choose another target")
         return None
     return Mount(parts[0], parts[1], mode == "ro")
@@ -262,6 +265,12 @@ def _keys(reader: _Reader, value: object) -> KeyPair | None:
         reader.complain(("keys",), "needs both `private:` and `public:`")
         return None
     return KeyPair(private, public)
+
+
+def _registry(reader: _Reader, value: object) -> str | None:
+    if value is not None:
+        reader.complain(("registry",), "hosts do not pull from a registry yet; leave it out")
+    return None
 
 
 def _network_problem(text: str) -> str | None:

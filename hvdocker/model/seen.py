@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hvdocker.model import names
 
@@ -102,7 +102,6 @@ class ClusterState:
     network: NetworkSeen = NetworkSeen()
     controller_image: ImageSeen | None = None
     controller_engine: EngineSeen | None = None
-    unreachable: Mapping[str, str] = field(default_factory=dict)
 
     def workers(self) -> dict[str, ContainerSeen]:
         found = {name: host.worker(name) for name, host in self.hosts.items()}
@@ -112,6 +111,12 @@ class ClusterState:
         """Every job's container once (hosts of a local cluster share an engine), newest first."""
         by_id = {c.id: c for host in self.hosts.values() for c in host.masters}
         return sorted(by_id.values(), key=lambda c: c.created, reverse=True)
+
+    def host_of(self, container: ContainerSeen) -> str:
+        """The host whose engine has the container; by its own label where hosts share an engine."""
+        if container.host in self.hosts:
+            return container.host
+        return next(name for name, host in self.hosts.items() if container in host.containers)
 
     def running_jobs(self) -> list[ContainerSeen]:
         return [master for master in self.masters() if master.is_running]

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker import assets
 from hvdocker.errors import HostErrors, HvdockerError, UsageProblem
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState
+from hvdocker.model.seen import HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
 from hvdocker.ops.locate import Located, forget
-from hvdocker.ops.session import Session, connected
-from hvdocker.ops.watch import stop_job
+from hvdocker.ops.script import as_script
+from hvdocker.ops.session import connected
 from hvdocker.plan.down import plan_down
-from hvdocker.plan.script import script_of
+from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.steps import Plan
 
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
+    from hvdocker.hosts.merge import Fetched
+
+# Whatever goes wrong in these, nothing is removed.
+_FIRST = ("jobs", "fetch")
 
 Show = Callable[[Plan], None]
 
@@ -33,17 +35,18 @@ class DownOptions:
     discards: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
+    is_forced: bool = False
 
 
 @dataclass
 class DownReport:
     plan: Plan
-    fetched: dict[str, Path] = field(default_factory=dict)
+    fetched: dict[str, Fetched] = field(default_factory=dict)
     errors: list[HvdockerError] = field(default_factory=list)
-    sudo_hosts: frozenset[str] = frozenset()
+    seen: Mapping[str, HostSeen] = field(default_factory=dict)
 
     def script(self, inventory: Inventory) -> str:
-        return script_of(self.plan, inventory, assets.ssh_config_template(), self.sudo_hosts)
+        return as_script(self.plan, inventory, self.seen)
 
 
 def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
@@ -56,10 +59,10 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         lost = [*session.failed.values(), *outcomes.failed.values()]
         state = as_state(inventory, outcomes.done, with_images=False)
         jobs = () if options.discards else unfetched(located, state)
+        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
         plan = plan_down(inventory, state, jobs)
         show(plan)
-        sudo = frozenset(name for name, seen in state.hosts.items() if seen.needs_sudo)
-        report = DownReport(plan, errors=lost, sudo_hosts=sudo)
+        report = DownReport(plan, errors=lost, seen=state.hosts)
         if options.is_dry_run:
             return report
         _ask_about_running(env, [master.job for master in state.running_jobs()], options)
@@ -67,14 +70,13 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         def bring(job: str) -> None:
             folder = located.jobs / job
             env.listener(Event("fetch", f"bringing home {job}"))
-            bring_home(located, session, state, job, folder)
-            mark_fetched(located, job, folder)
-            report.fetched[job] = folder
+            fetched = bring_home(located, session, state, job, folder)
+            mark_fetched(located, job, fetched)
+            report.fetched[job] = fetched
 
         context = Context(inventory, session.links, env.listener, fetch=bring)
-        before = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name == "fetch"))
-        after = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name != "fetch"))
-        _stop_running(state, session)
+        before = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name in _FIRST))
+        after = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name not in _FIRST))
         _fetch_first(before, context)
         report.errors = [*lost, *apply_all(after, context)]
     if report.errors:
@@ -104,10 +106,3 @@ def _ask_about_running(env: Env, running: list[str], options: DownOptions) -> No
         raise UsageProblem(f"job {shown} is running", fix="wait for it, or say -y to end it")
     if not env.ask(f"Job {shown} is running. End it and take the cluster down?"):
         raise HvdockerError("nothing was done")
-
-
-def _stop_running(state: ClusterState, session: Session) -> None:
-    """Ranks get their grace, so that the outputs brought home are whole."""
-    for master in state.running_jobs():
-        head = next(name for name, seen in state.hosts.items() if master in seen.containers)
-        stop_job(session.links[head], master.name)

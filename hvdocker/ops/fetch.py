@@ -15,8 +15,8 @@ from hvdocker.ops.locate import Located
 from hvdocker.ops.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.fetch import Fetched
     from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.merge import Fetched
 
 MARK = "fetched.json"
 
@@ -41,7 +41,7 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         fetched = bring_home(located, session, state, job, folder)
         is_running = any(master.job == job for master in state.running_jobs())
         if not is_running:
-            mark_fetched(located, job, folder)
+            mark_fetched(located, job, fetched)
         return FetchReport(job, folder, fetched, is_running)
 
 
@@ -58,15 +58,14 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
     hosts = [name for name, seen in state.hosts.items() if job in seen.job_folders]
     folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
     with talking(", ".join(hosts), f"fetching {job}"):
-        fetched = fetch_job([session.links[host] for host in hosts], folders, folder)
+        fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
     for master in state.masters():
         if master.job == job:
-            head = next(name for name, seen in state.hosts.items() if master in seen.containers)
-            _write_log(session.links[head], master.name, folder)
+            _write_log(session.links[state.host_of(master)], master.name, folder)
     return fetched
 
 
-def save_log(located: Located, session: Session, job: str, link: HostLink, container: str) -> None:
+def save_log(located: Located, job: str, link: HostLink, container: str) -> None:
     """The whole output stands beside the inventory as soon as the job ends."""
     _write_log(link, container, located.jobs / job)
 
@@ -76,27 +75,36 @@ def _write_log(link: HostLink, container: str, folder: Path) -> None:
 
     path = folder / "logs" / "output.log"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with talking(link.name, "reading the job's log"), path.open("wb") as file:
-        for chunk in link.engine().logs(container, stream=True, follow=False):
-            file.write(chunk)
+    draft = path.with_suffix(".part")
+    with talking(link.name, "reading the job's log"):
+        with draft.open("wb") as file:
+            for chunk in link.engine().logs(container, stream=True, follow=False):
+                file.write(chunk)
+        # A stream that was cut off looks like one that ended: the link has to be alive after it.
+        link.engine().inspect_container(container)
+        draft.replace(path)
 
 
-def mark_fetched(located: Located, job: str, folder: Path) -> None:
+def mark_fetched(located: Located, job: str, fetched: Fetched) -> None:
     path = located.jobs / job / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"job": job, "folder": str(folder)}) + "\n", encoding="utf-8")
+    mark = {"job": job, "folder": str(fetched.folder), "hosts": list(fetched.hosts)}
+    path.write_text(json.dumps(mark) + "\n", encoding="utf-8")
 
 
 def unfetched(located: Located, state: ClusterState) -> tuple[str, ...]:
-    """Jobs with files on the hosts of which no whole copy was brought home."""
-    on_hosts = dict.fromkeys(job for seen in state.hosts.values() for job in seen.job_folders)
-    return tuple(job for job in on_hosts if not _is_home(located, job))
+    """Jobs of which a host has files that were not brought home."""
+    hosts: dict[str, set[str]] = {}
+    for name, seen in state.hosts.items():
+        for job in seen.job_folders:
+            hosts.setdefault(job, set()).add(name)
+    return tuple(job for job, names_now in hosts.items() if not names_now <= _home_from(located, job))
 
 
-def _is_home(located: Located, job: str) -> bool:
-    """The mark counts only while the copy that it speaks of is there."""
+def _home_from(located: Located, job: str) -> set[str]:
+    """The hosts whose files were fetched; the mark counts only while the copy that it speaks of is there."""
     try:
         mark = json.loads((located.jobs / job / MARK).read_text(encoding="utf-8"))
-        return Path(mark["folder"]).is_dir()
+        return set(mark["hosts"]) if Path(mark["folder"]).is_dir() else set()
     except (OSError, ValueError, KeyError, TypeError):
-        return False
+        return set()

@@ -16,6 +16,7 @@ from hvdocker.model.parse import parse
 from hvdocker.ops.env import Env
 
 FOLDER = ".hvdocker"
+_HEADER = "# Written by `hvdocker up`; the verbs after it read this.\n"
 DEFAULT_NAMES = ("inventory.yaml", "inventory.yml")
 
 
@@ -95,35 +96,74 @@ def generate(
     body["local" if local is not None else "hosts"] = local if local is not None else hosts
     if image:
         body["image"] = image
-    header = "# Written by `hvdocker up`; the verbs after it read this.\n"
-    text = header + yaml.safe_dump(body, sort_keys=False)
     source = "--local" if local is not None else "--hosts"
-    return Located(parse(text, source, ""), env.cwd / FOLDER / "inventory.yaml", text)
+    text = _generated(body)
+    path = env.cwd / FOLDER / "inventory.yaml"
+    _refuse_other(path, is_local=local is not None)
+    return Located(parse(text, source, ""), path, text)
 
 
-def point_at(located: Located) -> None:
-    """Makes this the current cluster of its folder."""
+def _generated(body: object) -> str:
+    return _HEADER + yaml.safe_dump(body, sort_keys=False)
+
+
+def _is_untouched(text: str) -> bool:
+    """Whether a file in .hvdocker/ is still what `generate` wrote; what a person edited is theirs."""
+    return text.startswith(_HEADER) and text == _generated(yaml.safe_load(text))
+
+
+def _refuse_other(path: Path, is_local: bool) -> None:
+    """A cluster that a generated inventory describes would be orphaned by another that takes its place."""
+    if not path.is_file():
+        return
+    was_local = (
+        isinstance(earlier := yaml.safe_load(path.read_text(encoding="utf-8")), dict) and "local" in earlier
+    )
+    if was_local != is_local:
+        raise HvdockerError(
+            f"this folder already has a cluster: {path}",
+            fix="take it down first (hvdocker down), or work elsewhere",
+        )
+
+
+def point_at(located: Located) -> str | None:
+    """Makes this the current cluster of its folder; returns the inventory that was current before, if it
+    was another."""
     located.state.mkdir(parents=True, exist_ok=True)
     if located.generated is not None:
         located.path.write_text(located.generated, encoding="utf-8")
-    shown = (
+    shown = str(
         located.path.relative_to(located.folder)
         if located.path.is_relative_to(located.folder)
         else located.path
     )
     pointer = located.state / "current.json"
+    before = _pointed(pointer)
     draft = pointer.with_suffix(".part")
-    draft.write_text(json.dumps({"inventory": str(shown)}) + "\n", encoding="utf-8")
+    draft.write_text(json.dumps({"inventory": shown}) + "\n", encoding="utf-8")
     draft.replace(pointer)
+    return str(before) if before and before.resolve() != located.path.resolve() else None
 
 
 def forget(located: Located) -> None:
-    """After `down`: no current cluster, and a generated inventory is gone too. Fetched jobs stay."""
-    (located.state / "current.json").unlink(missing_ok=True)
-    if located.path.parent == located.state:
-        located.path.unlink(missing_ok=True)
+    """After `down`: no current cluster, and a generated inventory is gone too. What a person wrote, fetched
+    jobs, and a pointer to another inventory stay."""
+    pointer = located.state / "current.json"
+    pointed = _pointed(pointer)
+    if pointed and pointed.resolve() == located.path.resolve():
+        pointer.unlink(missing_ok=True)
+    own = located.state / "inventory.yaml"
+    if located.path == own and own.is_file() and _is_untouched(own.read_text(encoding="utf-8")):
+        own.unlink()
     if located.state.is_dir() and not any(located.state.iterdir()):
         located.state.rmdir()
+
+
+def _pointed(pointer: Path) -> Path | None:
+    try:
+        return _follow(pointer)
+    except HvdockerError:
+        return None
 
 
 def _follow(pointer: Path) -> Path:

@@ -32,8 +32,14 @@ def logs(
 ) -> str:
     """Hands every line to `on_line`; returns the job's id."""
     with _job(env, located, wanted) as found:
+        if follow and tail is None:
+            watch.follow(found.link, found.master.name, found.placement, on_line)
+            return found.master.job
         for line in watch.lines(found.link, found.master.name, found.placement, follow, tail):
             on_line(line)
+        # A stream that was cut off looks like one that ended: this raises where the host is gone.
+        if watch.is_running(found.link, found.master.name) and follow:
+            watch.follow(found.link, found.master.name, found.placement, on_line, tail=0)
         return found.master.job
 
 
@@ -54,10 +60,9 @@ def _job(env: Env, located: Located, wanted: str | None) -> Iterator[JobAt]:
 
         outcomes = observe(located.inventory, session.links)
         state = as_state(located.inventory, outcomes.done, with_images=False)
-        if not state.masters():
-            raise_together(
-                "some hosts cannot be reached", [*session.failed.values(), *outcomes.failed.values()]
-            )
+        failed = [*session.failed.values(), *outcomes.failed.values()]
+        if wanted is None or not any(master.job.startswith(wanted) for master in state.masters()):
+            # The job that is meant may be on a host that is away: better no job than another one.
+            raise_together("some hosts cannot be reached", failed)
         master = watch.find_job(state, wanted)
-        head = next(name for name, seen in state.hosts.items() if master in seen.containers)
-        yield JobAt(master, watch.placement_of(master), session.links[head])
+        yield JobAt(master, watch.placement_of(master), session.links[state.host_of(master)])

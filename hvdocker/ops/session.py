@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,27 +49,33 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     hosts = {host.name: host for host in located.inventory.hosts}
     links: dict[str, HostLink] = {}
     failed: dict[str, HvdockerError] = {}
+    accepted: set[tuple[str, str]] = set()
     waiting = list(hosts)
     while waiting:
-        outcomes = each(waiting, lambda name: _open(hosts[name]))
+        outcomes = each(waiting, partial(_open_named, hosts, frozenset(accepted)))
         links |= outcomes.done
         unknown = {n: error for n, error in outcomes.failed.items() if isinstance(error, UnknownHostKey)}
         may_trust = bool(unknown) and _may_trust(env, list(unknown.values()), accept_new)
         if may_trust:
             _remember(list(unknown.values()))
+            accepted |= {(error.entry, error.key_base64) for error in unknown.values()}
         waiting = list(unknown) if may_trust else []
         failed |= {n: error for n, error in outcomes.failed.items() if n not in waiting}
     return Session(links, failed)
 
 
-def _open(host: Host) -> HostLink:
+def _open_named(hosts: Mapping[str, Host], accepted: Collection[tuple[str, str]], name: str) -> HostLink:
+    return _open(hosts[name], accepted)
+
+
+def _open(host: Host, accepted: Collection[tuple[str, str]]) -> HostLink:
     if host.is_local:
         from hvdocker.hosts.local import LocalLink
 
         return LocalLink(host.name)
     from hvdocker.hosts.ssh import open_ssh
 
-    return open_ssh(host)
+    return open_ssh(host, accepted)
 
 
 def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> bool:
@@ -85,6 +92,5 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
 def _remember(unknown: list[UnknownHostKey]) -> None:
     from hvdocker.hosts import trust
 
-    path = trust.user_known_hosts(Path.home())
-    for line in {(error.entry, error.key_base64): error for error in unknown}.values():
-        trust.remember(line, path)
+    for key in {(error.entry, error.key_base64): error for error in unknown}.values():
+        trust.remember(key, Path(key.known_hosts))

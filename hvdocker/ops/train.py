@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from hvdocker.commands.launch import Horovodrun
 from hvdocker.commands.worker import Place
-from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
+from hvdocker.errors import HostUnreachable, HvdockerError, Interrupted, UsageProblem
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
-from hvdocker.model.seen import ClusterState
+from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
@@ -71,7 +71,7 @@ class TrainReport:
     job: str
     placement: Placement
     plan: Plan
-    places: Mapping[str, Place]
+    hosts: Mapping[str, HostSeen]
     end: watch.JobEnd | None = None
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
         plan = plan_train(located.inventory, placed, env.maker(), job, str(work.source))
         viewer.plan(plan)
-        report = TrainReport(job.job, placement, plan, placed)
+        report = TrainReport(job.job, placement, plan, state.hosts)
         if request.is_dry_run:
             return report
         _start(plan, context)
@@ -146,6 +146,7 @@ def _job(
         workdir=names.CODE_MOUNT,
         env=variables,
         code_hash=code_hash,
+        env_from_caller=tuple(flag for flag in request.env if "=" not in flag),
     )
 
 
@@ -154,8 +155,10 @@ def _start(plan: Plan, context: Context) -> None:
 
     try:
         apply(plan, context)
-    except BaseException:
-        roll_back(context)
+    except BaseException as error:
+        left = roll_back(context)
+        if left and isinstance(error, HvdockerError):
+            error.lines = (*error.lines, *(f"could not undo: {problem}" for problem in left))
         raise
 
 
@@ -170,29 +173,30 @@ def _follow(located: Located, session: Session, report: TrainReport, viewer: Vie
         viewer.line(line)
 
     try:
-        _watch_to_the_end(link, container, report, keep)
-    except KeyboardInterrupt:
-        _stop(link, container, viewer)
-        save_log(located, session, report.job, link, container)
-        raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
+        return _to_the_end(located, link, container, report, keep, last, viewer)
     except HostUnreachable as error:
         error.fix = f"the job goes on without this terminal; watch it with: hvdocker logs -f {report.job}"
         raise
+
+
+def _to_the_end(
+    located: Located,
+    link: HostLink,
+    container: str,
+    report: TrainReport,
+    keep: watch.OnLine,
+    last: Mapping[int, tuple[str, ...]],
+    viewer: Viewer,
+) -> TrainReport:
+    try:
+        watch.follow(link, container, report.placement, keep)
+    except KeyboardInterrupt:
+        _stop(link, container, viewer)
+        save_log(located, report.job, link, container)
+        raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
     end = watch.end_of(link, container)
-    save_log(located, session, report.job, link, container)
+    save_log(located, report.job, link, container)
     return replace(report, end=end, last_lines=last)
-
-
-def _watch_to_the_end(link: HostLink, container: str, report: TrainReport, keep: watch.OnLine) -> None:
-    """An engine may end a log stream early (its own restart): while the job runs, go on from there."""
-    seen = 0
-    while True:
-        for number, line in enumerate(watch.lines(link, container, report.placement)):
-            if number >= seen:
-                keep(line)
-                seen += 1
-        if not watch.is_running(link, container):
-            return
 
 
 def _stop(link: HostLink, container: str, viewer: Viewer) -> None:

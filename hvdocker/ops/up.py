@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from hvdocker.commands.probe import port_holder
 from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, point_at
 from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
+from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.up import plan_up
@@ -30,6 +32,7 @@ class UpOptions:
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
     keep: str = "never"
+    is_forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class UpReport:
     places: Mapping[str, Place]
 
     def script(self, inventory: Inventory) -> str:
-        return as_script(self.plan, inventory, self.places)
+        return as_script(self.plan, inventory, {name: place.seen for name, place in self.places.items()})
 
     @property
     def slots(self) -> int:
@@ -54,16 +57,25 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
         state = whole_state(inventory, session.links)
         placed = places(inventory, state)
         raise_together("the port is taken", _port_errors(session, port_conflicts(state, placed), placed))
+        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
         plan = plan_up(inventory, state, placed, env.maker(), _brought_public(located))
         show(plan)
         report = UpReport(plan, placed)
         if options.is_dry_run:
             return report
+        _point(env, located)
         if not plan.is_empty:
-            context = Context(inventory, session.links, env.listener)
-            _apply(plan, context, options.keep)
-        point_at(located)
+            _apply(plan, Context(inventory, session.links, env.listener), options.keep)
         return report
+
+
+def _point(env: Env, located: Located) -> None:
+    """Before anything is made, so that `down` finds whatever an interrupted run leaves."""
+    before = point_at(located)
+    if before:
+        env.listener(
+            Event("note", f"the current cluster here was that of {before}: name it with -i from now on")
+        )
 
 
 def _apply(plan: Plan, context: Context, keep: str) -> None:

@@ -69,6 +69,21 @@ def _all_lines(
             yield parse_line(raw, host_of_rank)
 
 
+def follow(
+    link: HostLink, container: str, placement: Placement, on_line: OnLine, tail: int | None = None
+) -> None:
+    """An engine may end a log stream early (its own restart): while the job runs, go on from there. Raises
+    where the host is gone."""
+    seen = 0
+    while True:
+        for number, line in enumerate(lines(link, container, placement, True, tail)):
+            if number >= seen:
+                on_line(line)
+                seen += 1
+        if not is_running(link, container):
+            return
+
+
 def end_of(link: HostLink, container: str) -> JobEnd:
     from hvdocker.hosts import archive
     from hvdocker.hosts.translate import talking

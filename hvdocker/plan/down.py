@@ -15,6 +15,7 @@ from hvdocker.plan.steps import (
     RemoveNetwork,
     RemoveTree,
     Step,
+    StopJob,
     plan_of,
 )
 
@@ -24,38 +25,41 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
     seen_ids: set[str] = set()
     masters: list[Step] = []
     workers: list[Step] = []
-    for name, host in state.hosts.items():
+    for host in state.hosts.values():
         for container in host.containers:
             if container.id in seen_ids:
                 continue
             seen_ids.add(container.id)
             kind = workers if container.role == names.ROLE_WORKER else masters
-            # Hosts of a local cluster share an engine: a container is shown under its own host.
-            owner = container.host if container.host in state.hosts else name
-            kind.append(_remove(owner, container))
+            kind.append(_remove(state.host_of(container), container))
     return plan_of(
         "down",
         inventory.cluster,
+        ("jobs", _running(state)),
         ("fetch", [FetchJobs(CONTROLLER, unfetched)] if unfetched else []),
         # Masters first: on a bridge they live in their head worker's network.
         ("containers", masters),
         ("containers", workers),
-        ("files", _trees(state.hosts)),
+        ("files", _trees(inventory, state.hosts)),
         ("network", _networks(inventory, state)),
     )
 
 
+def _running(state: ClusterState) -> list[Step]:
+    """Running jobs end with grace before anything is fetched, so that their outputs are whole."""
+    return [StopJob(state.host_of(master), master.job, master.id) for master in state.running_jobs()]
+
+
 def _remove(host: str, container: ContainerSeen) -> RemoveContainer:
-    why = "running" if container.is_running and container.role == names.ROLE_MASTER else ""
-    return RemoveContainer(host, container.name, container.id, why)
+    return RemoveContainer(host, container.name, container.id)
 
 
-def _trees(hosts: Mapping[str, HostSeen]) -> list[Step]:
-    steps: list[Step] = []
-    for name, host in hosts.items():
-        if host.cluster_dir:
-            steps.append(RemoveTree(name, host.cluster_dir))
-    return steps
+def _trees(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
+    if inventory.is_local:
+        # All of it, also folders of workers that an earlier, larger `up --local` made.
+        found = [(name, host) for name, host in hosts.items() if host.cluster_dir][:1]
+        return [RemoveTree(name, names.cluster_dir(host.home, inventory.cluster)) for name, host in found]
+    return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]
 
 
 def _networks(inventory: Inventory, state: ClusterState) -> list[Step]:

@@ -151,7 +151,32 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[
             problems.append(HostUnfit(
                 f"the training address is {place.address}, which other hosts cannot reach",
                 host=name, fix="give this host an `address:`, or set `network:`"))  # fmt: skip
-    return problems + _architectures(placed)
+    return problems + _same_address(placed) + _architectures(placed)
+
+
+def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
+    """Two names for one machine, or an address that Horovod cannot write in -H."""
+    first: dict[str, str] = {}
+    problems: list[HvdockerError] = []
+    for name, place in placed.items():
+        other = first.setdefault(place.address, name)
+        if other != name:
+            problems.append(
+                HostUnfit(
+                    f"it has the same training address as {other}: {place.address}",
+                    host=name,
+                    fix="name a machine once, or give it an `address:` of its own",
+                )
+            )
+        if ":" in place.address:
+            problems.append(
+                HostUnfit(
+                    f"the training address {place.address} is IPv6, which Horovod does not take",
+                    host=name,
+                    fix="give this host an IPv4 `address:`, or set `network:`",
+                )
+            )
+    return problems
 
 
 def _missing_mounts(name: str, place: Place) -> list[HvdockerError]:

@@ -3,6 +3,7 @@ it runs; none stands in it."""
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -32,6 +33,10 @@ umask 077
 keys=$(mktemp -d)
 trap 'rm -rf "$keys"' EXIT
 public() {{ cut -d ' ' -f 1,2 "$keys/$1.pub"; }}
+json() {{ local s=${{1//\\\\/\\\\\\\\}}; s=${{s//\\"/\\\\\\"}}; s=${{s//$'\\n'/\\\\n}}; printf '%s' "$s"; }}
+
+# A function is read whole before it runs: ssh, which reads standard input, cannot eat the rest of it.
+main() {{
 """
 
 
@@ -60,9 +65,11 @@ def script_of(
     trust = next((step.trust for step in plan.steps if isinstance(step, steps.MakeKeys)), None)
     for stage in plan.stages:
         for step in stage.steps:
-            lines.append(f"\n# {stage.name} · {step.host}: {step.describe()}")
+            # A folder's name may hold a newline, which would end the comment.
+            described = " ".join(step.describe().splitlines())
+            lines.append(f"\n# {stage.name} · {step.host}: {described}")
             lines += _RENDER[type(step)](writer, step, trust)
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "}", "", "main"]) + "\n"
 
 
 def _reached(plan: Plan) -> list[str]:
@@ -151,6 +158,10 @@ def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[st
     yield writer.on(step.host, command(*words, step.name))
 
 
+def _stop_job(writer: Writer, step: steps.StopJob, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, command("docker", "stop", "--time", "20", step.id))
+
+
 def _remove_container(writer: Writer, step: steps.RemoveContainer, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "rm", "-f", "-v", step.name))
 
@@ -212,8 +223,15 @@ def _sync(writer: Writer, step: steps.SyncCode, trust: Any) -> Iterator[str]:
 
 
 def _write_job(writer: Writer, step: steps.WriteJob, trust: Any) -> Iterator[str]:
+    """Values that came from the caller's environment may be secret: they are taken from it again."""
+    body = json.loads(step.content)
+    for name in step.from_caller:
+        body["env"][name] = f"@ENV {name}@"
+    yield f"content=$(cat <<'HVDOCKER_END'\n{json.dumps(body, ensure_ascii=False, indent=1)}\nHVDOCKER_END\n)"
+    for name in step.from_caller:
+        yield f'value=$(json "${{{name}?}}"); content=${{content//"@ENV {name}@"/"$value"}}'
     write = files.write_file(f"{step.folder}/job.json", step.is_shared)
-    yield f"{writer.on(step.host, write)} <<'HVDOCKER_END'\n{step.content}\nHVDOCKER_END"
+    yield f'printf "%s\\n" "$content" | {writer.on(step.host, write)}'
 
 
 def _create_master(writer: Writer, step: steps.CreateMaster, trust: Any) -> Iterator[str]:
@@ -250,6 +268,7 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.MakeFolders: _folders,
     steps.MakeNetwork: _network,
     steps.RemoveContainer: _remove_container,
+    steps.StopJob: _stop_job,
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh,
     steps.StartContainer: _start,

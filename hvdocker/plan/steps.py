@@ -99,6 +99,15 @@ class RemoveContainer(Step):
 
 
 @dataclass(frozen=True)
+class StopJob(Step):
+    job: str
+    id: str
+
+    def describe(self) -> str:
+        return f"stop {self.job}, which is running"
+
+
+@dataclass(frozen=True)
 class CreateWorker(Step):
     spec: ContainerSpec
     address: str
@@ -159,6 +168,7 @@ class WriteJob(Step):
     folder: str
     content: str
     is_shared: bool = False
+    from_caller: tuple[str, ...] = ()
 
     def describe(self) -> str:
         return f"write {self.folder}/job.json"

@@ -33,7 +33,9 @@ def plan_train(
             for name, folder in folders.items()
         ]),
         ("files", [
-            WriteJob(name, folder, job.for_host(name), placed[name].needs_open_folders)
+            WriteJob(
+                name, folder, job.for_host(name), placed[name].needs_open_folders, job.env_from_caller
+            )
             for name, folder in folders.items()
         ]),
         ("master", [CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command)]),

@@ -1,7 +1,13 @@
 import pytest
 
-from hvdocker.cli.tuning import split_tuning
+from hvdocker.cli.tuning import refuse_strays, sort_words
 from hvdocker.errors import ExitCode, UsageProblem
+
+
+def split_tuning(words: list[str]) -> tuple[str, ...]:
+    plain, tuning = sort_words(words)
+    refuse_strays(plain)
+    return tuning
 
 
 @pytest.mark.parametrize(

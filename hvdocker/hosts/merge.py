@@ -1,0 +1,139 @@
+"""Files of several hosts become one folder: equal ones once, clashes side by side and named. Nothing that
+lay there before and is not from the same job is ever replaced."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hvdocker.errors import UsageProblem
+
+MANIFEST = ".fetched-files.json"
+_CHUNK = 1 << 20
+
+
+@dataclass
+class Fetched:
+    """`clashes` are paths that differ between hosts; each host's version is kept as name.<host>.
+    `skipped` could not be brought home, with the reason."""
+
+    folder: Path
+    hosts: tuple[str, ...] = ()
+    files: int = 0
+    bytes: int = 0
+    clashes: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
+    """Moves everything from the hosts' staging folders into `report.folder`, or refuses and moves nothing."""
+    earlier = _read_manifest(report.folder, job)
+    hosts = {host for host, _ in staged}
+    moves = _decide(staged, report, earlier)
+    strangers = [name for name in moves if name not in earlier and _is_taken(report.folder / name)]
+    if strangers:
+        raise UsageProblem(
+            f"{report.folder} already has files of these names that are not from {job}",
+            lines=strangers[:10],
+            fix="fetch into an empty folder",
+        )
+    for name, (_, path) in moves.items():
+        _move(path, report.folder / name, report)
+    _make_empty_folders(staged, report.folder)
+    origins = {name: host for name, (host, _) in moves.items()}
+    _write_manifest(report.folder, job, {**earlier, **origins})
+    report.hosts = tuple(sorted(hosts | set(earlier.values())))
+
+
+def _decide(
+    staged: Sequence[tuple[str, Path]], report: Fetched, earlier: Mapping[str, str]
+) -> dict[str, tuple[str, Path]]:
+    """The final name of every file. A file of an earlier fetch is renewed by its own host; beside another
+    host's it becomes a clash."""
+    versions, folders = _collect(staged)
+    present = {host for host, _ in staged}
+    moves: dict[str, tuple[str, Path]] = {}
+    for name, found in versions.items():
+        stays = earlier.get(name) not in (None, *present) and _is_taken(report.folder / name)
+        contents = {_content(path) for _, path in found}
+        if stays:
+            contents.add(_content(report.folder / name))
+        if len(contents) == 1 and name not in folders:
+            if not stays:
+                moves[name] = found[0]
+            continue
+        report.clashes.append(name)
+        for host, path in found:
+            moves[_free_name(f"{name}.{host}", versions, moves)] = (host, path)
+    return moves
+
+
+def _collect(
+    staged: Sequence[tuple[str, Path]],
+) -> tuple[dict[str, list[tuple[str, Path]]], set[str]]:
+    versions: dict[str, list[tuple[str, Path]]] = {}
+    folders: set[str] = set()
+    for host, place in staged:
+        for path in sorted(place.rglob("*")):
+            name = path.relative_to(place).as_posix()
+            if path.is_dir() and not path.is_symlink():
+                folders.add(name)
+            else:
+                versions.setdefault(name, []).append((host, path))
+    return versions, folders
+
+
+def _free_name(name: str, *taken: Mapping[str, object]) -> str:
+    """A clash's name must not be that of a file which a rank wrote."""
+    while any(name in names for names in taken):
+        name += "_"
+    return name
+
+
+def _make_empty_folders(staged: Sequence[tuple[str, Path]], target: Path) -> None:
+    for _, place in staged:
+        for path in place.rglob("*"):
+            wanted = target / path.relative_to(place)
+            if path.is_dir() and not path.is_symlink() and not _is_taken(wanted):
+                wanted.mkdir(parents=True)
+
+
+def _move(path: Path, target: Path, report: Fetched) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not path.is_symlink():
+        report.bytes += path.stat().st_size
+    path.replace(target)
+    report.files += 1
+
+
+def _is_taken(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _content(path: Path) -> str:
+    if path.is_symlink():
+        return f"link {path.readlink()}"
+    if path.is_dir():
+        return "folder"
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _read_manifest(folder: Path, job: str) -> dict[str, str]:
+    """Which file came from which host in an earlier fetch of the same job."""
+    try:
+        value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        return dict(value["files"]) if value["job"] == job else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _write_manifest(folder: Path, job: str, files: Mapping[str, str]) -> None:
+    text = json.dumps({"job": job, "files": dict(files)}, indent=1)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,18 @@
+"""A cluster's name belongs to whoever made it."""
+
+from __future__ import annotations
+
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import ClusterState
+
+
+def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:
+    """Two people with the same folder name must not take each other's workers for their own."""
+    owners = {worker.labels.get(names.LABEL_OWNER, owner) for worker in state.workers().values()} - {owner}
+    if owners and not is_forced:
+        raise HvdockerError(
+            f"the cluster {inventory.cluster} on these hosts belongs to {', '.join(sorted(owners))}",
+            fix="give yours another name with `cluster:`, or change theirs all the same with --force",
+        )
