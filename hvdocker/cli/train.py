@@ -103,6 +103,7 @@ def train(
 
 def _attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     """The terminal belongs to the ranks once the master runs."""
+    from hvdocker.console import words
     from hvdocker.console.job import JobView
     from hvdocker.console.style import err, out
 
@@ -111,7 +112,7 @@ def _attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
         viewer.line = JobView(out(), info.placement)
         if not quiet:
             hosts = ", ".join(f"{share.host}:{share.slots}" for share in info.placement.shares)
-            err().print(f"{info.job}: {info.np} ranks on {hosts}", style="quiet")
+            err().print(words.started(info.job, info.np, hosts), style="quiet")
 
     viewer.started = started
     viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")

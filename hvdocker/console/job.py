@@ -10,7 +10,7 @@ from hvdocker.console.style import RANK_COLOURS
 from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement
-from hvdocker.model.units import show_bytes, show_seconds
+from hvdocker.model.units import count, show_bytes, show_seconds
 
 
 class JobView:
@@ -31,10 +31,10 @@ class JobView:
 
 
 def show_summary(console: Console, job: str, placement: Placement, record: JobRecord) -> None:
-    hosts = f"{len(placement.hosts)} host{'s' if len(placement.hosts) > 1 else ''}"
+    size = f"{count(placement.np, 'rank')} on {count(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"
     headline = Text(f"{job} {record.state}", style=style)
-    headline.append(f": {placement.np} ranks on {hosts}, {show_seconds(record.seconds)}", style="default")
+    headline.append(f": {size}, {show_seconds(record.seconds)}", style="default")
     console.print(headline)
     if not record.ranks:
         return

@@ -19,3 +19,7 @@ def is_down(cluster: str, hosts: int) -> str:
 
 def fetched(files: int, size_bytes: int) -> str:
     return f"{count(files, 'file')}, {show_bytes(size_bytes)}"
+
+
+def started(job: str, ranks: int, where: str) -> str:
+    return f"{job}: {count(ranks, 'rank')} on {where}"

@@ -41,7 +41,8 @@ def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]
         # A container of another user may have written files that only root can read.
         try:
             return _unpack(job, link.stream(command.as_root()), place, link.name)
-        except HvdockerError:
+        except (HvdockerError, FileNotFoundError):
+            # FileNotFoundError: this machine, as a host, has no sudo.
             raise error from None
 
 

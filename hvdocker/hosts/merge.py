@@ -33,7 +33,11 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None
     earlier = _read_manifest(report.folder, job)
     hosts = {host for host, _ in staged}
     moves = _decide(staged, report, earlier)
-    strangers = [name for name in moves if name not in earlier and _is_taken(report.folder / name)]
+    strangers = [
+        name
+        for name in moves
+        if (name not in earlier and _is_taken(report.folder / name)) or _is_blocked(report.folder, name)
+    ]
     if strangers:
         raise UsageProblem(
             f"{report.folder} already has files of these names that are not from {job}",
@@ -67,7 +71,8 @@ def _decide(
             continue
         report.clashes.append(name)
         for host, path in found:
-            moves[_free_name(f"{name}.{host}", versions, moves)] = (host, path)
+            others = {other: origin for other, origin in earlier.items() if origin != host}
+            moves[_free_name(f"{name}.{host}", versions, moves, others)] = (host, path)
     return moves
 
 
@@ -87,7 +92,7 @@ def _collect(
 
 
 def _free_name(name: str, *taken: Mapping[str, object]) -> str:
-    """A clash's name must not be that of a file which a rank wrote."""
+    """A clash's name must not be that of a file which a rank wrote, now or in an earlier fetch."""
     while any(name in names for names in taken):
         name += "_"
     return name
@@ -96,9 +101,11 @@ def _free_name(name: str, *taken: Mapping[str, object]) -> str:
 def _make_empty_folders(staged: Sequence[tuple[str, Path]], target: Path) -> None:
     for _, place in staged:
         for path in place.rglob("*"):
-            wanted = target / path.relative_to(place)
-            if path.is_dir() and not path.is_symlink() and not _is_taken(wanted):
-                wanted.mkdir(parents=True)
+            name = path.relative_to(place).as_posix()
+            if not path.is_dir() or path.is_symlink() or _is_blocked(target, name):
+                continue
+            if not _is_taken(target / name):
+                (target / name).mkdir(parents=True)
 
 
 def _move(path: Path, target: Path, report: Fetched) -> None:
@@ -111,6 +118,12 @@ def _move(path: Path, target: Path, report: Fetched) -> None:
 
 def _is_taken(path: Path) -> bool:
     return path.exists() or path.is_symlink()
+
+
+def _is_blocked(folder: Path, name: str) -> bool:
+    """Whether a file or a link lies where the name needs a folder."""
+    above = [folder / parent for parent in Path(name).parents[:-1]]
+    return any(path.is_symlink() or (path.exists() and not path.is_dir()) for path in above)
 
 
 def _content(path: Path) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from docker import APIClient
 
 from hvdocker.commands.command import command
 from hvdocker.commands.probe import ProbeAnswer, listening_ports, probe, reached_address, read_probe
-from hvdocker.errors import HostUnfit
+from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.local import own_engine
 from hvdocker.hosts.pool import Outcomes, each
@@ -36,11 +36,16 @@ def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[Hos
 
 
 def whole_state(
-    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
+    inventory: Inventory,
+    links: Mapping[str, HostLink],
+    with_images: bool = True,
+    unreached: Iterable[HvdockerError] = (),
 ) -> ClusterState:
-    """Every host's state, or an error that names all hosts that are not fit."""
-    hosts = observe(inventory, links).or_raise("some hosts are not fit")
-    return as_state(inventory, hosts, with_images)
+    """Every host's state, or an error that names all hosts that cannot be reached (`unreached`) or are
+    not fit."""
+    outcomes = observe(inventory, links)
+    raise_together("some hosts cannot be used", [*unreached, *outcomes.failed.values()])
+    return as_state(inventory, outcomes.done, with_images)
 
 
 def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:

@@ -35,8 +35,8 @@ def each(
     if not order:
         return Outcomes({}, {})
     with ThreadPoolExecutor(max_workers=min(MOST_AT_ONCE, len(order))) as pool:
-        futures = {name: pool.submit(work, name) for name in order}
         try:
+            futures = {name: pool.submit(work, name) for name in order}
             wait(futures.values(), return_when=FIRST_EXCEPTION if stop_at_first else ALL_COMPLETED)
         except KeyboardInterrupt:
             on_interrupt()

@@ -42,7 +42,8 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
         )
     if isinstance(error, paramiko.PasswordRequiredException):
         return "the SSH key is protected by a passphrase", "load it into an agent first: ssh-add"
-    if isinstance(error, paramiko.AuthenticationException):
+    has_no_key = type(error) is paramiko.SSHException and "No authentication methods" in str(error)
+    if isinstance(error, paramiko.AuthenticationException) or has_no_key:
         return (
             "no SSH key was accepted",
             "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there",

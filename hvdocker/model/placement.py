@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
+from hvdocker.model.units import count
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def _not_enough(np: int, slots: Sequence[Slots]) -> NotEnoughSlots:
     total = sum(entry.total for entry in slots)
     lines = [f"{entry.host}: {entry.free} of {entry.total} free{_holders(entry)}" for entry in slots]
     fix = "ask for fewer with -np, stop a job, or say `slots:` in the inventory"
-    return NotEnoughSlots(f"{np} slots wanted, {free} of {total} are free", lines=lines, fix=fix)
+    return NotEnoughSlots(f"{count(np, 'slot')} wanted, {free} of {total} free", lines=lines, fix=fix)
 
 
 def _holders(entry: Slots) -> str:

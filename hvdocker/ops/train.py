@@ -80,12 +80,12 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
     _check(request)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     variables = environment(located.inventory.env, list(request.env), env.environ)
-    with connected(env, located, request.accept_new_host_keys) as session:
+    with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.apply import Context
         from hvdocker.hosts.observe import whole_state
         from hvdocker.hosts.sync import read_tree
 
-        state = whole_state(located.inventory, session.links, with_images=False)
+        state = whole_state(located.inventory, session.links, False, session.failed.values())
         placed = places(located.inventory, state)
         check_workers(located.inventory, placed, state)
         placement = _placement(request, placed, state)

@@ -50,11 +50,11 @@ class UpReport:
 
 def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None) -> UpReport:
     inventory = located.inventory
-    with connected(env, located, options.accept_new_host_keys) as session:
+    with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.apply import Context
         from hvdocker.hosts.observe import whole_state
 
-        state = whole_state(inventory, session.links)
+        state = whole_state(inventory, session.links, unreached=session.failed.values())
         placed = places(inventory, state)
         raise_together("the port is taken", _port_errors(session, port_conflicts(state, placed), placed))
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from hvdocker.commands.command import Command
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.ssh_files import Member
 from hvdocker.model.units import show_bytes
@@ -182,7 +183,8 @@ class CreateMaster(Step):
     command: tuple[str, ...]
 
     def describe(self) -> str:
-        return f"create {self.spec.name} from {self.spec.image}"
+        line = Command((*self.launcher, *self.command)).line()
+        return f"create {self.spec.name} from {self.spec.image}: {line}"
 
 
 @dataclass(frozen=True)

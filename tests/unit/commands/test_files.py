@@ -181,7 +181,6 @@ def test_a_file_name_that_is_no_text_can_be_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("there", 0), ("not there", 1)])
-def test_existing_and_reading(tmp_path: Path, name: str, code: int) -> None:
+def test_existing(tmp_path: Path, name: str, code: int) -> None:
     (tmp_path / "there").write_text("content")
     assert run(files.exists(f"{tmp_path}/{name}")).returncode == code
-    assert run(files.read_file(f"{tmp_path}/{name}")).stdout == (b"" if code else b"content")

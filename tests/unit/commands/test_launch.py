@@ -1,4 +1,4 @@
-from hvdocker.commands.launch import Horovodrun, shown
+from hvdocker.commands.launch import Horovodrun
 from hvdocker.model.placement import Placement, Share
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 5)))
@@ -15,13 +15,3 @@ def test_horovodruns_words() -> None:
 def test_tuning_comes_last() -> None:
     words = Horovodrun(30, ["--autotune", "--cycle-time-ms", "5"]).argv(PLACEMENT, ADDRESSES, 22)
     assert words[-5:] == ("--start-timeout", "30", "--autotune", "--cycle-time-ms", "5")
-
-
-def test_as_a_person_reads_it() -> None:
-    assert shown(("horovodrun", "-np", "2"), ("python", "x.py")) == (
-        "horovodrun",
-        "-np",
-        "2",
-        "python",
-        "x.py",
-    )

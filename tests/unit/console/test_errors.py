@@ -14,7 +14,6 @@ from hvdocker.errors import (
     HostUnreachable,
     HvdockerError,
     InventoryError,
-    LockHeld,
     NotEnoughSlots,
     UsageProblem,
     raise_together,
@@ -134,7 +133,7 @@ def test_the_codes_that_are_promised() -> None:
         "OK": 0, "ERROR": 1, "USAGE": 2, "UNFIT": 3, "UNREACHABLE": 4, "LOCKED": 5, "NO_SLOTS": 6,
         "JOB_FAILED": 100, "JOB_STOPPED": 103, "INTERRUPTED": 130,
     }  # fmt: skip
-    kinds = {UsageProblem: 2, HostUnfit: 3, HostUnreachable: 4, LockHeld: 5, NotEnoughSlots: 6}
+    kinds = {UsageProblem: 2, HostUnfit: 3, HostUnreachable: 4, NotEnoughSlots: 6}
     assert {kind: int(kind("x").exit_code) for kind in kinds} == kinds
 
 

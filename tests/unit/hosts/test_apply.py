@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import docker.errors
 import pytest
 
-from hvdocker.errors import HostErrors, HvdockerError
+from hvdocker.errors import ExitCode, HostErrors, HvdockerError, Interrupted
 from hvdocker.hosts.apply import Context, apply, apply_all, roll_back
 from hvdocker.model.event import Event
 from hvdocker.plan.steps import MakeFolders, Plan, RemoveContainer, RemoveTree, Stage, StartContainer
@@ -140,3 +140,24 @@ def test_files_of_another_user_are_removed_as_root() -> None:
     link.answer = lambda command, stdin: (0 if command.argv[0] == "sudo" else 1, b"", b"denied")
     assert apply_all(Plan("down", "lab", (Stage("files", (RemoveTree("a", "/h"),)),)), made) == []
     assert [command.argv[:2] for command, _ in link.ran] == [("sh", "-c"), ("sudo", "-n")]
+
+
+def test_after_ctrl_c_work_ends_at_its_next_sign_of_progress() -> None:
+    made, events = context(a=Engine())
+    made.say("image", "10 of 20 MB", "a")
+    made.cancel()
+    with pytest.raises(Interrupted) as caught:
+        made.say("image", "20 of 20 MB", "a")
+    assert caught.value.exit_code == ExitCode.INTERRUPTED
+    assert [event.text for event in events] == ["10 of 20 MB", "stopping; what this run made will be undone"]
+
+
+def test_after_ctrl_c_what_was_made_is_still_undone() -> None:
+    a = Engine()
+    made, events = context(a=a)
+    made.made("a", "create w", lambda: made.engine("a").remove_container("w", force=True, v=True))
+    made.made("a", "say", lambda: made.say("undo", "undoing", "a"))
+    made.cancel()
+    assert roll_back(made) == []
+    assert a.called == [("remove", "w")]
+    assert events[-1] == Event("undo", "undoing", "a")

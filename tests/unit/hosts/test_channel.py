@@ -6,7 +6,7 @@ import paramiko
 import pytest
 
 from hvdocker.hosts import channel
-from hvdocker.hosts.ssh import _Transport
+from hvdocker.hosts.connect import _Transport
 
 
 class NoSocket:

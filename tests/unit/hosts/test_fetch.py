@@ -8,35 +8,11 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.fetch import Fetched, fetch_job
+from hvdocker.hosts.fetch import fetch_job
 from hvdocker.hosts.local import LocalLink
+from hvdocker.hosts.merge import MANIFEST, Fetched
 from tests.unit.fakes import FakeLink
-
-
-class Lab:
-    """Two hosts with a job's folder each, and a folder at home."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.home = root, root / "home" / "jobs" / "train-abcd"
-        for host in "ab":
-            for name in ("out", "logs"):
-                (root / host / name).mkdir(parents=True)
-
-    def write(self, host: str, name: str, text: str = "x") -> Path:
-        path = self.root / host / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    def fetch(self, hosts: str = "ab") -> Fetched:
-        return fetch_job(
-            [LocalLink(host) for host in hosts], [str(self.root / host) for host in hosts], self.home
-        )
-
-    def names(self) -> list[str]:
-        return sorted(
-            path.relative_to(self.home).as_posix() for path in self.home.rglob("*") if not path.is_dir()
-        )
+from tests.unit.hosts.lab import JOB, Lab
 
 
 @pytest.fixture
@@ -59,13 +35,16 @@ def test_equal_files_come_once_and_clashes_side_by_side(lab: Lab) -> None:
         "out/only-a.txt",
     ]
     assert (lab.home / "out/deep/differs.txt.b").read_text() == "from b"
-    assert report == Fetched(lab.home, files=5, bytes=4 + 1 + 1 + 6 + 6, clashes=["out/deep/differs.txt"])
+    assert report == Fetched(
+        lab.home, ("a", "b"), files=5, bytes=4 + 1 + 1 + 6 + 6, clashes=["out/deep/differs.txt"]
+    )
 
 
 def test_nothing_but_the_target_is_left_behind(lab: Lab) -> None:
     lab.write("a", "out/model.h5")
     lab.fetch("a")
-    assert [path.name for path in lab.home.parent.iterdir()] == ["train-abcd"]
+    assert [path.name for path in lab.home.parent.iterdir()] == [JOB]
+    assert sorted(path.name for path in lab.home.iterdir()) == [MANIFEST, "logs", "out"]
 
 
 def test_fetching_again_brings_the_newest(lab: Lab) -> None:
@@ -109,13 +88,12 @@ def test_a_file_on_one_host_and_a_folder_on_another_both_come_home(lab: Lab) -> 
     lab.write("a", "out/result", "a file")
     lab.write("b", "out/result/part", "in a folder")
     lab.fetch()
-    found = {path.read_text() for path in lab.home.rglob("*") if path.is_file()}
-    assert found == {"a file", "in a folder"}
+    assert set(lab.texts().values()) == {"a file", "in a folder"}
 
 
 def test_a_host_without_the_jobs_folder_is_an_error(lab: Lab) -> None:
     with pytest.raises(HvdockerError):
-        fetch_job([LocalLink("a")], [str(lab.root / "nowhere")], lab.home)
+        fetch_job(JOB, [LocalLink("a")], [str(lab.root / "nowhere")], lab.home)
     assert list(lab.home.rglob("*")) == []
 
 
@@ -134,14 +112,13 @@ def packed(*members: tuple[str, str | None, str]) -> bytes:
     return buffer.getvalue()
 
 
-def from_a_liar(tmp_path: Path, archive: bytes) -> Path:
+def from_a_liar(tmp_path: Path, archive: bytes) -> Fetched:
     home = tmp_path / "home" / "jobs" / "train-abcd"
-    fetch_job([FakeLink("evil", streamed=archive)], ["/job"], home)
-    return home
+    return fetch_job(JOB, [FakeLink("evil", streamed=archive)], ["/job"], home)
 
 
 def everything(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.name != MANIFEST}
 
 
 AT_HOME = {"home", "home/jobs", "home/jobs/train-abcd"}
@@ -164,8 +141,9 @@ def test_an_absolute_member_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../../outside", "../..", "../x/../../.."])
 def test_a_symlink_that_points_outside_is_not_made(tmp_path: Path, target: str) -> None:
-    home = from_a_liar(tmp_path, packed(("out/evil", target, ""), ("out/fine", None, "ok")))
-    assert everything(home) == {"out", "out/fine"}
+    report = from_a_liar(tmp_path, packed(("out/evil", target, ""), ("out/fine", None, "ok")))
+    assert everything(report.folder) == {"out", "out/fine"}
+    assert report.skipped == ["evil: out/evil: a link to something outside"]
 
 
 def test_a_file_cannot_be_written_through_a_chain_of_symlinks(tmp_path: Path) -> None:
@@ -176,18 +154,64 @@ def test_a_file_cannot_be_written_through_a_chain_of_symlinks(tmp_path: Path) ->
     assert everything(tmp_path) == AT_HOME
 
 
-def test_devices_and_hard_links_are_left_out(tmp_path: Path) -> None:
+def special(*members: tuple[str, bytes, str]) -> bytes:
+    """Members as (name, type, link target)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
-        for name, kind in (
-            ("out/device", tarfile.CHRTYPE),
-            ("out/pipe", tarfile.FIFOTYPE),
-            ("out/hard", tarfile.LNKTYPE),
-        ):
+        for name, kind, target in members:
             info = tarfile.TarInfo(name)
-            info.type, info.linkname = kind, "/etc/passwd" if kind == tarfile.LNKTYPE else ""
+            info.type, info.linkname = kind, target
             tar.addfile(info)
-    assert everything(from_a_liar(tmp_path, buffer.getvalue())) == set()
+    return buffer.getvalue()
+
+
+def test_devices_and_hard_links_to_the_outside_are_left_out_and_named(tmp_path: Path) -> None:
+    report = from_a_liar(
+        tmp_path,
+        special(
+            ("out/device", tarfile.CHRTYPE, ""),
+            ("out/pipe", tarfile.FIFOTYPE, ""),
+            ("out/hard", tarfile.LNKTYPE, "/etc/passwd"),
+            ("out/climbing", tarfile.LNKTYPE, "../../secret"),
+        ),
+    )
+    assert everything(report.folder) == set()
+    assert report.skipped == [
+        "evil: out/device: neither a file nor a folder nor a link",
+        "evil: out/pipe: neither a file nor a folder nor a link",
+        "evil: out/hard: a link to something outside",
+        "evil: out/climbing: a link to something outside",
+    ]
+
+
+def test_a_checkpoint_that_is_a_hard_link_comes_home(lab: Lab) -> None:
+    path = lab.write("a", "out/model-1.h5", "weights")
+    (lab.root / "a" / "out" / "model-latest.h5").hardlink_to(path)
+    report = lab.fetch("a")
+    assert lab.texts() == {"out/model-1.h5": "weights", "out/model-latest.h5": "weights"}
+    assert report.skipped == []
+
+
+def test_a_link_by_its_path_in_the_container_works_at_home(lab: Lab) -> None:
+    lab.write("a", "out/model.h5", "weights")
+    tops = {"out": "/out", "run": "/run/hvdocker/out", "jobs": f"/run/hvdocker/jobs/{JOB}/out"}
+    for name, top in tops.items():
+        lab.write("a", f"out/deep/{name}").unlink()
+        (lab.root / "a" / "out" / "deep" / name).symlink_to(f"{top}/model.h5")
+    (lab.root / "a" / "out" / "top").symlink_to("/out")
+    assert lab.fetch("a").skipped == []
+    for name in tops:
+        assert (lab.home / "out" / "deep" / name).read_text() == "weights"
+    assert (lab.home / "out" / "top" / "model.h5").read_text() == "weights"
+
+
+@pytest.mark.parametrize("target", ["/data/set", "/outside", "/out/../../etc", "../../x"])
+def test_a_link_to_the_outside_is_told_not_silently_lost(lab: Lab, target: str) -> None:
+    lab.write("a", "out/model.h5")
+    (lab.root / "a" / "out" / "link").symlink_to(target)
+    report = lab.fetch("a")
+    assert lab.names() == ["out/model.h5"]
+    assert report.skipped == ["a: out/link: a link to something outside"]
 
 
 @pytest.mark.parametrize(
@@ -201,4 +225,4 @@ def test_a_broken_archive_brings_nothing_half(tmp_path: Path, archive: bytes) ->
 
 def test_a_name_from_a_host_may_be_absurdly_deep(tmp_path: Path) -> None:
     name = "out/" + "/".join("d" * 10 for _ in range(30)) + "/f"
-    assert name in everything(from_a_liar(tmp_path, packed((name, None, "x"))))
+    assert name in everything(from_a_liar(tmp_path, packed((name, None, "x"))).folder)

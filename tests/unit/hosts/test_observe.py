@@ -19,7 +19,7 @@ DENIED = "socket denied /var/run/docker.sock\n"
         ("socket ok /var/run/docker.sock\n", EngineAccess("/var/run/docker.sock")),
         (
             DENIED + "socket ok /run/user/1/docker.sock\ncli yes\nsudo yes\n",
-            EngineAccess("/run/user/1/docker.sock"),
+            EngineAccess("/run/user/1/docker.sock", has_cli=True),
         ),
         (DENIED + "cli yes\nsudo yes\n", EngineAccess(None, needs_sudo=True)),
     ],

@@ -1,3 +1,11 @@
+import concurrent.futures
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
 import pytest
 
 from hvdocker.errors import HostErrors, HostUnfit, HostUnreachable, HvdockerError
@@ -40,3 +48,60 @@ def test_an_error_that_names_its_host_keeps_it() -> None:
         raise HvdockerError("x", host="jump")
 
     assert str(each(["a"], work).failed["a"]) == "jump: x"
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """A test run in the background ignores SIGINT; these tests need Python's own handler."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press_ctrl_c() -> None:
+    """As a person does: not before the main thread waits for the hosts."""
+    while not _main_thread_waits():
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _main_thread_waits() -> bool:
+    frame: FrameType | None = sys._current_frames()[threading.main_thread().ident or 0]
+    while frame and frame.f_code is not concurrent.futures.wait.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_tells_the_work_and_waits_for_what_is_under_way() -> None:
+    told = threading.Event()
+    log: list[str] = []
+
+    def work(name: str) -> None:
+        press_ctrl_c()
+        log.append("told" if told.wait(10) else "never told")
+        log.append("ended")
+
+    def on_interrupt() -> None:
+        log.append("interrupted")
+        told.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        each(["a"], work, on_interrupt=on_interrupt)
+    assert log == ["interrupted", "told", "ended"]
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_an_impatient_second_ctrl_c_does_not_leave_work_behind() -> None:
+    told = threading.Event()
+    log: list[str] = []
+
+    def work(name: str) -> None:
+        press_ctrl_c()
+        told.wait(10)
+        os.kill(os.getpid(), signal.SIGINT)
+        log.append("ended")
+
+    with pytest.raises(KeyboardInterrupt):
+        each(["a"], work, on_interrupt=told.set)
+    assert log == ["ended"]

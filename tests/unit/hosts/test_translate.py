@@ -1,3 +1,5 @@
+import errno
+import os
 import socket
 
 import docker.errors
@@ -75,7 +77,7 @@ def test_a_bug_stays_a_bug() -> None:
             "the NVIDIA container toolkit is missing or broken: doing",
         ),
         (docker.errors.DockerException("x"), HostUnfit, "the Docker engine does not answer: doing"),
-        (paramiko.ChannelException(2, "refused"), HostUnfit, "the Docker engine does not answer: doing"),
+        (paramiko.ChannelException(2, "refused"), HostUnfit, "the SSH server refused a channel: doing"),
         (paramiko.SSHException("x"), HostUnreachable, "the connection was lost: doing"),
         (requests.exceptions.ConnectionError("x"), HostUnreachable, "the connection was lost: doing"),
         (OSError("x"), HostUnreachable, "the connection was lost: doing"),
@@ -89,3 +91,30 @@ def test_what_happens_on_an_open_link_in_our_words(error: Exception, kind: type,
     assert type(caught.value) is kind
     assert (caught.value.host, caught.value.what) == ("a", what)
     assert caught.value.lines
+
+
+@pytest.mark.parametrize("name", ["EEXIST", "EXDEV", "ENOSPC", "EACCES", "EISDIR", "ENOENT", "EIO"])
+def test_a_full_disk_here_is_not_told_as_a_lost_host(name: str) -> None:
+    number = getattr(errno, name)
+    with pytest.raises(HvdockerError) as caught, talking("a", "doing"):
+        raise OSError(number, os.strerror(number), "/home/me/x")
+    assert type(caught.value) is HvdockerError
+    assert caught.value.host is None
+    assert caught.value.what == f"this machine has a problem of its own: {os.strerror(number)}: /home/me/x"
+
+
+@pytest.mark.parametrize("name", ["ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "EBADF"])
+def test_a_connection_that_broke_is_a_lost_host(name: str) -> None:
+    number = getattr(errno, name)
+    with (
+        pytest.raises(HostUnreachable, match="the connection was lost: doing") as caught,
+        talking("a", "doing"),
+    ):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.host == "a"
+
+
+def test_a_refused_channel_says_what_to_look_at() -> None:
+    with pytest.raises(HostUnfit) as caught, talking("a", "doing"):
+        raise paramiko.ChannelException(2, "Connect failed")
+    assert caught.value.fix and "MaxSessions" in caught.value.fix and "Docker" in caught.value.fix

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import ExitCode, InventoryError
-from hvdocker.model.inventory import Inventory
 from hvdocker.model.parse import parse
 
 CASES = Path(__file__).parents[1] / "fixtures" / "inventories"
@@ -56,11 +55,6 @@ def test_a_host_is_found_by_its_name() -> None:
     inventory = parse("hosts: [a, {host: b, name: two}]", "x", "here")
     assert inventory.named("two").host == "b"
     assert not inventory.is_local
-
-
-def test_another_cluster_name_changes_nothing_else() -> None:
-    inventory = parse("hosts: [a]", "x", "here")
-    assert inventory.with_cluster("there") == Inventory("there", inventory.hosts)
 
 
 @pytest.mark.parametrize("path", [*WRONG, *RIGHT], ids=lambda path: path.stem)

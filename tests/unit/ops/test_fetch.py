@@ -1,7 +1,9 @@
 """Which jobs were brought home; the mark counts only while the copy is there."""
 
+import json
 from pathlib import Path
 
+from hvdocker.hosts.merge import Fetched
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import known_jobs, mark_fetched, unfetched
 from hvdocker.ops.locate import Located, generate
@@ -29,20 +31,37 @@ def test_what_was_not_brought_home(tmp_path: Path) -> None:
     here = located(tmp_path)
     assert unfetched(here, STATE) == ("old-aaaa", "train-bbbb", "gone-cccc")
     (tmp_path / "elsewhere").mkdir()
-    mark_fetched(here, "train-bbbb", tmp_path / "elsewhere")
-    mark_fetched(here, "old-aaaa", here.jobs / "old-aaaa")
+    mark_fetched(here, "train-bbbb", Fetched(tmp_path / "elsewhere", ("a", "b")))
+    mark_fetched(here, "old-aaaa", Fetched(here.jobs / "old-aaaa", ("a",)))
     assert unfetched(here, STATE) == ("gone-cccc",)
+
+
+def test_a_job_whose_second_host_was_away_is_unfetched_when_it_is_back(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    only_a = state_of(host_seen("a", job_folders=("train-bbbb",)))
+    mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a",)))
+    assert unfetched(here, only_a) == ()
+    assert "train-bbbb" in unfetched(here, STATE)
+    mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a", "b")))
+    assert "train-bbbb" not in unfetched(here, STATE)
+
+
+def test_a_host_that_was_cleaned_meanwhile_needs_no_second_fetch(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    mark_fetched(here, "gone-cccc", Fetched(here.jobs / "gone-cccc", ("a", "b")))
+    assert "gone-cccc" not in unfetched(here, STATE)
 
 
 def test_a_copy_that_is_gone_is_no_copy(tmp_path: Path) -> None:
     here = located(tmp_path)
-    mark_fetched(here, "train-bbbb", tmp_path / "elsewhere")
+    mark_fetched(here, "train-bbbb", Fetched(tmp_path / "elsewhere", ("a", "b")))
     assert "train-bbbb" in unfetched(here, STATE)
 
 
 def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
     here = located(tmp_path)
-    mark_fetched(here, "train-bbbb", here.jobs)
-    for text in ("", "{", "{}", "[]", "null", '{"folder": null}'):
+    mark_fetched(here, "train-bbbb", Fetched(here.jobs, ("a", "b")))
+    whole = json.dumps({"folder": str(here.jobs)})
+    for text in ("", "{", "{}", "[]", "null", '{"folder": null}', '{"folder": null, "hosts": ["a"]}', whole):
         (here.jobs / "train-bbbb" / "fetched.json").write_text(text)
         assert "train-bbbb" in unfetched(here, STATE)

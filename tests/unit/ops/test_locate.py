@@ -183,3 +183,79 @@ def test_forgetting_twice_is_fine(tmp_path: Path) -> None:
 def test_hosts_by_flag_are_checked_like_those_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(InventoryError, match="--hosts has 1 problem"):
         generate(env(tmp_path), hosts=["a", "a"])
+
+
+def test_what_a_person_wrote_or_edited_stays_when_the_cluster_goes(tmp_path: Path) -> None:
+    own = tmp_path / ".hvdocker" / "inventory.yaml"
+    point_at(generate(env(tmp_path), local=1))
+    written = own.read_text()
+    for text in (f"{written}cpus: 2\n", f"{written}# my notes\n", "cluster: mine\nhosts: [a]\n"):
+        own.write_text(text)
+        located = read_inventory(env(tmp_path), own)
+        point_at(located)
+        forget(located)
+        assert [path.name for path in own.parent.iterdir()] == ["inventory.yaml"]
+        assert own.read_text() == text
+
+
+def test_an_inventory_of_another_name_in_our_folder_stays(tmp_path: Path) -> None:
+    path = write(tmp_path / ".hvdocker" / "lab.yaml", "lab")
+    located = read_inventory(env(tmp_path), path)
+    point_at(located)
+    assert locate(env(tmp_path), None) == located
+    forget(located)
+    assert [entry.name for entry in path.parent.iterdir()] == ["lab.yaml"]
+
+
+def test_a_cluster_that_goes_leaves_the_pointer_to_another(tmp_path: Path) -> None:
+    first = read_inventory(env(tmp_path), write(tmp_path / "one.yaml", "one"))
+    second = read_inventory(env(tmp_path), write(tmp_path / "two.yaml", "two"))
+    assert point_at(first) is None
+    assert point_at(first) is None
+    assert point_at(second) == str(tmp_path / "one.yaml")
+    forget(first)
+    assert cluster(locate(env(tmp_path), None)) == "two"
+    forget(second)
+    assert not (tmp_path / ".hvdocker").exists()
+
+
+def test_a_generated_inventory_outlives_the_end_of_another_cluster_beside_it(tmp_path: Path) -> None:
+    point_at(generate(env(tmp_path), local=1))
+    other = read_inventory(env(tmp_path), write(tmp_path / "lab.yaml", "lab"))
+    assert point_at(other) == str(tmp_path / ".hvdocker" / "inventory.yaml")
+    forget(other)
+    assert [path.name for path in (tmp_path / ".hvdocker").iterdir()] == ["inventory.yaml"]
+
+
+def test_a_damaged_pointer_is_replaced_without_a_word(tmp_path: Path) -> None:
+    point(tmp_path, "")
+    assert point_at(generate(env(tmp_path), local=1)) is None
+    assert locate(env(tmp_path), None).inventory.is_local
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [({"local": 2}, {"hosts": ["a"]}), ({"hosts": ["a"]}, {"local": 2})]
+)
+def test_a_cluster_is_not_orphaned_by_one_of_another_kind(tmp_path: Path, first, then) -> None:
+    located = generate(env(tmp_path), **first)
+    point_at(located)
+    before = located.path.read_text()
+    with pytest.raises(HvdockerError, match="this folder already has a cluster") as caught:
+        generate(env(tmp_path), **then)
+    assert caught.value.fix and "hvdocker down" in caught.value.fix
+    assert located.path.read_text() == before
+    forget(located)
+    generate(env(tmp_path), **then)
+
+
+def test_a_cluster_may_grow(tmp_path: Path) -> None:
+    point_at(generate(env(tmp_path), local=1))
+    assert len(generate(env(tmp_path), local=2).inventory.hosts) == 2
+
+
+def test_a_broken_inventory_in_our_folder_is_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / ".hvdocker").mkdir()
+    for text in (b"{", b"\xff\xfe", b"a: b: c", b"[]"):
+        (tmp_path / ".hvdocker" / "inventory.yaml").write_bytes(text)
+        with pytest.raises(HvdockerError, match=r"inventory\.yaml"):
+            generate(env(tmp_path), local=2)

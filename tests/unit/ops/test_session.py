@@ -4,7 +4,9 @@ from hvdocker.errors import UnknownHostKey
 from hvdocker.ops.env import Env
 from hvdocker.ops.session import _may_trust
 
-UNKNOWN = [UnknownHostKey("a", "[10.0.0.11]:22", "ssh-ed25519", "AAAA", "SHA256:abc")]
+UNKNOWN = [
+    UnknownHostKey("a", "[10.0.0.11]:22", "ssh-ed25519", "AAAA", "SHA256:abc", "/home/me/.ssh/known_hosts")
+]
 
 
 def test_a_flag_is_an_answer() -> None:

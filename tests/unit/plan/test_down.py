@@ -8,22 +8,24 @@ from hvdocker.plan.steps import (
     RemoveNetwork,
     RemoveTree,
     Stage,
+    StopJob,
 )
 from tests.unit.builders import as_made, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")
 
 
-def test_outputs_first_then_masters_then_workers_then_files() -> None:
+def test_jobs_end_then_outputs_then_masters_then_workers_then_files() -> None:
     jobs = (master("train-abcd", "{}"), master("old-aaaa", "{}", state="exited"))
     worker = as_made(LAB, "a", host_seen("a"))
     state = state_of(
         host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"), with_worker(LAB, "b")
     )
     assert plan_down(LAB, state, ("train-abcd",)) == Plan("down", "lab", (
+        Stage("jobs", (StopJob("a", "train-abcd", "id-train-abcd"),)),
         Stage("fetch", (FetchJobs(CONTROLLER, ("train-abcd",)),)),
         Stage("containers", (
-            RemoveContainer("a", "hvdocker-lab-train-abcd", "id-train-abcd", "running"),
+            RemoveContainer("a", "hvdocker-lab-train-abcd", "id-train-abcd"),
             RemoveContainer("a", "hvdocker-lab-old-aaaa", "id-old-aaaa"),
         )),
         Stage("containers", (
@@ -53,8 +55,8 @@ def test_a_local_cluster_shares_an_engine_and_has_a_network() -> None:
     seen = (host_seen("w1"), host_seen("w2"))
     shared = (*(as_made(local, host.name, host) for host in seen), master("train-abcd", "{}", "exited", "w1"))
     state = state_of(
-        host_seen("w1", containers=shared, cluster_dir="/home/me/.hvdocker/lab/w1"),
-        host_seen("w2", containers=shared, cluster_dir="/home/me/.hvdocker/lab/w2"),
+        host_seen("w1", containers=shared, home="/home/me", cluster_dir="/home/me/.hvdocker/lab/w1"),
+        host_seen("w2", containers=shared, home="/home/me", cluster_dir="/home/me/.hvdocker/lab/w2"),
         network=NetworkSeen("198.18.200.0/24", ("198.18.200.0/24",)),
     )
     assert plan_down(local, state, ()) == Plan("down", "lab", (
@@ -64,8 +66,7 @@ def test_a_local_cluster_shares_an_engine_and_has_a_network() -> None:
             RemoveContainer("w2", "hvdocker-lab-worker-w2", "id-w2"),
         )),
         Stage("files", (
-            RemoveTree("w1", "/home/me/.hvdocker/lab/w1"),
-            RemoveTree("w2", "/home/me/.hvdocker/lab/w2"),
+            RemoveTree("w1", "/home/me/.hvdocker/lab"),
         )),
         Stage("network", (RemoveNetwork(CONTROLLER, "hvdocker-lab"),)),
     ))  # fmt: skip

@@ -27,6 +27,7 @@ class Job:
     env: Mapping[str, str]
     launcher: tuple[str, ...]
     grace_s: float
+    host_count: int
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
@@ -53,6 +54,7 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             env={key: str(value) for key, value in data.get("env", {}).items()},
             launcher=tuple(data["launcher"]),
             grace_s=float(data.get("grace_s", 10)),
+            host_count=len(addresses),
         )
     except (KeyError, IndexError, TypeError) as error:
         raise JobError(f"job.json is incomplete: {error!r}") from error

@@ -173,8 +173,9 @@ def head_interface(job: Job) -> str | None:
 
 
 def launcher_command(job: Job, interface: str | None) -> list[str]:
-    """The launcher's words, with the rank wrapper in place of the person's command."""
-    chosen = ["--network-interfaces", interface] if interface else []
+    """The launcher's words, with the rank wrapper in place of the person's command. On one host alone
+    horovodrun insists on loopback for itself, and an interface named to it is an error."""
+    chosen = ["--network-interfaces", interface] if interface and job.host_count > 1 else []
     return [*job.launcher, *chosen, str(paths.BIN / "rank"), job.name]
 
 

@@ -1,0 +1,42 @@
+"""Two hosts with a job's folder each, which are folders of this machine, and a folder at home."""
+
+from pathlib import Path
+
+from hvdocker.hosts.fetch import fetch_job
+from hvdocker.hosts.local import LocalLink
+from hvdocker.hosts.merge import MANIFEST, Fetched
+
+JOB = "train-abcd"
+
+
+class Lab:
+    def __init__(self, root: Path) -> None:
+        self.root, self.home = root, root / "home" / "jobs" / JOB
+        for host in "ab":
+            for name in ("out", "logs"):
+                (root / host / name).mkdir(parents=True)
+
+    def write(self, host: str, name: str, text: str = "x") -> Path:
+        path = self.root / host / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def fetch(self, hosts: str = "ab", job: str = JOB) -> Fetched:
+        folders = [str(self.root / host) for host in hosts]
+        return fetch_job(job, [LocalLink(host) for host in hosts], folders, self.home)
+
+    def names(self) -> list[str]:
+        return sorted(self.texts())
+
+    def texts(self) -> dict[str, str]:
+        """Every file at home with its content; a link with its target."""
+        return {
+            path.relative_to(self.home).as_posix(): _text(path)
+            for path in self.home.rglob("*")
+            if (path.is_symlink() or not path.is_dir()) and path.name != MANIFEST
+        }
+
+
+def _text(path: Path) -> str:
+    return f"-> {path.readlink()}" if path.is_symlink() else path.read_text()
