@@ -91,7 +91,10 @@ def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
 def roll_back(context: Context) -> list[HvdockerError]:
     """Undoes what this run made, newest first; whatever fails is named."""
     errors: list[HvdockerError] = []
+    # From here on progress is told again, and nothing stops half-way.
     context.cancelled.clear()
+    if context.undo:
+        context.say("undo", "removing what this run made")
     for host, what, undo in reversed(context.undo):
         try:
             with talking(host, f"undoing: {what}"):

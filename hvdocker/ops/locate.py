@@ -3,6 +3,7 @@ inventory.yaml here. Never a guess between two."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,6 @@ from hvdocker.model.parse import parse
 from hvdocker.ops.env import Env
 
 FOLDER = ".hvdocker"
-_HEADER = "# Written by `hvdocker up`; the verbs after it read this.\n"
 DEFAULT_NAMES = ("inventory.yaml", "inventory.yml")
 
 
@@ -104,22 +104,30 @@ def generate(
 
 
 def _generated(body: object) -> str:
-    return _HEADER + yaml.safe_dump(body, sort_keys=False)
+    text = yaml.safe_dump(body, sort_keys=False)
+    return _header(text) + text
+
+
+def _header(body: str) -> str:
+    digest = hashlib.sha256(body.encode()).hexdigest()[:12]
+    return f"# Written by `hvdocker up` ({digest}); the verbs after it read this.\n"
 
 
 def _is_untouched(text: str) -> bool:
     """Whether a file in .hvdocker/ is still what `generate` wrote; what a person edited is theirs."""
-    return text.startswith(_HEADER) and text == _generated(yaml.safe_load(text))
+    header, _, body = text.partition("\n")
+    return f"{header}\n" == _header(body)
 
 
 def _refuse_other(path: Path, is_local: bool) -> None:
     """A cluster that a generated inventory describes would be orphaned by another that takes its place."""
     if not path.is_file():
         return
-    was_local = (
-        isinstance(earlier := yaml.safe_load(path.read_text(encoding="utf-8")), dict) and "local" in earlier
-    )
-    if was_local != is_local:
+    try:
+        earlier = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        earlier = None
+    if not isinstance(earlier, dict) or ("local" in earlier) != is_local:
         raise HvdockerError(
             f"this folder already has a cluster: {path}",
             fix="take it down first (hvdocker down), or work elsewhere",

@@ -86,7 +86,6 @@ def _apply(plan: Plan, context: Context, keep: str) -> None:
     except BaseException as error:
         if keep != "never":
             raise
-        context.say("undo", "removing what this run made")
         left = roll_back(context)
         if left and isinstance(error, HvdockerError):
             error.lines = (*error.lines, *(f"could not undo: {problem}" for problem in left))

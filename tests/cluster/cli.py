@@ -59,7 +59,7 @@ class Cli:
         process = subprocess.Popen(
             [binary(), *map(str, args)],
             cwd=cwd or self.cwd,
-            env=self._environment() | dict(env or {}),
+            env=self.environment() | dict(env or {}),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -74,7 +74,7 @@ class Cli:
                 process.kill()
             process.communicate()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         dropped = {"SSH_AUTH_SOCK", "SSH_AGENT_PID"}
         kept = {
             name: value

@@ -48,3 +48,9 @@ def test_a_scripts_arguments_need_no_quoting_in_it() -> None:
 
 def test_as_root_asks_for_no_password() -> None:
     assert command("docker", "ps").as_root() == Command(("sudo", "-n", "docker", "ps"))
+
+
+def test_a_scripts_programs_speak_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ko_KR.UTF-8")
+    done = subprocess.run(shell('sh -c "echo $LC_ALL"').argv, capture_output=True, check=True)
+    assert done.stdout == b"C\n"

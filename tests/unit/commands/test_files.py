@@ -140,6 +140,46 @@ def test_packing_and_unpacking(tmp_path: Path) -> None:
     assert (target / "logs" / "file").read_text() == "logs"
 
 
+def test_packing_takes_those_of_the_names_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    packed = run(files.pack(str(tmp_path), ["out", "logs"]))
+    assert packed.returncode == 0
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
+        assert tar.getnames() == ["logs"]
+
+
+def test_packing_where_a_job_wrote_nothing_is_an_empty_archive(tmp_path: Path) -> None:
+    packed = run(files.pack(str(tmp_path), ["out", "logs"]))
+    assert (packed.returncode, packed.stderr) == (0, b"")
+    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
+        assert tar.getnames() == []
+
+
+def test_packing_a_folder_that_is_not_there_fails(tmp_path: Path) -> None:
+    assert run(files.pack(f"{tmp_path}/gone", ["out"])).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "code"),
+    [("tar (GNU tar) 1.35", 1, 0), ("bsdtar 3.7", 1, 1), ("tar (GNU tar) 1.35", 2, 2), ("", 0, 0)],
+    ids=["a file changed", "another tar", "a real failure", "fine"],
+)
+def test_a_running_jobs_folder_can_be_packed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, said: int, code: int
+) -> None:
+    """GNU tar exits with 1 where a file changed as it was read: the archive is whole all the same."""
+    stand_in = tmp_path / "bin" / "tar"
+    stand_in.parent.mkdir()
+    stand_in.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && {{ echo "{version}"; exit 0; }}\necho archive\nexit {said}\n'
+    )
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", str(stand_in.parent), prepend=":")
+    (tmp_path / "out").mkdir()
+    packed = run(files.pack(str(tmp_path), ["out"]))
+    assert (packed.returncode, packed.stdout) == (code, b"archive\n")
+
+
 def removed(folder: Path, *paths: str) -> None:
     for command in files.remove_files(str(folder), paths):
         assert run(command).returncode == 0

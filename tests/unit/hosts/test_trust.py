@@ -78,9 +78,7 @@ def test_who_wants_nothing_remembered_gets_no_error() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize(
-    "line", [b"gpu-a ssh-ed25519 !!!", b"gpu-a ssh-ed25519 AAA", b"caf\xe9 ssh-rsa AAAA"]
-)
+@pytest.mark.parametrize("line", [b"gpu-a ssh-ed25519 AAA", b"caf\xe9 ssh-rsa AAAA"])
 def test_a_broken_line_in_known_hosts_is_a_usage_problem(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "known_hosts"
     path.write_bytes(line + b"\n")

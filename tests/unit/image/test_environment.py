@@ -14,6 +14,7 @@ JOB = Job(
     env={"MINE": "1"},
     launcher=("horovodrun",),
     grace_s=10,
+    host_count=2,
 )
 OURS = {
     "HVDOCKER_JOB": "j",

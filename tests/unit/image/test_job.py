@@ -37,6 +37,7 @@ def test_a_job_knows_its_own_host_and_the_head() -> None:
         env={"SEED": "7"},
         launcher=("horovodrun", "-np", "2"),
         grace_s=4.0,
+        host_count=2,
     )
 
 

@@ -48,7 +48,13 @@ def test_a_mark_that_no_rank_sent_is_ignored() -> None:
 
 def test_the_launcher_starts_the_rank_wrapper_in_place_of_the_command() -> None:
     head = "198.18.0.2"
-    job = Job("j", "c", "a", head, head, ("python", "t.py"), "/train", {}, ("horovodrun", "-v"), 1)
+    job = Job("j", "c", "a", head, head, ("python", "t.py"), "/train", {}, ("horovodrun", "-v"), 1, 2)
     wrapper = ["/opt/hvdocker/bin/rank", "j"]
     assert launcher_command(job, "net9") == ["horovodrun", "-v", "--network-interfaces", "net9", *wrapper]
     assert launcher_command(job, None) == ["horovodrun", "-v", *wrapper]
+
+
+def test_on_one_host_alone_no_interface_is_named() -> None:
+    head = "198.18.0.2"
+    job = Job("j", "c", "a", head, head, ("python", "t.py"), "/train", {}, ("horovodrun",), 1, host_count=1)
+    assert launcher_command(job, "net9") == ["horovodrun", "/opt/hvdocker/bin/rank", "j"]

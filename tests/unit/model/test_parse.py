@@ -61,3 +61,9 @@ def test_a_host_is_found_by_its_name() -> None:
 def test_a_case_without_an_expectation_proves_nothing(path: Path) -> None:
     suffix = ".problems" if path in WRONG else ".json"
     assert path.with_suffix(suffix).is_file()
+
+
+@pytest.mark.parametrize("target", ["/runs", "/optional", "/opt/mine", "/outputs", "/training", "/etc/mine"])
+def test_a_mount_beside_our_folders_is_fine(target: str) -> None:
+    [mount] = parse(f"mounts: ['/mine:{target}']\nhosts: [a]", "x", "here").mounts
+    assert mount.target == target

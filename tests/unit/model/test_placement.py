@@ -55,7 +55,7 @@ def test_too_few_slots_names_who_holds_them() -> None:
     with pytest.raises(NotEnoughSlots) as caught:
         place(5, hosts(4, 2, 1, a={"train-aaaa": 1, "eval-bbbb": 2}, c={"train-aaaa": 1}))
     error = caught.value
-    assert error.what == "5 slots wanted, 3 of 7 are free"
+    assert error.what == "5 slots wanted, 3 of 7 free"
     assert error.lines == (
         "a: 1 of 4 free, 1 held by train-aaaa, 2 held by eval-bbbb",
         "b: 2 of 2 free",
@@ -116,7 +116,7 @@ def test_an_exact_placement_needs_hosts_of_the_inventory() -> None:
 
 
 def test_an_exact_placement_needs_free_slots() -> None:
-    with pytest.raises(NotEnoughSlots, match="2 slots wanted, 1 of 2 are free") as caught:
+    with pytest.raises(NotEnoughSlots, match="2 slots wanted, 1 of 2 free") as caught:
         place_exactly([Share("b", 2)], None, hosts(4, 2, b={"job-aaaa": 1}))
     assert caught.value.lines == ("b: 1 of 2 free, 1 held by job-aaaa",)
 

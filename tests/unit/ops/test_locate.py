@@ -189,7 +189,12 @@ def test_what_a_person_wrote_or_edited_stays_when_the_cluster_goes(tmp_path: Pat
     own = tmp_path / ".hvdocker" / "inventory.yaml"
     point_at(generate(env(tmp_path), local=1))
     written = own.read_text()
-    for text in (f"{written}cpus: 2\n", f"{written}# my notes\n", "cluster: mine\nhosts: [a]\n"):
+    for text in (
+        f"{written}cpus: 2\n",
+        f"{written}# my notes\n",
+        written.replace("local: 1", "local: 2"),
+        "cluster: mine\nhosts: [a]\n",
+    ):
         own.write_text(text)
         located = read_inventory(env(tmp_path), own)
         point_at(located)

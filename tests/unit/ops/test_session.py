@@ -1,8 +1,16 @@
-"""Asking about unknown host keys: never where nobody can answer."""
+"""Asking about unknown host keys: never where nobody can answer, and never for ever."""
 
-from hvdocker.errors import UnknownHostKey
+from pathlib import Path
+
+import paramiko
+import pytest
+
+from hvdocker.errors import HostErrors, UnknownHostKey, UsageProblem
+from hvdocker.hosts.keys import make_pair
 from hvdocker.ops.env import Env
-from hvdocker.ops.session import _may_trust
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import _may_trust, connected
+from tests.unit.builders import inventory
 
 UNKNOWN = [
     UnknownHostKey("a", "[10.0.0.11]:22", "ssh-ed25519", "AAAA", "SHA256:abc", "/home/me/.ssh/known_hosts")
@@ -34,3 +42,84 @@ def test_a_person_sees_the_fingerprints() -> None:
 def test_whose_containers_they_are() -> None:
     assert Env(environ={"HVDOCKER_OWNER": "team"}).maker().owner == "team"
     assert Env(environ={}).maker().owner
+
+
+class Server:
+    """Stands in for paramiko's client where it would talk to a server: shows that server's host key."""
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "host_key"
+        path.write_text(make_pair().private.reveal())
+        self.key = paramiko.Ed25519Key.from_private_key_file(str(path))
+        self.shown = 0
+
+    def connect(self, client: paramiko.SSHClient, hostname: str, **settings: object) -> None:
+        self.shown += 1
+        assert self.shown < 10, "it goes on for ever"
+        known = client._system_host_keys.lookup(hostname)
+        if not known or known.get(self.key.get_name()) != self.key:
+            client._policy.missing_host_key(client, hostname, self.key)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """A home of the test's own, whose hosts are reached through a ProxyCommand: no socket is opened."""
+    server = Server(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(
+        paramiko.SSHClient, "connect", lambda client, **words: server.connect(client, **words)
+    )
+    monkeypatch.setattr(paramiko.SSHClient, "get_transport", lambda client: Asleep())
+    return server
+
+
+class Asleep:
+    active = True
+
+    def is_active(self) -> bool:
+        return False
+
+
+def known_hosts_at(home: Path, path: str) -> None:
+    (home / ".ssh").mkdir()
+    (home / ".ssh" / "config").write_text(f"Host *\n  ProxyCommand true\n  UserKnownHostsFile {path}\n")
+
+
+def located(folder: Path, text: str = "hosts: [gpu-a]") -> Located:
+    return Located(inventory(text), folder / "inventory.yaml")
+
+
+def test_a_known_hosts_file_that_keeps_nothing_does_not_ask_for_ever(tmp_path: Path, server: Server) -> None:
+    known_hosts_at(tmp_path, "/dev/null")
+    with connected(Env(cwd=tmp_path), located(tmp_path), accept_new=True) as session:
+        assert list(session.links) == ["gpu-a"]
+    assert server.shown == 2
+
+
+def test_an_accepted_key_is_remembered_in_the_file_that_ssh_reads(tmp_path: Path, server: Server) -> None:
+    known_hosts_at(tmp_path, "~/mine ~/another")
+    for _ in range(2):
+        with connected(Env(cwd=tmp_path), located(tmp_path), accept_new=True) as session:
+            assert session.failed == {}
+    assert (tmp_path / "mine").read_text() == f"gpu-a ssh-ed25519 {server.key.get_base64()}\n"
+    assert not (tmp_path / "another").exists()
+    assert server.shown == 3
+
+
+def test_a_key_that_nobody_accepts_is_an_error_of_every_host(tmp_path: Path, server: Server) -> None:
+    known_hosts_at(tmp_path, "~/mine")
+    two = located(tmp_path, "hosts: [gpu-a, gpu-b]")
+    with pytest.raises(HostErrors) as caught, connected(Env(cwd=tmp_path), two):
+        pass
+    assert [type(error) for error in caught.value.errors] == [UnknownHostKey, UnknownHostKey]
+    assert not (tmp_path / "mine").exists()
+
+
+def test_a_broken_known_hosts_file_is_told_as_such(tmp_path: Path, server: Server) -> None:
+    known_hosts_at(tmp_path, "~/mine")
+    (tmp_path / "mine").write_text("gpu-a ssh-ed25519 AAA\n")
+    with (
+        pytest.raises(UsageProblem, match=r"mine has a line that is no host key"),
+        connected(Env(cwd=tmp_path), located(tmp_path)),
+    ):
+        pass

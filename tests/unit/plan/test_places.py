@@ -2,7 +2,14 @@ import pytest
 
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.model.seen import NetworkSeen
-from hvdocker.plan.places import choose_port, local_subnet, places, port_conflicts, training_addresses
+from hvdocker.plan.places import (
+    choose_port,
+    fitness_problems,
+    local_subnet,
+    places,
+    port_conflicts,
+    training_addresses,
+)
 from tests.unit.builders import host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")
@@ -137,3 +144,26 @@ def test_hosts_that_share_a_home_have_folders_of_their_own(
     assert placed["b"].folder == f"{home_b}/.hvdocker/lab{own['b']}"
     # The engines are two: their workers need no longer names.
     assert placed["a"].worker_name == "hvdocker-lab-worker"
+
+
+def problems(text: str, **reached_at: str) -> list[str]:
+    lab = inventory(text)
+    state = state_of(*(host_seen(name, reached_at=address) for name, address in reached_at.items()))
+    return [str(problem) for problem in fitness_problems(lab, places(lab, state))]
+
+
+def test_one_machine_under_two_names_is_refused() -> None:
+    assert problems("hosts: [a, b, c]", a="10.0.0.11", b="10.0.0.12", c="10.0.0.11") == [
+        "c: it has the same training address as a: 10.0.0.11"
+    ]
+
+
+def test_an_ipv6_training_address_is_refused_before_horovod_chokes_on_it() -> None:
+    assert problems("hosts: [a, b]", a="10.0.0.11", b="fd00::2") == [
+        "b: the training address fd00::2 is IPv6, which Horovod does not take"
+    ]
+
+
+def test_an_address_of_its_own_mends_both() -> None:
+    fixed = "hosts: [a, {host: b, address: 192.168.0.2}, {host: c, address: 192.168.0.3}]"
+    assert problems(fixed, a="10.0.0.11", b="10.0.0.11", c="fd00::2") == []

@@ -1,7 +1,5 @@
 """A plan written out as a script, really run; ssh, docker and ssh-keygen are stand-ins that write down."""
 
-import os
-import subprocess
 import tarfile
 from itertools import pairwise
 from pathlib import Path
@@ -22,34 +20,10 @@ from hvdocker.plan.steps import Plan
 from hvdocker.plan.train import plan_train
 from hvdocker.plan.up import plan_up
 from tests.unit.builders import ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
+from tests.unit.plan.by_hand import Ran
 
-STAND_INS = Path(__file__).parents[1] / "fixtures" / "script_bin"
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
 WORKER = "hvdocker-lab-worker"
-
-
-class Ran:
-    """What a script called, in order, host by host."""
-
-    def __init__(
-        self, plan: Plan, wanted: Inventory, folder: Path, sudo: frozenset[str] = frozenset()
-    ) -> None:
-        log = folder / "log"
-        log.mkdir()
-        self.text = script_of(plan, wanted, assets.ssh_config_template(), sudo)
-        path = folder / "plan.sh"
-        path.write_text(self.text, encoding="utf-8")
-        environment = {**os.environ, "PATH": f"{STAND_INS}:{os.environ['PATH']}", "LOG": str(log)}
-        done = subprocess.run(["bash", path], env=environment, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), self.text
-        calls = [(file, file.read_text().split("\0")[:-1]) for file in sorted(log.glob("*/call"))]
-        self.calls = [words for _, words in calls]
-        self.archives = {
-            (words[0], words[-1]): file.with_name("tar") for file, words in calls if words[2:4] == ["cp", "-"]
-        }
-
-    def on(self, host: str) -> list[list[str]]:
-        return [words[1:] for words in self.calls if words[0] == host]
 
 
 def content(archive: Path) -> dict[str, tuple[int, int, int, str]]:

@@ -1,0 +1,50 @@
+"""The program on a real terminal (a pty), for what it only does where a person can answer."""
+
+import os
+import pty
+import re
+import select
+import time
+
+from tests.cluster.cli import Cli, binary
+
+DEADLINE_S = 120
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal:
+    """Types when the screen shows what it waits for."""
+
+    def __init__(self, cli: Cli, *args: str) -> None:
+        self._pid, self._fd = pty.fork()
+        if self._pid == 0:
+            os.chdir(cli.cwd)
+            os.execve(binary(), [binary(), *args], cli.environment() | {"TERM": "xterm", "COLUMNS": "200"})
+        self.screen = ""
+
+    def wait_for(self, text: str) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while text not in self.screen:
+            assert time.monotonic() < deadline, f"{text!r} never came:\n{self.screen}"
+            assert self._read(1), f"it ended before {text!r}:\n{self.screen}"
+
+    def type(self, text: str) -> None:
+        os.write(self._fd, text.encode())
+
+    def end(self) -> int:
+        """Reads to the end; the exit code."""
+        deadline = time.monotonic() + DEADLINE_S
+        while self._read(1):
+            assert time.monotonic() < deadline, f"it did not end:\n{self.screen}"
+        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+
+    def _read(self, wait_s: float) -> bool:
+        """Whether the program is still there."""
+        if not select.select([self._fd], [], [], wait_s)[0]:
+            return True
+        try:
+            data = os.read(self._fd, 1 << 16)
+        except OSError:
+            return False
+        self.screen += _ESCAPES.sub("", data.decode("utf-8", "replace"))
+        return bool(data)

@@ -1,0 +1,91 @@
+"""`up` that is interrupted or fails leaves nothing, unless told to; brought keys; a closed sshd."""
+
+import signal
+import subprocess
+
+import yaml
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab
+from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, Site
+from tests.cluster.traces import left_of, untouched
+
+
+def interrupt_at(cli: Cli, site: Site, moment: str) -> None:
+    """Ctrl-C as soon as the progress says so."""
+    process = cli.start("up", site.inventory)
+    assert process.stderr is not None
+    while moment not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+
+
+def test_ctrl_c_in_the_middle_of_up_leaves_nothing(lab: Lab, cli: Cli) -> None:
+    """Interrupted while images are loaded: the longest part."""
+    hosts = lab.fresh(2)
+    for host in hosts:
+        host.attempt(["docker", "rmi", "-f", SMALL_IMAGE])
+    site = Site.write(lab, cli, hosts)
+    with untouched(*hosts):
+        interrupt_at(cli, site, "load ")
+    site.up()
+    site.down()
+
+
+def test_ctrl_c_after_workers_were_made_removes_them(lab: Lab, cli: Cli) -> None:
+    hosts = lab.fresh(2)
+    for host in hosts:
+        if not host.has_image(SMALL_IMAGE):
+            host.load(SMALL_IMAGE)
+    site = Site.write(lab, cli, hosts)
+    with untouched(*hosts):
+        interrupt_at(cli, site, "wait for sshd")
+
+
+def test_a_failed_up_that_keeps_what_it_made_is_cleaned_by_down(lab: Lab, cli: Cli) -> None:
+    hosts = lab.fresh(2)
+    site = Site.write(lab, cli, hosts)
+    inventory = yaml.safe_load(site.inventory.read_text())
+    inventory["hosts"][1]["address"] = "198.18.0.250"
+    site.inventory.write_text(yaml.safe_dump(inventory))
+    cli.run("up", site.inventory, "--keep", "failed", cwd=site.folder, check=3)
+    assert left_of(hosts, "lab") != {}
+    site.run("down")
+    assert left_of(hosts, "lab") == {}
+
+
+def test_a_key_pair_that_the_user_brings(lab: Lab, cli: Cli) -> None:
+    hosts = lab.fresh(2)
+    site = Site.write(lab, cli, hosts, keys={"private": "mine", "public": "mine.pub"})
+    key = site.folder / "mine"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
+    site.up()
+    assert site.logins() == site.full_mesh()
+    _, inside, _ = site.inside(hosts[0], "cat", f"{SSH_FOLDER}/authorized_keys")
+    assert key.with_suffix(".pub").read_text().split()[1] in inside
+    assert "nothing to do" in site.up().out
+    site.down()
+    key.unlink()
+    assert "mine is not there" in cli.run("up", site.inventory, cwd=site.folder, check=2).err
+
+
+def test_an_sshd_that_denies_forwarding_to_sockets(lab: Lab, cli: Cli) -> None:
+    """Then the docker CLI on the host carries the engine's API."""
+    hosts = lab.fresh(2)
+    folder = "/etc/ssh/sshd_config.d"
+    deny = f"mkdir -p {folder}; echo 'AllowStreamLocalForwarding no' > {folder}/00-deny.conf"
+    hosts[1].exec(deny)
+    hosts[1].stop_sshd()
+    hosts[1].start_sshd()
+    try:
+        site = Site.write(lab, cli, hosts)
+        site.up()
+        assert "nothing to do" in site.up().out
+        site.down()
+        assert left_of(hosts, "lab") == {}
+    finally:
+        hosts[1].exec("rm -f /etc/ssh/sshd_config.d/00-deny.conf")
+        hosts[1].stop_sshd()
+        hosts[1].start_sshd()

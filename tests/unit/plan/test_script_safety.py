@@ -1,0 +1,129 @@
+"""Scripts with nasty values in them, and scripts run in nasty ways."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, Share
+from hvdocker.plan.down import plan_down
+from hvdocker.plan.places import places
+from hvdocker.plan.steps import Plan
+from hvdocker.plan.train import plan_train
+from hvdocker.plan.up import plan_up
+from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
+from tests.unit.plan.by_hand import Ran, Way
+
+LAB = inventory("hosts: [a, b]")
+JOB = JobSpec(
+    job="train-abcd",
+    cluster="lab",
+    placement=Placement((Share("a", 1), Share("b", 1))),
+    addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+    port=12345,
+    command=("python", "/train/train.py"),
+    launcher=("horovodrun",),
+    workdir="/train",
+)
+SECRET = "hunter2"
+NASTY = {
+    "quotes": 'it\'s "quoted"',
+    "backslashes": '\\ \\\\ \\n \\" end\\',
+    "newlines": "one\ntwo\n\nfour\n",
+    "ampersand": "a & b && \\& c",
+    "shell": "$HOME $(touch evil) `touch evil` ${x} ; * ? ~ !",
+    "unicode": "한국어 é 🚀",
+    "tab and return": "a\tb\rc",
+    "escape": "\x1b[31mred\x1b[0m\x01\x1f",
+    "placeholder": "@ENV OTHER@ %s",
+    "end of a here-document": "\nHVDOCKER_END\n",
+    "empty": "",
+}
+
+
+def trained(tmp_path: Path, job: JobSpec, project: str = "project") -> Plan:
+    state = state_of(*(with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
+    source = tmp_path / project
+    source.mkdir()
+    (source / "train.py").write_text("print('hi')")
+    return plan_train(LAB, places(LAB, state), MAKER, job, str(source))
+
+
+def job_json(tmp_path: Path, host: str) -> object:
+    path = tmp_path / host / ".hvdocker" / "lab" / "jobs" / "train-abcd" / "job.json"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("value", [f"{SECRET}{value}" for value in NASTY.values()], ids=NASTY)
+def test_a_secret_of_the_caller_is_not_in_the_script_and_arrives_whole(tmp_path: Path, value: str) -> None:
+    job = replace(JOB, env={"PLAIN": "it's & fine", "TOKEN": value}, env_from_caller=("TOKEN",))
+    ran = Ran(trained(tmp_path, job), LAB, tmp_path, Way({"TOKEN": value}))
+    assert SECRET not in ran.text
+    for host in "ab":
+        assert job_json(tmp_path, host) == json.loads(job.for_host(host))
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("value", NASTY.values(), ids=NASTY)
+def test_a_value_that_was_written_out_arrives_whole_too(tmp_path: Path, value: str) -> None:
+    job = replace(JOB, env={"PLAIN": value}, command=("echo", value))
+    Ran(trained(tmp_path, job), LAB, tmp_path)
+    assert job_json(tmp_path, "b") == json.loads(job.for_host("b"))
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.fixture
+def eager(tmp_path: Path) -> Path:
+    """An ssh that reads all of its standard input, as the real one does."""
+    path = tmp_path / "eager" / "ssh"
+    path.parent.mkdir()
+    path.write_text(
+        "#!/bin/sh\nwhile [ $# -gt 2 ]; do shift; done\n"
+        'input=$(mktemp); cat > "$input"; ON=$1 sh -c "$2" < "$input"; code=$?; rm "$input"; exit $code\n'
+    )
+    path.chmod(0o755)
+    return path.parent
+
+
+def test_a_script_piped_into_bash_is_not_eaten_by_ssh(tmp_path: Path, eager: Path) -> None:
+    for name in "ab":
+        (tmp_path / name / ".hvdocker" / "lab").mkdir(parents=True)
+    hosts = [with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
+    ran = Ran(plan_down(LAB, state_of(*hosts), ()), LAB, tmp_path, Way(programs=eager, is_piped=True))
+    assert [words[0] for words in ran.calls] == ["a", "b"]
+    assert list((tmp_path / "a").iterdir()) == list((tmp_path / "b").iterdir()) == []
+
+
+def test_all_of_up_and_train_survive_an_eager_ssh(tmp_path: Path, eager: Path) -> None:
+    way = Way(programs=eager, is_piped=True)
+    state = state_of(*(host_seen(name, home=str(tmp_path / name)) for name in "ab"))
+    (tmp_path / "up").mkdir()
+    ran = Ran(plan_up(LAB, state, places(LAB, state), MAKER), LAB, tmp_path / "up", way)
+    assert [words[2] for words in ran.calls].count("start") == 2
+    assert ran.calls[-1][2:4] == ["exec", "hvdocker-lab-worker"]
+    ran = Ran(trained(tmp_path, JOB), LAB, tmp_path, way)
+    assert ran.calls[-1] == ["a", "docker", "start", "hvdocker-lab-train-abcd"]
+    assert (tmp_path / "b" / ".hvdocker" / "lab" / "code" / "train.py").is_file()
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028"], ids=ascii)
+def test_a_folders_name_with_a_newline_does_not_run_as_code(tmp_path: Path, line_break: str) -> None:
+    name = f"my{line_break}touch evil #{line_break} project"
+    job = replace(JOB, command=("echo", f"one{line_break}touch evil #"))
+    ran = Ran(trained(tmp_path, job, name), LAB, tmp_path)
+    assert not list(tmp_path.rglob("evil"))
+    assert (tmp_path / "a" / ".hvdocker" / "lab" / "code" / "train.py").is_file()
+    assert ran.calls[-1][2] == "start"
+
+
+def test_a_running_job_is_stopped_with_grace_by_hand_too(tmp_path: Path) -> None:
+    lab = inventory("hosts: [a]")
+    state = state_of(host_seen("a", containers=(master("train-abcd", "{}"),)))
+    ran = Ran(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
+    assert ran.calls == [
+        ["a", "docker", "stop", "--time", "20", "id-train-abcd"],
+        ["here", "hvdocker", "fetch", "train-abcd"],
+        ["a", "docker", "rm", "-f", "-v", "hvdocker-lab-train-abcd"],
+    ]
