@@ -30,9 +30,10 @@ def _version(value: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", metavar="", help="Show tracebacks.")] = False,
 ) -> None:
     """Distributed training on a handful of Docker hosts, over SSH.
 

@@ -26,7 +26,7 @@ def down(
     inventory: InventoryFlag = None,
     yes: YesFlag = False,
     discard: Annotated[
-        bool, typer.Option("--discard", help="Do not bring home outputs that were not fetched.")
+        bool, typer.Option("--discard", metavar="", help="Do not bring home outputs that were not fetched.")
     ] = False,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
@@ -36,8 +36,9 @@ def down(
 ) -> None:
     """Give the machines back: bring outputs home, then remove all that is ours.
 
-    Containers, folders and keys go; images stay on the hosts as a cache. Hosts that cannot be reached are
-    named (exit 4): run it again when they are back.
+    Containers, folders and keys go; images stay on the hosts as a cache.
+    Hosts that cannot be reached are named (exit 4): run it again when they
+    are back.
     """
     no_rest(ctx)
     from hvdocker.console import words

@@ -22,7 +22,8 @@ def fetch(
 ) -> None:
     """Bring a job's outputs and logs home from all its hosts.
 
-    One folder: equal files once; files that differ between hosts as name.HOST, and listed.
+    One folder: equal files once; files that differ between hosts as
+    name.HOST, and listed.
     """
     no_rest(ctx)
     from hvdocker.console import words

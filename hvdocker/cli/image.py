@@ -21,30 +21,38 @@ def _image() -> None:
 def build(
     ctx: typer.Context,
     target: Annotated[
-        str, typer.Option("--target", help="base (sshd and Python) or cpu (with TensorFlow).")
+        str,
+        typer.Option("--target", metavar="TARGET", help="base (sshd and Python) or cpu (with TensorFlow)."),
     ] = "cpu",
     on: Annotated[
         Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Option("--on", help="Build on this host of the inventory.", show_default=False),
+        typer.Option("--on", metavar="HOST", help="Build on this host of the inventory.", show_default=False),
     ] = None,
     ca_bundle: Annotated[
         Optional[Path],  # noqa: UP045  # as above
-        typer.Option("--ca-bundle", help="The site's own certificate authorities.", show_default=False),
+        typer.Option(
+            "--ca-bundle", metavar="FILE", help="The site's own certificate authorities.", show_default=False
+        ),
     ] = None,
     wheelhouse: Annotated[
         Optional[Path],  # noqa: UP045  # as above
-        typer.Option("--wheelhouse", help="A folder of wheels that pip may use.", show_default=False),
+        typer.Option(
+            "--wheelhouse", metavar="DIR", help="A folder of wheels that pip may use.", show_default=False
+        ),
     ] = None,
     base: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option("--base", help="The image to build on. Default: Debian's.", show_default=False),
+        typer.Option(
+            "--base", metavar="IMAGE", help="The image to build on. Default: Debian's.", show_default=False
+        ),
     ] = None,
     inventory: InventoryFlag = None,
     quiet: QuietFlag = False,
 ) -> None:
     """Build doc-hvd:TARGET through a Docker engine's API.
 
-    The Debian base is pulled where a registry answers, else made from the distribution's packages.
+    The Debian base is pulled where a registry answers, else made from the
+    distribution's packages.
     """
     no_rest(ctx)
     from hvdocker.console.style import out

@@ -17,10 +17,12 @@ JobArgument = Annotated[
 def logs(
     ctx: typer.Context,
     job: JobArgument = None,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on until the job ends.")] = False,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", metavar="", help="Go on until the job ends.")
+    ] = False,
     tail: Annotated[
         Optional[int],  # noqa: UP045  # as above
-        typer.Option("-n", "--tail", help="Only the last lines.", min=0, show_default=False),
+        typer.Option("-n", "--tail", metavar="N", help="Only the last lines.", min=0, show_default=False),
     ] = None,
     inventory: InventoryFlag = None,
 ) -> None:

@@ -10,7 +10,8 @@ from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, working
 def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag = False) -> None:
     """Show every host's worker and the cluster's jobs.
 
-    Everything is read from the hosts: any laptop with the inventory sees the same.
+    Everything is read from the hosts: any laptop with the inventory sees
+    the same.
     """
     no_rest(ctx)
     from hvdocker.console.status import show_status

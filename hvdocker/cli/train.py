@@ -27,38 +27,50 @@ if TYPE_CHECKING:
 
 def train(
     ctx: typer.Context,
-    words: Annotated[
-        Optional[list[str]],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(
-            metavar="[SCRIPT]", help="The Python script; its own arguments go after --.", show_default=False
-        ),
+    script: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
     ] = None,
     np: Annotated[
         Optional[int],  # noqa: UP045  # as above
-        typer.Option("-np", "--np", help="How many ranks. Default: every slot.", show_default=False),
+        typer.Option(
+            "-np", "--np", metavar="N", help="How many ranks. Default: every slot.", show_default=False
+        ),
     ] = None,
     module: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option("-m", help="A module instead of a script.", show_default=False),
+        typer.Option("-m", metavar="MODULE", help="A module instead of a script.", show_default=False),
     ] = None,
     hosts: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option("-H", "--hosts", help="Place the ranks yourself: a:2,b:1", show_default=False),
+        typer.Option(
+            "-H", "--hosts", metavar="HOSTS", help="Place the ranks yourself: a:2,b:1", show_default=False
+        ),
     ] = None,
     workdir: Annotated[
         Optional[Path],  # noqa: UP045  # as above
-        typer.Option("--workdir", help="The folder to sync. Default: the script's.", show_default=False),
+        typer.Option(
+            "--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False
+        ),
     ] = None,
     env_flags: Annotated[
         Optional[list[str]],  # noqa: UP045  # as above
         typer.Option(
-            "--env", help="NAME=VALUE for every rank; NAME takes the value from here.", show_default=False
+            "--env",
+            metavar="NAME[=V]",
+            help="NAME=VALUE for every rank; NAME takes the value from here.",
+            show_default=False,
         ),
     ] = None,
     start_timeout: Annotated[
-        int, typer.Option("--start-timeout", help="Seconds that Horovod may take to start all ranks.")
+        int,
+        typer.Option(
+            "--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."
+        ),
     ] = 120,
-    detach: Annotated[bool, typer.Option("-d", "--detach", help="Start the job and come back.")] = False,
+    detach: Annotated[
+        bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
+    ] = False,
     inventory: InventoryFlag = None,
     accept_new_host_keys: AcceptFlag = False,
     dry_run: DryRunFlag = False,
@@ -69,15 +81,17 @@ def train(
 
     [bold]train train.py -np 2 -- --epochs 3[/] · [bold]train -m pkg.mod[/] · [bold]train -- any command[/]
 
-    Ctrl-C stops the job on every host. If the terminal or the link goes away, the job goes on:
-    [bold]hvdocker logs -f[/]. Horovod's tuning flags (--fusion-threshold-mb, --autotune, …) are passed on.
+    Ctrl-C stops the job on every host. A lost link or a closed terminal
+    stops nothing: [bold]hvdocker logs -f[/] shows it again. Horovod's tuning flags
+    (--fusion-threshold-mb, --autotune, …) are passed on.
     """
     from hvdocker.ops.locate import locate
     from hvdocker.ops.train import TrainRequest, Viewer
     from hvdocker.ops.train import train as run
 
     check_script(as_script, dry_run)
-    plain, tuning = sort_words([*(words or ()), *ctx.args])
+    # A tuning flag in front of the script is what typer took for the script.
+    plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
     request = TrainRequest(
         script=plain[0] if plain else None,

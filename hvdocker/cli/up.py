@@ -32,17 +32,26 @@ def up(
         typer.Argument(help="The YAML file that names the hosts.", show_default=False),
     ] = None,
     hosts: Annotated[
-        str, typer.Option("--hosts", help="Hosts instead of a file: a,user@b", show_default=False)
+        str,
+        typer.Option("--hosts", metavar="A,B", help="Hosts instead of a file: a,user@b", show_default=False),
     ] = "",
     local: Annotated[
         Optional[int],  # noqa: UP045  # as above
-        typer.Option("--local", help="That many workers on this machine's own engine.", show_default=False),
+        typer.Option(
+            "--local", metavar="N", help="That many workers on this machine's own engine.", show_default=False
+        ),
     ] = None,
     image: Annotated[
-        str, typer.Option("--image", help="With --hosts or --local: the image.", show_default=False)
+        str,
+        typer.Option(
+            "--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False
+        ),
     ] = "",
     keep: Annotated[
-        str, typer.Option("--keep", help="What a failed run leaves: never (undo it), failed or always.")
+        str,
+        typer.Option(
+            "--keep", metavar="WHEN", help="What a failed run leaves: never (undo it), failed or always."
+        ),
     ] = "never",
     inventory_flag: InventoryFlag = None,
     accept_new_host_keys: AcceptFlag = False,
@@ -53,8 +62,8 @@ def up(
 ) -> None:
     """Bring the cluster up: image, keys and one worker on every host.
 
-    A second run on a healthy cluster has nothing to do, and says so. A failed run names the host and
-    undoes what it made.
+    A second run on a healthy cluster has nothing to do, and says so.
+    A failed run names the host and undoes what it made.
     """
     no_rest(ctx)
     from hvdocker.console import words

@@ -33,7 +33,16 @@ umask 077
 keys=$(mktemp -d)
 trap 'rm -rf "$keys"' EXIT
 public() {{ cut -d ' ' -f 1,2 "$keys/$1.pub"; }}
-json() {{ local s=${{1//\\\\/\\\\\\\\}}; s=${{s//\\"/\\\\\\"}}; s=${{s//$'\\n'/\\\\n}}; printf '%s' "$s"; }}
+json() {{
+    local s=${{1//\\\\/\\\\\\\\}} code raw word
+    s=${{s//\\"/\\\\\\"}}
+    s=${{s//@/\\\\u0040}}
+    for code in {{1..31}}; do
+        printf -v word '\\\\u%04x' "$code"; printf -v raw '\\\\x%02x' "$code"; printf -v raw %b "$raw"
+        s=${{s//"$raw"/"$word"}}
+    done
+    printf '%s' "$s"
+}}
 
 # A function is read whole before it runs: ssh, which reads standard input, cannot eat the rest of it.
 main() {{

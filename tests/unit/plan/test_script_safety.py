@@ -29,17 +29,17 @@ JOB = JobSpec(
 )
 SECRET = "hunter2"
 NASTY = {
-    "quotes": 'it\'s "quoted"',
-    "backslashes": '\\ \\\\ \\n \\" end\\',
-    "newlines": "one\ntwo\n\nfour\n",
-    "ampersand": "a & b && \\& c",
-    "shell": "$HOME $(touch evil) `touch evil` ${x} ; * ? ~ !",
-    "unicode": "한국어 é 🚀",
-    "tab and return": "a\tb\rc",
-    "escape": "\x1b[31mred\x1b[0m\x01\x1f",
-    "placeholder": "@ENV OTHER@ %s",
-    "end of a here-document": "\nHVDOCKER_END\n",
-    "empty": "",
+    "QUOTES": 'it\'s "quoted"',
+    "BACKSLASHES": '\\ \\\\ \\n \\" end\\',
+    "NEWLINES": "one\ntwo\n\nfour\n",
+    "AMPERSAND": "a & b && \\& c",
+    "SHELL_WORDS": "$HOME $(touch evil) `touch evil` ${x} ; * ? ~ !",
+    "UNICODE": "한국어 é 🚀",
+    "TAB_AND_RETURN": "a\tb\rc",
+    "ESCAPE": "\x1b[31mred\x1b[0m\x01\x1f",
+    "PLACEHOLDER": "@ENV ESCAPE@ @ENV QUOTES@ %s",
+    "HERE_DOCUMENT": "\nHVDOCKER_END\n",
+    "EMPTY": "",
 }
 
 
@@ -56,21 +56,28 @@ def job_json(tmp_path: Path, host: str) -> object:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("value", [f"{SECRET}{value}" for value in NASTY.values()], ids=NASTY)
-def test_a_secret_of_the_caller_is_not_in_the_script_and_arrives_whole(tmp_path: Path, value: str) -> None:
-    job = replace(JOB, env={"PLAIN": "it's & fine", "TOKEN": value}, env_from_caller=("TOKEN",))
-    ran = Ran(trained(tmp_path, job), LAB, tmp_path, Way({"TOKEN": value}))
+def test_secrets_of_the_caller_are_not_in_the_script_and_arrive_whole(tmp_path: Path) -> None:
+    secrets = {name: f"{SECRET}{value}" for name, value in NASTY.items()}
+    job = replace(JOB, env={"PLAIN": "it's & fine", **secrets}, env_from_caller=tuple(secrets))
+    ran = Ran(trained(tmp_path, job), LAB, tmp_path, Way(secrets))
     assert SECRET not in ran.text
     for host in "ab":
         assert job_json(tmp_path, host) == json.loads(job.for_host(host))
     assert not (tmp_path / "evil").exists()
 
 
-@pytest.mark.parametrize("value", NASTY.values(), ids=NASTY)
-def test_a_value_that_was_written_out_arrives_whole_too(tmp_path: Path, value: str) -> None:
-    job = replace(JOB, env={"PLAIN": value}, command=("echo", value))
+def test_a_variable_that_is_gone_when_the_script_runs_is_named(tmp_path: Path) -> None:
+    job = replace(JOB, env={"TOKEN": SECRET}, env_from_caller=("TOKEN",))
+    with pytest.raises(AssertionError, match="TOKEN"):
+        Ran(trained(tmp_path, job), LAB, tmp_path)
+    assert not list(tmp_path.rglob("job.json"))
+
+
+def test_values_that_were_written_out_arrive_whole_too(tmp_path: Path) -> None:
+    job = replace(JOB, env=NASTY, command=("echo", *NASTY.values()))
     Ran(trained(tmp_path, job), LAB, tmp_path)
-    assert job_json(tmp_path, "b") == json.loads(job.for_host("b"))
+    for host in "ab":
+        assert job_json(tmp_path, host) == json.loads(job.for_host(host))
     assert not (tmp_path / "evil").exists()
 
 
