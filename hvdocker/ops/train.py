@@ -134,6 +134,7 @@ def _job(
 ) -> JobSpec:
     addresses = {name: placed[name].address for name in placement.hosts}
     port = placed[placement.head].port
+    last_flags = {flag.partition("=")[0]: flag for flag in request.env}
     launcher = Horovodrun(request.start_timeout_s, request.tuning)
     return JobSpec(
         job=names.job_id(work.stem, env.entropy(4)),
@@ -146,7 +147,7 @@ def _job(
         workdir=names.CODE_MOUNT,
         env=variables,
         code_hash=code_hash,
-        env_from_caller=tuple(flag for flag in request.env if "=" not in flag),
+        env_from_caller=tuple(name for name, flag in last_flags.items() if "=" not in flag),
     )
 
 

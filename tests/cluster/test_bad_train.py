@@ -26,7 +26,7 @@ def shared(lab: Lab, desk: Cli) -> Iterator[Site]:
         (["train.py", "-np", "0"], 2, ["-np should be at least 1, got 0"]),
         (["train.py", "-np", "-3"], 2, ["-np should be at least 1, got -3"]),
         (["train.py", "-np", "two"], 2, ["-np"]),
-        (["train.py", "-np", "3"], 6, ["3 slots wanted, 2 of 2 are free", "h1: 1 of 1", "h2: 1 of 1", "-np"]),
+        (["train.py", "-np", "3"], 6, ["3 slots wanted, 2 of 2 free", "h1: 1 of 1", "h2: 1 of 1", "-np"]),
         (["train.py", "-H", "h1:2"], 6, ["2 slots wanted", "h1"]),
         (["train.py", "-H", "h9:1"], 2, ["'h9'", "not in the inventory", "h1, h2"]),
         (["nowhere.py"], 2, ["the script nowhere.py is not there"]),
