@@ -62,7 +62,7 @@ class Context:
 
     def cancel(self) -> None:
         """Ctrl-C: what is under way ends at its next sign of progress."""
-        self.listener(Event("stop", "stopping; what this run made will be undone"))
+        self.listener(Event("stop", "stopping as soon as what is under way allows it"))
         self.cancelled.set()
 
     def say(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
@@ -100,6 +100,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
             with talking(host, f"undoing: {what}"):
                 undo()
         except HvdockerError as error:
+            context.say("undo", f"could not undo: {error.what}", error.host)
             errors.append(error)
     context.undo.clear()
     return errors

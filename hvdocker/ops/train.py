@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.commands.launch import Horovodrun
 from hvdocker.commands.worker import Place
-from hvdocker.errors import HostUnreachable, HvdockerError, Interrupted, UsageProblem
+from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
@@ -156,10 +156,8 @@ def _start(plan: Plan, context: Context) -> None:
 
     try:
         apply(plan, context)
-    except BaseException as error:
-        left = roll_back(context)
-        if left and isinstance(error, HvdockerError):
-            error.lines = (*error.lines, *(f"could not undo: {problem}" for problem in left))
+    except BaseException:
+        roll_back(context)
         raise
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hvdocker.commands.probe import port_holder
 from hvdocker.commands.worker import Place
@@ -13,16 +12,13 @@ from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, point_at
+from hvdocker.ops.locate import Located, forget, point_at
 from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.up import plan_up
-
-if TYPE_CHECKING:
-    from hvdocker.hosts.apply import Context
 
 Show = Callable[[Plan], None]
 
@@ -51,7 +47,7 @@ class UpReport:
 def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None) -> UpReport:
     inventory = located.inventory
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        from hvdocker.hosts.apply import Context
+        from hvdocker.hosts.apply import Context, apply, roll_back
         from hvdocker.hosts.observe import whole_state
 
         state = whole_state(inventory, session.links, unreached=session.failed.values())
@@ -64,8 +60,15 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
         if options.is_dry_run:
             return report
         _point(env, located)
-        if not plan.is_empty:
-            _apply(plan, Context(inventory, session.links, env.listener), options.keep)
+        if plan.is_empty:
+            return report
+        context = Context(inventory, session.links, env.listener)
+        try:
+            apply(plan, context)
+        except BaseException:
+            if options.keep == "never" and not roll_back(context) and not state.workers():
+                forget(located)
+            raise
         return report
 
 
@@ -76,20 +79,6 @@ def _point(env: Env, located: Located) -> None:
         env.listener(
             Event("note", f"the current cluster here was that of {before}: name it with -i from now on")
         )
-
-
-def _apply(plan: Plan, context: Context, keep: str) -> None:
-    from hvdocker.hosts.apply import apply, roll_back
-
-    try:
-        apply(plan, context)
-    except BaseException as error:
-        if keep != "never":
-            raise
-        left = roll_back(context)
-        if left and isinstance(error, HvdockerError):
-            error.lines = (*error.lines, *(f"could not undo: {problem}" for problem in left))
-        raise
 
 
 def _brought_public(located: Located) -> str | None:

@@ -149,7 +149,10 @@ def test_after_ctrl_c_work_ends_at_its_next_sign_of_progress() -> None:
     with pytest.raises(Interrupted) as caught:
         made.say("image", "20 of 20 MB", "a")
     assert caught.value.exit_code == ExitCode.INTERRUPTED
-    assert [event.text for event in events] == ["10 of 20 MB", "stopping; what this run made will be undone"]
+    assert [event.text for event in events] == [
+        "10 of 20 MB",
+        "stopping as soon as what is under way allows it",
+    ]
 
 
 def test_after_ctrl_c_what_was_made_is_still_undone() -> None:
