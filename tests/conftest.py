@@ -4,6 +4,7 @@ import signal
 
 pytest_plugins = ["tests.strictness"]
 
-# A run in the background of a shell starts with Ctrl-C ignored, and so would every program it starts:
-# tests that press Ctrl-C need it to mean something.
+# A run in the background of a shell starts with Ctrl-C ignored, one under nohup with hang-ups ignored, and
+# so would every program that it starts: tests that send these need them to mean something.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -11,10 +11,11 @@ from typing import Any
 
 import paramiko
 from docker import APIClient
+from requests.exceptions import RequestException
 
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts import trust
 from hvdocker.hosts.channel import open_unix_channel
 from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Way, connect
@@ -105,8 +106,24 @@ class SshLink:
     def engine(self) -> APIClient:
         if self._engine is None:
             with talking(self.name, "opening the engine's API"):
-                self._engine = engine_client(self._dial)
+                self._engine = self._open_engine()
         return self._engine
+
+    def _open_engine(self) -> APIClient:
+        """While the link itself is alive, a connection that breaks means that no engine is behind it."""
+        try:
+            return engine_client(self._dial)
+        except (RequestException, paramiko.ChannelException) as error:
+            if not self._transport.is_active():
+                raise
+            words = Command(("docker", "version"))
+            raise HostUnfit(
+                "the Docker engine does not answer",
+                host=self.name,
+                command=self.pasteable(words),
+                lines=self.run(words).tail(3) or [str(error)],
+                fix="is it running? sudo systemctl start docker",
+            ) from error
 
     def pasteable(self, command: Command) -> str:
         return shlex.join((*ssh_words(self._host), command.line()))

@@ -53,8 +53,9 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
         state = whole_state(inventory, session.links, unreached=session.failed.values())
         placed = places(inventory, state)
         raise_together("the port is taken", _port_errors(session, port_conflicts(state, placed), placed))
-        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
         plan = plan_up(inventory, state, placed, env.maker(), _brought_public(located))
+        if not plan.is_empty:
+            refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
         show(plan)
         report = UpReport(plan, placed)
         if options.is_dry_run:

@@ -51,7 +51,7 @@ def test_fewer_workers_than_before_are_all_taken_down(cli: Cli, folder: Path) ->
 
 def test_another_owner_with_the_same_folder_name_takes_nothing_away(cli: Cli, folder: Path) -> None:
     cli.run("up", "--local", "1", "--image", SMALL_IMAGE, cwd=folder, check=0)
-    for verb in (("up", "--local", "1", "--image", SMALL_IMAGE), ("down",)):
+    for verb in (("up", "--local", "2", "--image", SMALL_IMAGE), ("down",)):
         refused = cli.run(*verb, cwd=folder, env={"HVDOCKER_OWNER": "somebody-else"}, check=1)
         assert "belongs to" in refused.err
     assert len(docker("ps", "-q", "--filter", "label=hvdocker.cluster=rehearsal")) == 1
