@@ -1,6 +1,7 @@
 """The rows of the benchmark: what is measured, against what, and the bar. Real hosts of the lab."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -38,6 +39,12 @@ def bench_hosts(count: int) -> list[LabHost]:
     config += f"  UserKnownHostsFile {home}/.ssh/known_hosts\n"
     (home / ".ssh" / "config").write_text(config, encoding="utf-8")
     os.environ["HOME"] = str(home)
+    # OpenSSH takes its home from the user database: docker's own ssh is told where its config lies.
+    shim = home / "bin" / "ssh"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {home}/.ssh/config "$@"\n', encoding="utf-8")
+    shim.chmod(0o755)
+    os.environ["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
     os.environ.pop("SSH_AUTH_SOCK", None)
     return hosts
 
@@ -47,7 +54,7 @@ def _link(host: LabHost) -> SshLink:
 
 
 def _ssh(host: LabHost, *words: str) -> list[str]:
-    return ["ssh", "-F", f"{os.environ['HOME']}/.ssh/config", host.address, *words]
+    return ["ssh", host.address, *words]
 
 
 def _connect(count: int) -> Callable[[list[LabHost]], AbstractContextManager[tuple[Work, Work]]]:
