@@ -12,6 +12,7 @@ from typing import Any
 import docker
 import docker.errors
 
+from tests.cluster.lab.spec import NETWORK
 from tests.cluster.lab.wait import LabError, until
 
 READY_S = 60.0
@@ -52,7 +53,7 @@ class LabHost:
 
     @property
     def container(self) -> str:
-        return f"hvdocker-lab-{self.name}"
+        return f"{NETWORK}-{self.name}"
 
     def key(self, user: str = "trainer") -> Path:
         """The private key that logs in as that user: one pair serves all of them."""

@@ -16,12 +16,16 @@ import yaml
 
 from tests.cluster.lab.cgroups import remove_cgroups
 from tests.cluster.lab.host import LabHost
-from tests.cluster.lab.image import LABEL, ensure_host_image, prune_images
+from tests.cluster.lab.image import ensure_host_image, prune_images
 from tests.cluster.lab.network import ensure_network, remove_network
 from tests.cluster.lab.privileges import choose_mode
 from tests.cluster.lab.spec import (
     ADDRESS_LABEL,
     FIRST_SPECIAL,
+    LABELS,
+    NETWORK,
+    OURS,
+    PREFIX,
     SPEC_LABEL,
     Ground,
     HostSpec,
@@ -32,8 +36,8 @@ from tests.cluster.lab.spec import (
 from tests.cluster.lab.state import State
 from tests.cluster.lab.wait import LabError, side_by_side
 
-OURS = {"label": f"{LABEL}=1"}
-HOSTS = {"label": [f"{LABEL}=1", ADDRESS_LABEL]}
+MINE = {"label": OURS}
+HOSTS = {"label": [OURS, ADDRESS_LABEL]}
 
 
 def _say(text: str) -> None:
@@ -68,9 +72,9 @@ class Lab:
         side_by_side(LabHost.reset, found)
         return found
 
-    def ensure_special(self, name: str, suite: str = "bookworm", gpus: int = 0, tmpfs_mb: int = 0) -> LabHost:
-        """One host that is not like the others."""
-        return self._ensure(lambda: [HostSpec(name, self._address(name), suite, gpus, tmpfs_mb)])[0]
+    def ensure_special(self, name: str, **kind: Any) -> LabHost:
+        """One host that is not like the others: `suite`, `gpus`, `tmpfs_mb`, `engine` of a HostSpec."""
+        return self._ensure(lambda: [HostSpec(name, self._address(name), **kind)])[0]
 
     def _ensure(self, specs: Callable[[], list[HostSpec]]) -> list[LabHost]:
         with self.state.locked():
@@ -88,7 +92,7 @@ class Lab:
 
     def _clear_ground(self) -> None:
         """Where no host runs, as after the engine was killed, nothing that lies about is worth keeping."""
-        if not self.engine.containers(filters={**OURS, "status": "running"}):
+        if not self.engine.containers(filters={**MINE, "status": "running"}):
             self._remove_all()
 
     def _ensure_one(self, spec: HostSpec, ground: Ground, image: str) -> tuple[LabHost, str]:
@@ -102,7 +106,7 @@ class Lab:
         self._remove(spec.container)
         self.say(f"making {spec.name} ({spec.suite}, {spec.address})")
         if not spec.tmpfs_mb:
-            self.engine.create_volume(spec.volume, labels={LABEL: "1"})
+            self.engine.create_volume(spec.volume, labels=LABELS)
         self.engine.create_container(**create_arguments(self.engine, spec, ground, image))
         self.engine.start(spec.container)
         return host, host.wait_ready()
@@ -121,7 +125,7 @@ class Lab:
     def _address(self, name: str) -> str:
         """A special host keeps its address while it exists; a new one gets the first that is free."""
         taken = {seen["Names"][0].lstrip("/"): seen["Labels"][ADDRESS_LABEL] for seen in self._seen()}
-        free = (f"198.18.0.{last}" for last in range(FIRST_SPECIAL, 255))
+        free = (f"{PREFIX}{last}" for last in range(FIRST_SPECIAL, 255))
         known = taken.get(HostSpec(name, "").container)
         return known or next(address for address in free if address not in taken.values())
 
@@ -133,7 +137,7 @@ class Lab:
     def hosts(self) -> list[LabHost]:
         """The hosts that exist, in the order of their addresses, whatever state they are in."""
         found = [
-            self._host(seen["Names"][0].removeprefix("/hvdocker-lab-"), seen["Labels"][ADDRESS_LABEL], "")
+            self._host(seen["Names"][0].removeprefix(f"/{NETWORK}-"), seen["Labels"][ADDRESS_LABEL], "")
             for seen in self._seen()
         ]
         return sorted(found, key=lambda host: int(host.address.rsplit(".", 1)[1]))
@@ -169,7 +173,7 @@ class Lab:
             self.say(f"{len(dead)} dead hosts and {prune_images(self.engine)} old images removed")
 
     def _remove_all(self) -> None:
-        names = [seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=OURS)]
+        names = [seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=MINE)]
         side_by_side(self._remove, names)
         for volume in self._volumes():
             self._remove_volume(volume)
@@ -181,7 +185,7 @@ class Lab:
         self._remove_volume(container)
 
     def _volumes(self) -> list[str]:
-        return [volume["Name"] for volume in self.engine.volumes(filters=OURS)["Volumes"] or []]
+        return [volume["Name"] for volume in self.engine.volumes(filters=MINE)["Volumes"] or []]
 
     def _remove_volume(self, name: str) -> None:
         try:

@@ -3,19 +3,18 @@
 import docker
 import docker.errors
 
-from tests.cluster.lab.image import LABEL
-from tests.cluster.lab.spec import GATEWAY, NETWORK, SUBNET
+from tests.cluster.lab.spec import GATEWAY, LABELS, NETWORK, OURS, SUBNET
 
 
 def ensure_network(engine: docker.APIClient) -> None:
-    if not engine.networks(names=[NETWORK], filters={"label": f"{LABEL}=1"}):
+    if not engine.networks(names=[NETWORK], filters={"label": OURS}):
         pool = docker.types.IPAMPool(subnet=SUBNET, gateway=GATEWAY)
         ipam = docker.types.IPAMConfig(pool_configs=[pool])
-        engine.create_network(NETWORK, driver="bridge", ipam=ipam, labels={LABEL: "1"}, check_duplicate=True)
+        engine.create_network(NETWORK, driver="bridge", ipam=ipam, labels=LABELS, check_duplicate=True)
 
 
 def remove_network(engine: docker.APIClient) -> None:
-    for network in engine.networks(filters={"label": f"{LABEL}=1"}):
+    for network in engine.networks(filters={"label": OURS}):
         # An engine that was killed can leave endpoints of hosts behind that are long gone.
         for endpoint in (engine.inspect_network(network["Id"])["Containers"] or {}).values():
             engine.disconnect_container_from_network(endpoint["Name"], network["Id"], force=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,14 @@ import docker
 from tests.cluster.lab.image import LABEL
 from tests.cluster.lab.privileges import MODES
 
-NETWORK = "hvdocker-lab"
-SUBNET = "198.18.0.0/24"  # of the range for benchmarks: nobody's LAN
-GATEWAY = "198.18.0.1"
+# Labs side by side on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts and network.
+LAB = int(os.environ.get("HVDOCKER_LAB", "0"))
+NETWORK = f"hvdocker-lab-{LAB}" if LAB else "hvdocker-lab"
+PREFIX = f"198.18.{LAB}."  # of the range for benchmarks: nobody's LAN
+SUBNET = f"{PREFIX}0/24"
+GATEWAY = f"{PREFIX}1"
+LABELS = {LABEL: f"lab {LAB}"}
+OURS = f"{LABEL}=lab {LAB}"
 SPEC_LABEL = "hvdocker.lab.spec"
 ADDRESS_LABEL = "hvdocker.lab.address"
 FIRST_SPECIAL = 101
@@ -25,10 +31,11 @@ class HostSpec:
     suite: str = "bookworm"
     gpus: int = 0
     tmpfs_mb: int = 0
+    engine: str = ""  # the engine's daemon.json
 
     @property
     def container(self) -> str:
-        return f"hvdocker-lab-{self.name}"
+        return f"{NETWORK}-{self.name}"
 
     volume = container
 
@@ -43,7 +50,7 @@ class Ground:
 
 def numbered(count: int) -> list[HostSpec]:
     """h1 to hN, from 198.18.0.11 up."""
-    return [HostSpec(f"h{number}", f"198.18.0.{10 + number}") for number in range(1, count + 1)]
+    return [HostSpec(f"h{number}", f"{PREFIX}{10 + number}") for number in range(1, count + 1)]
 
 
 def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: Ground, image: str) -> dict[str, Any]:
@@ -52,8 +59,13 @@ def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: Ground, i
         "image": image,
         "name": spec.container,
         "hostname": spec.name,
-        "environment": {"LAB_PUBLIC_KEY": ground.public_key, "LAB_GPUS": str(spec.gpus)},
-        "labels": {LABEL: "1", SPEC_LABEL: fingerprint(spec, ground, image), ADDRESS_LABEL: spec.address},
+        "environment": {
+            "LAB_NAME": spec.container,
+            "LAB_PUBLIC_KEY": ground.public_key,
+            "LAB_GPUS": str(spec.gpus),
+            "LAB_ENGINE": spec.engine,
+        },
+        "labels": {**LABELS, SPEC_LABEL: fingerprint(spec, ground, image), ADDRESS_LABEL: spec.address},
         "host_config": _host_config(engine, spec, ground),
         "networking_config": engine.create_networking_config(
             {NETWORK: engine.create_endpoint_config(ipv4_address=spec.address)}
