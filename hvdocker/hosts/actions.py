@@ -14,9 +14,12 @@ from hvdocker.commands.container import create_body
 from hvdocker.commands.container_files import MASTER_TAKES, folders, trust_files, worker_files
 from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import archive, keys, ship, sync
+from hvdocker.hosts import archive, keys, sync
 from hvdocker.hosts.apply import Context
 from hvdocker.hosts.build import BuildOptions, build_image
+from hvdocker.hosts.images import registry
+from hvdocker.hosts.images.collect import layers_of
+from hvdocker.hosts.images.shipment import Errand, shipping
 from hvdocker.hosts.link import must
 from hvdocker.model import names
 from hvdocker.model.units import count, show_bytes
@@ -35,17 +38,28 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
         context.tree = sync.read_tree(Path(syncs[0].source))
     with contextlib.ExitStack() as stack:
         if ships:
-            context.say("image", f"saving {ships[0].image}", ships[0].source)
-            source = context.engine(ships[0].source)
-            image_id = source.inspect_image(ships[0].image)["Id"]
-
-            def progress(done: int, total: int) -> None:
-                context.say("image", f"saving {ships[0].image}", ships[0].source, done=done)
-
-            path = stack.enter_context(ship.saved(source, ships[0].image, progress))
-            context.say("image", f"saving {ships[0].image}", ships[0].source, is_end=True)
-            context.results[("image", ships[0].image)] = (path, image_id)
+            context.shipment = stack.enter_context(shipping(_errand(ships, context)))
         yield
+    _check_pulls([step for step in stage.steps if isinstance(step, steps.PullImage)], context)
+
+
+def _check_pulls(pulls: list[steps.PullImage], context: Context) -> None:
+    registry.demand_same({step.host: layers_of(context.engine(step.host), step.image) for step in pulls})
+
+
+def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
+    first = ships[0]
+    described = {step.host: step.describe() for step in ships}
+
+    def say(text: str, host: str, done: int, total: int) -> None:
+        if host == first.source:
+            context.say("image", f"{text} {first.image}", host, done=done)
+        else:
+            via = f" (passed on by {text})" if text else ""
+            context.say("image", described[host] + via, host, done=done, total=total)
+
+    links = {step.host: context.link(step.host) for step in ships}
+    return Errand(context.inventory, first.image, first.source, context.engine(first.source), links, say)
 
 
 def _build_image(step: steps.BuildImage, context: Context) -> None:
@@ -56,12 +70,22 @@ def _build_image(step: steps.BuildImage, context: Context) -> None:
 
 
 def _ship_image(step: steps.ShipImage, context: Context) -> None:
-    path, image_id = context.results[("image", step.image)]
+    context.shipment.deliver(step.host)
 
-    def progress(done: int, total: int) -> None:
-        context.say("image", step.describe(), step.host, done=done, total=total)
 
-    ship.load(context.engine(step.host), path, step.image, image_id, progress)
+def _push_image(step: steps.PushImage, context: Context) -> None:
+    registry.push(context.engine(step.host), step.image, step.registry, _counting(step, context))
+
+
+def _pull_image(step: steps.PullImage, context: Context) -> None:
+    engine = context.engine(step.host)
+    registry.pull(engine, step.image, step.registry, _counting(step, context))
+    if step.needs_label:
+        registry.demand_label(engine, step.image)
+
+
+def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:
+    return lambda done, total: context.say("image", step.describe(), step.host, done=done, total=total)
 
 
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
@@ -287,6 +311,8 @@ def _fetch_jobs(step: steps.FetchJobs, context: Context) -> None:
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.BuildImage: _build_image,
     steps.ShipImage: _ship_image,
+    steps.PushImage: _push_image,
+    steps.PullImage: _pull_image,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _make_folders,
     steps.MakeNetwork: _make_network,

@@ -41,6 +41,7 @@ class Context:
     cancelled: threading.Event = field(default_factory=threading.Event)
     keyring: Any = None  # Any: a Keyring; set by MakeKeys
     trust: Any = None  # Any: a plan.steps.Trust; set by MakeKeys
+    shipment: Any = None  # Any: an images.shipment.Shipment; for as long as an image is under way
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
     fetch: Callable[[str], None] = _no_fetch
     _controller: LocalLink | None = None

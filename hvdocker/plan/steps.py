@@ -42,6 +42,29 @@ class ShipImage(Step):
 
 
 @dataclass(frozen=True)
+class PushImage(Step):
+    """From this machine to the registry that the hosts pull from."""
+
+    image: str
+    registry: str
+
+    def describe(self) -> str:
+        return f"push {self.image} to {self.registry}"
+
+
+@dataclass(frozen=True)
+class PullImage(Step):
+    """`needs_label`: the image has to be one that workers can be made of."""
+
+    image: str
+    registry: str
+    needs_label: bool = True
+
+    def describe(self) -> str:
+        return f"pull {self.registry}/{self.image}"
+
+
+@dataclass(frozen=True)
 class Trust:
     """Who is in the cluster, and where its keys come from: `client_from` is the host whose worker has
     the client key already, None for a new one."""

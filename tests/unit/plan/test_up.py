@@ -240,22 +240,6 @@ def test_hosts_of_different_architectures_are_refused() -> None:
     assert str(caught.value) == "b: its CPU architecture is arm64, the other hosts are amd64"
 
 
-def test_too_small_disks_are_all_named() -> None:
-    lab = inventory("hosts: [a, b, c]")
-    state = state_of(
-        host_seen("a"),
-        host_seen("b", image=None, free_bytes=GIB),
-        host_seen("c", image=None, free_bytes=2 * GIB),
-    )
-    with pytest.raises(HostErrors) as caught:
-        up(lab, state)
-    assert [str(error) for error in caught.value.errors] == [
-        "b: the image needs about 2.2 GB of disk, 1.0 GB are free",
-        "c: the image needs about 2.2 GB of disk, 2.0 GB are free",
-    ]
-    assert caught.value.exit_code == ExitCode.UNFIT
-
-
 def test_a_disk_of_unknown_size_is_tried() -> None:
     state = state_of(host_seen("a"), host_seen("b", image=None, free_bytes=None))
     assert up(LAB, state).stages[0] == Stage("image", (ShipImage("b", "doc-hvd:cpu", "a", GIB),))
