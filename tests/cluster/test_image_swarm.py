@@ -1,5 +1,6 @@
 """From four hosts up, hosts pass an image on to each other."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.images import MIB, Images, Uplink, bare, ids, images, leftovers
 from tests.cluster.lab import Lab
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import side_by_side, until
 from tests.cluster.site import SMALL_IMAGE, Site
 
 IMAGE = "swarm:test"
@@ -68,3 +69,17 @@ def test_a_host_without_the_tools_gets_it_from_here(lab: Lab, cli: Cli, shop: Im
         hosts[2].exec("chmod 755 /usr/bin/ssh /usr/bin/docker")
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
     assert leftovers(hosts) == {}
+
+
+def test_ctrl_c_leaves_nothing_behind(lab: Lab, cli: Cli, shop: Images) -> None:
+    hosts = lab.fresh(4)
+    shop.build(IMAGE, 200 * MIB)
+    site = Site.write(lab, cli, hosts)
+    pushing = cli.start("image", "push", IMAGE, "-i", site.inventory)
+    begun = "test -n \"$(find /var/tmp -path '*hvdocker-feed-*' -size +1M)\""
+    until(lambda: hosts[0].attempt(["sh", "-c", begun])[0] == 0 or None, "the first layer arrives", 60)
+    pushing.send_signal(signal.SIGINT)
+    _, said = pushing.communicate(timeout=120)
+    assert pushing.returncode == 130, said
+    until(lambda: True if leftovers(hosts) == {} else None, "nothing of it is left", 60)
+    assert ids(hosts, IMAGE) == {host.name: "" for host in hosts}

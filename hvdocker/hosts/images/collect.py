@@ -6,6 +6,7 @@ told by what it is, not by its name: a layer is whatever has a wanted layer's di
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -41,7 +42,7 @@ def collect(
     config = _known_config(cache, seen["Id"])
     missing = {digest for digest in needed if cache.size(digest) is None}
     if config is None or missing:
-        config = _read_archive(_save(engine, reference), chain, missing, cache, progress)
+        config = _read_engine(engine, reference, _Wanted(chain, missing), cache, progress)
         with cache.draft() as draft:
             draft.write(config)
             cache.keep(draft, f"sha256:{hashlib.sha256(config).hexdigest()}")
@@ -73,20 +74,41 @@ def _save(engine: APIClient, reference: str) -> Iterator[bytes]:
     yield from engine._stream_raw_result(response, _CHUNK, False)
 
 
-def _read_archive(
-    chunks: Iterator[bytes],
-    chain: tuple[str, ...],
-    missing: Collection[str],
-    cache: LayerCache,
-    progress: Progress,
+@dataclass(frozen=True)
+class _Wanted:
+    """`known_sizes`: files of these sizes are taken for layers that are not missing."""
+
+    chain: tuple[str, ...]
+    missing: Collection[str]
+    known_sizes: Collection[int] = ()
+
+
+def _read_engine(
+    engine: APIClient, reference: str, wanted: _Wanted, cache: LayerCache, progress: Progress
 ) -> bytes:
+    """The configuration; missing layers end in the cache. Hashing a gigabyte to find a kilobyte is spared
+    by going over what has the size of a layer that is known; where that was wrong, all is read."""
+    known = [cache.size(digest) for digest in wanted.chain if digest not in wanted.missing]
+    sizes = frozenset(size for size in known if size and size > _MOST_JSON)
+    if sizes:
+        with contextlib.suppress(_Lacking):
+            guess = _Wanted(wanted.chain, wanted.missing, sizes)
+            return _read_archive(_save(engine, reference), guess, cache, progress)
+    return _read_archive(_save(engine, reference), wanted, cache, progress)
+
+
+class _Lacking(HvdockerError):
+    """Layers that should have been in the archive were not found in it."""
+
+
+def _read_archive(chunks: Iterator[bytes], wanted: _Wanted, cache: LayerCache, progress: Progress) -> bytes:
     stream = _Stream(chunks, progress)
     texts: dict[str, bytes] = {}
-    left = set(missing)
+    left = set(wanted.missing)
     with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:  # type: ignore[call-overload]
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
-            if content is None:
+            if content is None or member.size in wanted.known_sizes:
                 continue
             if member.size <= _MOST_JSON:
                 texts[member.name] = content.read()
@@ -94,8 +116,8 @@ def _read_archive(
             if left:
                 left.discard(_take_layer(content, left, cache))
     if left:
-        raise HvdockerError("the engine's archive of the image lacks layers", lines=sorted(left))
-    return _config(texts, chain)
+        raise _Lacking("the engine's archive of the image lacks layers", lines=sorted(left))
+    return _config(texts, wanted.chain)
 
 
 def _take_layer(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:

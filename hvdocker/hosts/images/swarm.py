@@ -114,7 +114,7 @@ class Swarm:
         if node.is_feeding:
             ports = [20000 + secrets.randbelow(40000) for _ in range(5)]
             answer = link.run(words.start(self._folder, ports))
-            if answer.code == 0:
+            if answer.code == 0 and answer.text.strip().isdigit():
                 node.feed = words.Feed(node.number, ability.user, node.member.address, int(answer.text))
         node.is_ready = True
 
