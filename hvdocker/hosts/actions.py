@@ -27,6 +27,7 @@ from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage
 
 SSHD_DEADLINE_S = 30
+PULLED = "pulled"
 
 
 @contextmanager
@@ -40,11 +41,7 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
         if ships:
             context.shipment = stack.enter_context(shipping(_errand(ships, context)))
         yield
-    _check_pulls([step for step in stage.steps if isinstance(step, steps.PullImage)], context)
-
-
-def _check_pulls(pulls: list[steps.PullImage], context: Context) -> None:
-    registry.demand_same({step.host: layers_of(context.engine(step.host), step.image) for step in pulls})
+    registry.demand_same({host: layers for (what, host), layers in context.results.items() if what == PULLED})
 
 
 def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
@@ -82,6 +79,7 @@ def _pull_image(step: steps.PullImage, context: Context) -> None:
     registry.pull(engine, step.image, step.registry, _counting(step, context))
     if step.needs_label:
         registry.demand_label(engine, step.image)
+    context.results[(PULLED, step.host)] = layers_of(engine, step.image)
 
 
 def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:

@@ -32,9 +32,15 @@ def push(engine: APIClient, image: str, registry: str, progress: Progress) -> No
 
 
 def pull(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
+    from docker.errors import APIError
+
     repository, tag = _remote(image, registry)
-    messages = engine.pull(repository, tag, stream=True, decode=True, auth_config=credentials())
-    _follow(messages, f"pulling {repository}:{tag} failed", progress)
+    what = f"pulling {repository}:{tag} failed"
+    try:
+        messages = engine.pull(repository, tag, stream=True, decode=True, auth_config=credentials())
+        _follow(messages, what, progress)
+    except APIError as error:
+        raise _refused(what, str(error.explanation or error)) from error
     name, _, own_tag = full_reference(image).rpartition(":")
     engine.tag(f"{repository}:{tag}", name, own_tag)
     _untag(engine, f"{repository}:{tag}")
