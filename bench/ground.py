@@ -1,6 +1,7 @@
 """Where the benchmark runs: real hosts of the lab, and a home in which OpenSSH, docker and we find the same
 keys. Hosts are made when the first row asks for them: some rows need none."""
 
+import logging
 import os
 import shutil
 import subprocess
@@ -89,6 +90,8 @@ class Ground:
             shim.chmod(0o755)
             os.environ["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
         os.environ["HOME"] = str(self.folder / "home")
+        # It logs whatever it meets on standard error, as the CLI does not let it.
+        logging.getLogger("paramiko").setLevel(logging.CRITICAL)
         os.environ.pop("SSH_AUTH_SOCK", None)
 
     # What contestants do

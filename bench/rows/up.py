@@ -139,7 +139,7 @@ CONTESTS = (
         ),
     ),
     Contest(
-        "again",
+        "up-again",
         _again,
         (
             Row(

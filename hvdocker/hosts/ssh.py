@@ -25,7 +25,7 @@ from hvdocker.hosts.translate import connecting, lost, talking
 from hvdocker.model.inventory import Host
 
 _CHUNK = 1 << 18
-_PROHIBITED = 1  # of RFC 4254: this sshd does not forward
+_REFUSED = 2  # of RFC 4254: nobody listens there; any other code means that this sshd does not forward
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,11 @@ class SshLink:
                 "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s
             )
         except paramiko.ChannelException as error:
-            return None if error.code == _PROHIBITED else b""
+            return b"" if error.code == _REFUSED else None
+        except paramiko.SSHException:
+            if not self._transport.is_active():
+                raise
+            return None
         try:
             channel.settimeout(timeout_s)
             return channel.recv(64)
