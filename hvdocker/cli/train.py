@@ -85,14 +85,14 @@ def train(
     stops nothing: [bold]hvdocker logs -f[/] shows it again. Horovod's tuning flags
     (--fusion-threshold-mb, --autotune, …) are passed on.
     """
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.train import TrainRequest, Viewer
-    from hvdocker.ops.train import train as run
-
     check_script(as_script, dry_run)
     # A tuning flag in front of the script is what typer took for the script.
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import train as run
+
     request = TrainRequest(
         script=plain[0] if plain else None,
         module=module,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hvdocker.commands import files
-from hvdocker.commands.container import create_body
+from hvdocker.commands.container import ContainerSpec, create_body
 from hvdocker.commands.container_files import MASTER_TAKES, folders, trust_files, worker_files
 from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
@@ -28,6 +30,7 @@ from hvdocker.plan.steps import Stage
 
 SSHD_DEADLINE_S = 30
 PULLED = "pulled"
+SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 
 
 @contextmanager
@@ -144,8 +147,7 @@ def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
         context.engine(step.host).remove_container(step.id, force=True, v=True)
 
 
-def create(context: Context, host: str, spec: Any, extra_labels: Mapping[str, str]) -> str:
-    """Any: a ContainerSpec."""
+def create(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
@@ -167,8 +169,15 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
         step.port,
         spec.uid,
     )
-    archive.add_user(engine, made, spec.uid, spec.gid)
-    archive.put_files(engine, made, wanted, spec.uid, spec.gid)
+    archive.furnish(engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made))
+
+
+def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
+    """Every host of a plan runs the same image: one container is read for all of them."""
+    return context.once(
+        f"passwd of {spec.image}",
+        lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or "",
+    )
 
 
 def _trust_files(context: Context) -> list[FileSpec]:
@@ -194,8 +203,23 @@ def run_inside(context: Context, host: str, container: str, argv: list[str]) -> 
     return engine.exec_inspect(made)["ExitCode"], output.decode("utf-8", "replace")
 
 
+def _greets(step: steps.AwaitSshd, context: Context) -> bool:
+    """Whether sshd answers its own host soon, which costs the host no process."""
+    for pause_s in SSHD_PAUSES_S:
+        said = context.link(step.host).greeting(step.address, step.port, timeout_s=1.0)
+        if said is None:
+            return False
+        if said.startswith(b"SSH-"):
+            return True
+        time.sleep(pause_s)
+    return False
+
+
 def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
-    """The worker itself tries its own address; if it has died, its log says why."""
+    """Where it does not answer at once, the worker itself tries its own address; if it has died, its log
+    says why."""
+    if _greets(step, context):
+        return
     from docker.errors import APIError
 
     argv = ["/opt/hvdocker/bin/check", "sshd", step.address, str(step.port), str(SSHD_DEADLINE_S)]
@@ -259,16 +283,16 @@ def _write_job(step: steps.WriteJob, context: Context) -> None:
 def _create_master(step: steps.CreateMaster, context: Context) -> None:
     """The client key comes from the head's worker: any laptop can train."""
     engine, spec = context.engine(step.host), step.spec
-    made = create(context, step.host, spec, {})
-    taken = [
-        FileSpec(path, archive.read_text(engine, step.worker, f"{names.IN_CONTAINER}/{path}"))
-        for path in MASTER_TAKES
-    ]
-    missing = [file.path for file in taken if file.content is None]
+    with ThreadPoolExecutor(max_workers=2) as beside:
+        keys_there = beside.submit(archive.read_texts, engine, step.worker, FOLDER)
+        passwd = beside.submit(archive.read_text, engine, step.worker, "/etc/passwd")
+        made = create(context, step.host, spec, {})
+    found = keys_there.result()
+    missing = [path for path in MASTER_TAKES if path not in found]
     if missing:
         raise HvdockerError(f"its worker lacks {', '.join(missing)}", fix="hvdocker down, then up again")
-    archive.add_user(engine, made, spec.uid, spec.gid)
-    archive.put_files(engine, made, [*folders(), *taken], spec.uid, spec.gid)
+    taken = [FileSpec(path, found[path]) for path in MASTER_TAKES]
+    archive.furnish(engine, made, [*folders(), *taken], spec.uid, spec.gid, passwd.result() or "")
 
 
 def _remove_tree(step: steps.RemoveTree, context: Context) -> None:

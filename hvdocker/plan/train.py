@@ -11,7 +11,16 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Slots, from_label
 from hvdocker.model.seen import ClusterState
-from hvdocker.plan.steps import CreateMaster, MakeFolders, Plan, StartContainer, SyncCode, WriteJob, plan_of
+from hvdocker.plan.steps import (
+    CreateMaster,
+    MakeFolders,
+    Plan,
+    Stage,
+    StartContainer,
+    SyncCode,
+    WriteJob,
+    plan_of,
+)
 
 
 def plan_train(
@@ -26,19 +35,22 @@ def plan_train(
         "train",
         inventory.cluster,
         ("code", [SyncCode(place.name, source, f"{place.folder}/code") for place in used if source]),
-        ("files", [
+        Stage("files", tuple(
             MakeFolders(
                 name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
             )
             for name, folder in folders.items()
-        ]),
-        ("files", [
+        ), follows_on=True),
+        Stage("files", tuple(
             WriteJob(
                 name, folder, job.for_host(name), placed[name].needs_open_folders, job.env_from_caller
             )
             for name, folder in folders.items()
-        ]),
-        ("master", [CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command)]),
+        ), follows_on=True),
+        Stage("master", (
+            CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
+        ), follows_on=True),
+        # It begins when every host has the code and the job's file.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from hvdocker.plan.steps import (
     Plan,
     RefreshTrust,
     RemoveContainer,
+    Stage,
     StartContainer,
     Step,
     Trust,
@@ -54,31 +55,32 @@ def plan_up(
     kept = [name for name in placed if name not in fresh]
     touched = [name for name in placed if name in fresh or name in asleep]
     trust = _trust(inventory, placed, workers, fresh, brought_public is not None)
+    removals = [
+        RemoveContainer(name, workers[name].name, workers[name].id, reasons[name] or "")
+        for name in fresh
+        if name in workers
+    ]
+    creations = [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]
+    refreshes = [
+        RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
+        for name in kept
+        if fresh
+    ]
+    starts = [StartContainer(name, placed[name].worker_name) for name in touched]
+    waits = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return plan_of(
         "up",
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
         ("files", _files(inventory, state, placed, fresh, trust)),
-        (
-            "containers",
-            [
-                RemoveContainer(name, workers[name].name, workers[name].id, reasons[name] or "")
-                for name in fresh
-                if name in workers
-            ],
-        ),
-        ("containers", [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]),
-        (
-            "containers",
-            [
-                RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
-                for name in kept
-                if fresh
-            ],
-        ),
-        ("containers", [StartContainer(name, placed[name].worker_name) for name in touched]),
-        ("sshd", [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]),
+        Stage("containers", tuple(removals)),
+        # Keys are made before the first worker is, and who was there is told before a new one starts; beyond
+        # that no host waits for another.
+        Stage("containers", tuple(creations), follows_on=bool(removals)),
+        Stage("containers", tuple(refreshes)),
+        Stage("containers", tuple(starts), follows_on=bool(creations) and not refreshes),
+        Stage("sshd", tuple(waits), follows_on=True),
         ("mesh", _mesh(placed, touched)),
     )
 

@@ -45,12 +45,14 @@ def test_the_whole_plan() -> None:
         Stage("files", (
             MakeFolders("a", JOB_A, (JOB_A, f"{JOB_A}/out", f"{JOB_A}/logs")),
             MakeFolders("b", JOB_B, (JOB_B, f"{JOB_B}/out", f"{JOB_B}/logs")),
-        )),
+        ), follows_on=True),
         Stage("files", (
             WriteJob("a", JOB_A, JOB.for_host("a")),
             WriteJob("b", JOB_B, JOB.for_host("b")),
-        )),
-        Stage("master", (CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),)),
+        ), follows_on=True),
+        Stage("master", (
+            CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),
+        ), follows_on=True),
         Stage("master", (StartContainer("a", "hvdocker-lab-train-abcd"),)),
     ))  # fmt: skip
 
