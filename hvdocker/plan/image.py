@@ -23,6 +23,7 @@ class ImagePlan:
     build: tuple[Step, ...] = ()
     ship: tuple[Step, ...] = ()
     image_id: str | None = None
+    content: str | None = None
 
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> ImagePlan:
@@ -32,10 +33,10 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, P
         return _build(inventory, state, placed, arch)
     where, image = source
     _refuse_foreign(inventory, image, arch, where)
-    lacking = [name for name, place in placed.items() if not _has(place, image.id)]
+    lacking = [name for name, place in placed.items() if not _has(place, image)]
     _refuse_full_disks(placed, lacking, image)
     steps = tuple(ShipImage(name, inventory.image, where, image.size_bytes) for name in lacking)
-    return ImagePlan(ship=_once_per_engine(steps, inventory), image_id=image.id)
+    return ImagePlan(ship=_once_per_engine(steps, inventory), image_id=image.id, content=image.content)
 
 
 def _source(state: ClusterState, placed: Mapping[str, Place], arch: str) -> tuple[str, ImageSeen] | None:
@@ -50,8 +51,8 @@ def _source(state: ClusterState, placed: Mapping[str, Place], arch: str) -> tupl
     return (CONTROLLER, own) if own else None
 
 
-def _has(place: Place, image_id: str) -> bool:
-    return place.seen.image is not None and place.seen.image.id == image_id
+def _has(place: Place, image: ImageSeen) -> bool:
+    return place.seen.image is not None and place.seen.image.content == image.content
 
 
 def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], arch: str) -> ImagePlan:
