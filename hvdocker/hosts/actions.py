@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,11 @@ from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts import archive, keys, ship, sync
 from hvdocker.hosts.apply import Context
-from hvdocker.hosts.build import BuildOptions, build_image
+from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
+from hvdocker.hosts.layer import build_layer
 from hvdocker.hosts.link import must
 from hvdocker.model import names
+from hvdocker.model.seen import image_content
 from hvdocker.model.units import count, show_bytes
 from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage
@@ -37,14 +40,14 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
         if ships:
             context.say("image", f"saving {ships[0].image}", ships[0].source)
             source = context.engine(ships[0].source)
-            image_id = source.inspect_image(ships[0].image)["Id"]
+            content = image_content(source.inspect_image(ships[0].image))
 
             def progress(done: int, total: int) -> None:
                 context.say("image", f"saving {ships[0].image}", ships[0].source, done=done)
 
             path = stack.enter_context(ship.saved(source, ships[0].image, progress))
             context.say("image", f"saving {ships[0].image}", ships[0].source, is_end=True)
-            context.results[("image", ships[0].image)] = (path, image_id)
+            context.results[("image", ships[0].image)] = (path, content)
         yield
 
 
@@ -55,13 +58,23 @@ def _build_image(step: steps.BuildImage, context: Context) -> None:
     )
 
 
+def _build_layer(step: steps.BuildLayer, context: Context) -> None:
+    ca = site_ca_bundle(os.environ)
+
+    def say(line: str) -> None:
+        # A blank line is a sign of life: time to see whether somebody pressed Ctrl-C.
+        context.say("image", line or step.describe(), step.host)
+
+    build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)
+
+
 def _ship_image(step: steps.ShipImage, context: Context) -> None:
-    path, image_id = context.results[("image", step.image)]
+    path, content = context.results[("image", step.image)]
 
     def progress(done: int, total: int) -> None:
         context.say("image", step.describe(), step.host, done=done, total=total)
 
-    ship.load(context.engine(step.host), path, step.image, image_id, progress)
+    ship.load(context.engine(step.host), path, step.image, content, progress)
 
 
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
@@ -286,6 +299,7 @@ def _fetch_jobs(step: steps.FetchJobs, context: Context) -> None:
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.BuildImage: _build_image,
+    steps.BuildLayer: _build_layer,
     steps.ShipImage: _ship_image,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _make_folders,

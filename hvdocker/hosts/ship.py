@@ -11,6 +11,7 @@ from typing import IO
 from docker import APIClient
 
 from hvdocker.errors import HvdockerError
+from hvdocker.model.seen import image_content
 
 Progress = Callable[[int, int], None]
 _CHUNK = 1 << 20
@@ -29,17 +30,17 @@ def saved(engine: APIClient, reference: str, progress: Progress) -> Iterator[Pat
         yield Path(file.name)
 
 
-def load(engine: APIClient, archive: Path, reference: str, image_id: str, progress: Progress) -> None:
+def load(engine: APIClient, archive: Path, reference: str, content: str, progress: Progress) -> None:
     """Loads, and demands that the very same image came out at the other end."""
     total = archive.stat().st_size
     with archive.open("rb") as file:
         for message in _load(engine, _counted(file, total, progress)):
             if "error" in message:
                 raise _load_error(reference, str(message["error"]))
-    arrived = engine.inspect_image(reference)["Id"]
-    if arrived != image_id:
+    arrived = image_content(engine.inspect_image(reference))
+    if arrived != content:
         raise HvdockerError(
-            f"{reference} arrived as another image", lines=[f"sent {image_id}", f"got {arrived}"]
+            f"{reference} arrived as another image", lines=[f"sent {content}", f"got {arrived}"]
         )
 
 
