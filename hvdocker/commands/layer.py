@@ -9,6 +9,7 @@ from hvdocker.model.requirements import Requirements
 PARENT = "/tmp"
 FOLDER = "hvdocker-layer"
 CA_FILE = "site-ca.crt"
+WHEELS = "wheelhouse"
 # A container whose hvdocker was killed ends, and is removed, by itself.
 LONGEST_S = 7200
 
@@ -40,7 +41,7 @@ fi
 "$1" name-tensorflow.py
 "$@" list --format=freeze > installed.txt
 grep -v '^pip==' installed.txt > image.txt || :
-"$@" install --no-cache-dir --progress-bar off \\
+"$@" install --no-cache-dir --progress-bar off --find-links wheelhouse \\
     --constraint image.txt --constraint constraints.txt --requirement requirements.txt
 cd /
 rm -rf "$(dirname "$0")"
@@ -70,7 +71,7 @@ def build_name(key: str, suffix: str) -> str:
 
 
 def layer_files(requirements: Requirements) -> dict[str, str]:
-    """What lies in `FOLDER`, besides the site's certificate authorities."""
+    """What lies in `FOLDER`, besides the site's certificate authorities and the folder of wheels."""
     return {
         "install": INSTALL,
         "name-tensorflow.py": NAME_TENSORFLOW,

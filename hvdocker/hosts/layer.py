@@ -7,15 +7,17 @@ import contextlib
 import io
 import secrets
 import tarfile
+import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from docker import APIClient
 
 from hvdocker.commands import layer
 from hvdocker.errors import HvdockerError
+from hvdocker.model.requirements import Requirements
 from hvdocker.plan.steps import BuildLayer
 
 Say = Callable[[str], None]
@@ -24,8 +26,8 @@ Say = Callable[[str], None]
 def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say) -> None:
     """`say` gets pip's lines, and empty ones as signs of life; it may raise to end the work."""
     with _container(engine, step) as container:
-        files = {name: text.encode() for name, text in layer.layer_files(step.requirements).items()}
-        engine.put_archive(container, layer.PARENT, _packed({**files, layer.CA_FILE: ca_bundle}))
+        with _packed(step.requirements, ca_bundle) as archive:
+            engine.put_archive(container, layer.PARENT, archive)
         _install(engine, container, step, say)
         _commit(engine, container, step)
 
@@ -101,14 +103,21 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
     engine._raise_for_status(response)
 
 
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        folder = tarfile.TarInfo(layer.FOLDER)
-        folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(folder)
+def _packed(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
+    """The folder for the container, in a temporary file: wheels can be large."""
+    texts = layer.layer_files(requirements).items()
+    files = {**{name: text.encode() for name, text in texts}, layer.CA_FILE: ca_bundle}
+    spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    with tarfile.open(fileobj=spool, mode="w") as tar:
+        for folder in (layer.FOLDER, f"{layer.FOLDER}/{layer.WHEELS}"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
         for name, data in files.items():
             entry = tarfile.TarInfo(f"{layer.FOLDER}/{name}")
             entry.size, entry.mode = len(data), 0o644
             tar.addfile(entry, io.BytesIO(data))
-    return buffer.getvalue()
+        for wheel in requirements.wheels:
+            tar.add(wheel.path, f"{layer.FOLDER}/{layer.WHEELS}/{wheel.name}")
+    spool.seek(0)
+    return spool

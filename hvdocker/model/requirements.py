@@ -5,14 +5,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from hvdocker.errors import UsageProblem
 
+
+@dataclass(frozen=True)
+class Wheel:
+    """A package in a folder of this machine that the file names with --find-links."""
+
+    path: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return PurePath(self.path).name
+
+
 Read = Callable[[PurePath], str]
+Wheels = Callable[[PurePath], Iterable[Wheel]]
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _INCLUDE = re.compile(r"(-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(\S.*)")
@@ -20,6 +35,7 @@ _PASSED_ON = re.compile(
     r"(-i|--(index-url|extra-index-url|no-index|pre|prefer-binary|only-binary|no-binary|trusted-host"
     r"|require-hashes|use-feature)|-f|--find-links)\b"
 )
+_WHEELS = re.compile(r"(?:-f|--find-links)(?:\s*=\s*|\s+)((?!.*://)\S.*)")
 _ARCHIVE = re.compile(r".*\.(whl|zip|tgz|tar\.\w+)")
 _SECRET = re.compile(r"://[^/\s@]+@")
 _VARIABLE = re.compile(r"\$\{\w+\}")
@@ -33,25 +49,28 @@ class Requirements:
     source: str
     lines: tuple[str, ...]
     constraints: tuple[str, ...] = ()
+    wheels: tuple[Wheel, ...] = ()
 
     def key(self, base: str) -> str:
         """Of these requirements on an image with that content."""
-        asked = json.dumps([base, self.lines, self.constraints], ensure_ascii=False)
+        wheels = sorted((wheel.name, wheel.digest) for wheel in self.wheels)
+        asked = json.dumps([base, self.lines, self.constraints, wheels], ensure_ascii=False)
         return hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]
 
 
 @dataclass
 class _Reading:
     read: Read
-    lines: list[str]
-    constraints: list[str]
-    problems: list[str]
+    lines: list[str] = field(default_factory=list)
+    constraints: list[str] = field(default_factory=list)
+    folders: list[PurePath] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     open: tuple[PurePath, ...] = ()
 
 
-def parse_requirements(path: PurePath, read: Read) -> Requirements | None:
+def parse_requirements(path: PurePath, read: Read, wheels_in: Wheels) -> Requirements | None:
     """The file and those it includes; None when they ask for nothing. Every problem is told at once."""
-    reading = _Reading(read, [], [], [])
+    reading = _Reading(read)
     _take(path, reading, reading.lines)
     if reading.problems:
         count = len(reading.problems)
@@ -62,7 +81,8 @@ def parse_requirements(path: PurePath, read: Read) -> Requirements | None:
         )
     if not reading.lines:
         return None
-    return Requirements(str(path), tuple(reading.lines), tuple(reading.constraints))
+    wheels = {wheel.name: wheel for folder in reading.folders for wheel in wheels_in(folder)}
+    return Requirements(str(path), tuple(reading.lines), tuple(reading.constraints), tuple(wheels.values()))
 
 
 def _take(path: PurePath, reading: _Reading, target: list[str]) -> None:
@@ -75,10 +95,16 @@ def _take(path: PurePath, reading: _Reading, target: list[str]) -> None:
             reading.problems.append(f"{path.name}:{number}: {problem}: {_SECRET.sub('://…@', line)}")
         elif included:
             is_constraint = included[1] in ("-c", "--constraint")
-            _take(path.parent / included[2], reading, reading.constraints if is_constraint else target)
+            _take(_beside(path, included[2]), reading, reading.constraints if is_constraint else target)
+        elif folder := _WHEELS.fullmatch(line):
+            reading.folders.append(_beside(path, folder[1]))
         else:
             target.append(line)
     reading.open = before
+
+
+def _beside(path: PurePath, other: str) -> PurePath:
+    return type(path)(posixpath.normpath(str(path.parent / other)))
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
@@ -109,11 +135,11 @@ def _problem(
     if included:
         if "://" in included[2]:
             return "only files of this machine can be included"
-        return "it includes itself" if path.parent / included[2] in reading else None
+        return "it includes itself" if _beside(path, included[2]) in reading else None
     if re.match(r"(-e|--editable)\b", line):
         return "an editable package is not in the image; code beside the script is synced anyway"
     if line.startswith("-"):
-        return _option_problem(line)
+        return None if _PASSED_ON.match(line) else "pip's option is not passed on"
     return "a path of this machine is not there where the image is built" if _is_path(line) else None
 
 
@@ -123,11 +149,3 @@ def _is_path(line: str) -> bool:
     if "://" in target:
         return target.startswith("file:")
     return "/" in target or "\\" in target or set(target) == {"."} or bool(_ARCHIVE.fullmatch(target))
-
-
-def _option_problem(line: str) -> str | None:
-    if not _PASSED_ON.match(line):
-        return "pip's option is not passed on"
-    if re.match(r"(-f|--find-links)\b", line) and "://" not in line:
-        return "a folder of this machine is not there where the image is built"
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -9,7 +10,7 @@ from pathlib import Path, PurePath
 from hvdocker.commands.worker import Maker, Place
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.requirements import Requirements, parse_requirements
+from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
 from hvdocker.model.seen import ClusterState, ImageSeen
 from hvdocker.ops.session import Session
 from hvdocker.plan.owner import refuse_foreign_owner
@@ -24,7 +25,7 @@ def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requiremen
     path = (cwd / named.expanduser()).resolve() if named else folder / USUAL_NAME
     if not named and not path.is_file():
         return None
-    return parse_requirements(path, _read)
+    return parse_requirements(path, _read, _wheels_in)
 
 
 def _read(path: PurePath) -> str:
@@ -34,6 +35,22 @@ def _read(path: PurePath) -> str:
         raise UsageProblem(f"the requirements {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageProblem(f"the requirements {path} are not UTF-8 text", lines=[str(error)]) from error
+
+
+def _wheels_in(folder: PurePath) -> list[Wheel]:
+    if not Path(folder).is_dir():
+        raise UsageProblem(
+            f"--find-links {folder} is not a folder", fix="name a folder of wheels, or the address of one"
+        )
+    return [Wheel(str(path), _digest(path)) for path in sorted(Path(folder).glob("*.whl"))]
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            found.update(chunk)
+    return found.hexdigest()
 
 
 def plan_workers(

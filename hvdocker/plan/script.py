@@ -113,7 +113,9 @@ def _build(writer: Writer, step: steps.BuildImage, trust: Any) -> Iterator[str]:
 def _layer(writer: Writer, step: steps.BuildLayer, trust: Any) -> Iterator[str]:
     """The docker client would hand its proxies to the container, and so to the image: it gets no settings."""
     folder, name = f'"$keys/layer/{layer.FOLDER}', layer.build_name(step.key, "by-hand")
-    yield f'mkdir -p {folder}"'
+    yield f'mkdir -p {folder}/{layer.WHEELS}"'
+    for wheel in step.requirements.wheels:
+        yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer.WHEELS}/"'
     for file, content in layer.layer_files(step.requirements).items():
         yield _here(f'{folder}/{file}"', content)
     yield "ca=${PIP_CERT:-${SSL_CERT_FILE:-${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-}}}}"

@@ -2,14 +2,16 @@
 
 import os
 import secrets
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import docker
 import pytest
 
 from hvdocker.hosts.build import site_ca_bundle
 from hvdocker.hosts.layer import build_layer
-from hvdocker.model.requirements import Requirements
+from hvdocker.model.requirements import Requirements, Wheel
 from hvdocker.model.seen import image_content
 from hvdocker.plan.steps import CONTROLLER, BuildLayer
 from tests.cluster.site import SMALL_IMAGE
@@ -21,10 +23,23 @@ def engine() -> docker.APIClient:
 
 
 @pytest.fixture
-def step(engine: docker.APIClient) -> Iterator[BuildLayer]:
+def wheel(tmp_path: Path) -> Wheel:
+    """A package that is nowhere but in a folder of this machine."""
+    path = tmp_path / "hvdocker_probe-1.0-py3-none-any.whl"
+    info = "hvdocker_probe-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("hvdocker_probe.py", "answer = 42\n")
+        file.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: hvdocker-probe\nVersion: 1.0\n")
+        file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{info}/RECORD", "")
+    return Wheel(str(path), "ab")
+
+
+@pytest.fixture
+def step(engine: docker.APIClient, wheel: Wheel) -> Iterator[BuildLayer]:
     key = f"test{secrets.token_hex(4)}"
     base = engine.inspect_image(SMALL_IMAGE)
-    asked = Requirements("/me/requirements.txt", ("tabulate==0.9.0",))
+    asked = Requirements("/me/requirements.txt", ("tabulate==0.9.0", "hvdocker-probe"), (), (wheel,))
     yield BuildLayer(CONTROLLER, f"hvdocker-req:{key}", base["Id"], image_content(base), key, asked)
     assert engine.containers(all=True, filters={"label": f"hvdocker.requirements={key}"}) == []
     if engine.images(f"hvdocker-req:{key}"):
@@ -51,7 +66,7 @@ def test_an_image_without_pip_gets_the_packages_and_keeps_its_settings(
 ) -> None:
     said: list[str] = []
     build_layer(engine, step, site_ca(), said.append)
-    assert "Successfully installed tabulate-0.9.0" in said
+    assert "Successfully installed hvdocker-probe-1.0 tabulate-0.9.0" in said
     base, made = engine.inspect_image(step.base), engine.inspect_image(step.image)
     assert made["RootFS"]["Layers"][:-1] == base["RootFS"]["Layers"]
     labels = {"hvdocker.requirements": step.key, "hvdocker.base": step.content}

@@ -5,15 +5,16 @@ from pathlib import PurePosixPath
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.requirements import Requirements, parse_requirements
+from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
 
 HERE = PurePosixPath("/code/requirements.txt")
+WHEELS = {PurePosixPath("/code/wheels"): [Wheel("/code/wheels/torch-2-any.whl", "ab")]}
 
 
 def parsed(text: str, **others: str) -> Requirements | None:
     """`others` are files beside it, by name without .txt."""
     files = {HERE: text, **{HERE.with_name(f"{name}.txt"): content for name, content in others.items()}}
-    return parse_requirements(HERE, lambda path: files[PurePosixPath(path)])
+    return parse_requirements(HERE, lambda path: files[PurePosixPath(path)], WHEELS.__getitem__)
 
 
 def lines(text: str, **others: str) -> tuple[str, ...]:
@@ -37,6 +38,12 @@ def test_an_included_file_stands_in_its_place(line: str) -> None:
 @pytest.mark.parametrize("line", ["-c more.txt", "-cmore.txt", "--constraint=more.txt"])
 def test_constraints_are_kept_apart(line: str) -> None:
     assert parsed(f"six\n{line}\n", more="six<2\n") == Requirements(str(HERE), ("six",), ("six<2",))
+
+
+@pytest.mark.parametrize("line", ["--find-links wheels", "-f ./wheels", "--find-links=/code/wheels"])
+def test_a_folder_of_wheels_comes_along(line: str) -> None:
+    found = parsed(f"torch\n{line}\n")
+    assert found == Requirements(str(HERE), ("torch",), (), (Wheel("/code/wheels/torch-2-any.whl", "ab"),))
 
 
 @pytest.mark.parametrize("text", ["", "\n# nothing yet\n", "-r more.txt\n", "-c more.txt\n"])
@@ -70,10 +77,10 @@ def test_what_is_passed_on(line: str) -> None:
         ("vendored/pkg", "a path of this machine"),
         ("pkg-1.0-py3-none-any.whl", "a path of this machine"),
         ("pkg @ file:///srv/pkg", "a path of this machine"),
-        ("--find-links wheels", "a folder of this machine"),
         ("--target /opt", "pip's option"),
         ("-r https://example.org/more.txt", "only files of this machine"),
         ("-r requirements.txt", "it includes itself"),
+        ("-r ../code/requirements.txt", "it includes itself"),
         ("--index-url https://example.org/${TOKEN}/simple", "variables"),
     ],
 )
@@ -101,5 +108,7 @@ def test_the_key_is_that_of_what_is_asked_for_on_an_image() -> None:
         first.key("sha256:bb"),
         Requirements("/a/r.txt", ("six", "tqdm")).key("sha256:aa"),
         Requirements("/a/r.txt", ("six",), ("six<2",)).key("sha256:aa"),
+        Requirements("/a/r.txt", ("six",), (), (Wheel("/a/six.whl", "ab"),)).key("sha256:aa"),
+        Requirements("/a/r.txt", ("six",), (), (Wheel("/a/six.whl", "cd"),)).key("sha256:aa"),
     ]
-    assert len({first.key("sha256:aa"), *others}) == 4
+    assert len({first.key("sha256:aa"), *others}) == 6

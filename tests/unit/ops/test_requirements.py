@@ -66,6 +66,24 @@ def test_an_included_file_has_to_be_there(cwd: Path) -> None:
         find_requirements(cwd, None, cwd)
 
 
+def test_wheels_of_a_folder_are_known_by_their_bytes(cwd: Path) -> None:
+    (cwd / "requirements.txt").write_text("torch\n--find-links elsewhere\n")
+    wheel = cwd / "elsewhere" / "torch-2-any.whl"
+    keys = []
+    for content in (b"one", b"two", b"one"):
+        wheel.write_bytes(content)
+        result = find_requirements(cwd, None, cwd)
+        assert result and [found.path for found in result.wheels] == [str(wheel)]
+        keys.append(result.key("base"))
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_a_folder_of_wheels_has_to_be_there(cwd: Path) -> None:
+    (cwd / "requirements.txt").write_text("torch\n--find-links nowhere\n")
+    with pytest.raises(UsageProblem, match="nowhere is not a folder"):
+        find_requirements(cwd, None, cwd)
+
+
 def test_text_is_utf8(cwd: Path) -> None:
     (cwd / "requirements.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(UsageProblem, match="are not UTF-8 text"):

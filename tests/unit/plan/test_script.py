@@ -12,7 +12,7 @@ from hvdocker.commands.worker import Place, worker_spec
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
-from hvdocker.model.requirements import Requirements
+from hvdocker.model.requirements import Requirements, Wheel
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.plan.down import plan_down
 from hvdocker.plan.places import places
@@ -226,7 +226,9 @@ def test_no_key_stands_in_a_script(tmp_path: Path) -> None:
 
 
 def test_requirements_are_installed_by_hand(tmp_path: Path) -> None:
-    asked = Requirements("/me/requirements.txt", ("it's>=1",), ("six<2",))
+    (tmp_path / "six 1.whl").write_text("A WHEEL")
+    wheel = Wheel(str(tmp_path / "six 1.whl"), "ab")
+    asked = Requirements("/me/requirements.txt", ("it's>=1",), ("six<2",), (wheel,))
     step = BuildLayer("a", "hvdocker-req:k", "sha256:base", "content", "k", asked)
     (tmp_path / "ca.pem").write_text("OUR CA")
     way = Way(environ={"PIP_CERT": str(tmp_path / "ca.pem")})
@@ -245,3 +247,4 @@ def test_requirements_are_installed_by_hand(tmp_path: Path) -> None:
     assert files["hvdocker-layer/requirements.txt"][3] == "it's>=1\n"
     assert files["hvdocker-layer/constraints.txt"][3] == "six<2\n"
     assert files["hvdocker-layer/site-ca.crt"][3] == "OUR CA"
+    assert files["hvdocker-layer/wheelhouse/six 1.whl"][3] == "A WHEEL"
