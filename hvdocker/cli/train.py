@@ -53,6 +53,18 @@ def train(
             "--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False
         ),
     ] = None,
+    requirements: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Option(
+            "--requirements",
+            metavar="FILE",
+            help="Packages for the ranks. Default: requirements.txt beside the script.",
+            show_default=False,
+        ),
+    ] = None,
+    no_requirements: Annotated[
+        bool, typer.Option("--no-requirements", metavar="", help="Leave requirements.txt out.")
+    ] = False,
     env_flags: Annotated[
         Optional[list[str]],  # noqa: UP045  # as above
         typer.Option(
@@ -100,6 +112,8 @@ def train(
         np=np,
         hosts=hosts,
         workdir=workdir,
+        requirements=requirements,
+        ignores_requirements=no_requirements,
         env=tuple(env_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,

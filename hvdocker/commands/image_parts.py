@@ -32,11 +32,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class ImageContent:
-    """All there is to an image but the layers' bytes. `reference` is empty for one without a tag."""
+    """All there is to an image but the layers' bytes. `reference` is empty for one without a tag;
+    `content` is what makes it the same image on every engine."""
 
     reference: str
     config: bytes
     layers: tuple[Layer, ...]
+    content: str = ""
 
     @property
     def digest(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -18,10 +19,10 @@ from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts import archive, keys, sync
 from hvdocker.hosts.apply import Context
-from hvdocker.hosts.build import BuildOptions, build_image
+from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
 from hvdocker.hosts.images import registry
-from hvdocker.hosts.images.collect import layers_of
 from hvdocker.hosts.images.shipment import Errand, shipping
+from hvdocker.hosts.layer import build_layer
 from hvdocker.hosts.link import must
 from hvdocker.model import names
 from hvdocker.model.units import count, show_bytes
@@ -44,7 +45,7 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
         if ships:
             context.shipment = stack.enter_context(shipping(_errand(ships, context)))
         yield
-    registry.demand_same({host: layers for (what, host), layers in context.results.items() if what == PULLED})
+    registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
 
 
 def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
@@ -69,6 +70,16 @@ def _build_image(step: steps.BuildImage, context: Context) -> None:
     )
 
 
+def _build_layer(step: steps.BuildLayer, context: Context) -> None:
+    ca = site_ca_bundle(os.environ)
+
+    def say(line: str) -> None:
+        # A blank line is a sign of life: time to see whether somebody pressed Ctrl-C.
+        context.say("image", line or step.describe(), step.host)
+
+    build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)
+
+
 def _ship_image(step: steps.ShipImage, context: Context) -> None:
     context.shipment.deliver(step.host)
 
@@ -82,7 +93,7 @@ def _pull_image(step: steps.PullImage, context: Context) -> None:
     registry.pull(engine, step.image, step.registry, _counting(step, context))
     if step.needs_label:
         registry.demand_label(engine, step.image)
-    context.results[(PULLED, step.host)] = layers_of(engine, step.image)
+    context.results[(PULLED, step.host)] = image_content(engine.inspect_image(step.image))
 
 
 def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:
@@ -332,6 +343,7 @@ def _fetch_jobs(step: steps.FetchJobs, context: Context) -> None:
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.BuildImage: _build_image,
+    steps.BuildLayer: _build_layer,
     steps.ShipImage: _ship_image,
     steps.PushImage: _push_image,
     steps.PullImage: _pull_image,

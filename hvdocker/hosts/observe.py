@@ -34,6 +34,8 @@ from hvdocker.model.seen import (
     HostSeen,
     ImageSeen,
     NetworkSeen,
+    image_content,
+    image_layers,
 )
 
 PROBE_TIMEOUT_S = 30.0
@@ -229,7 +231,36 @@ def _see_image(engine: APIClient, reference: str) -> ImageSeen | None:
     except ImageNotFound:
         return None
     labels = (found.get("Config") or {}).get("Labels") or {}
-    return ImageSeen(found["Id"], found["Architecture"], found.get("Size", 0), names.LABEL_IMAGE in labels)
+    return ImageSeen(
+        id=found["Id"],
+        architecture=found["Architecture"],
+        size_bytes=found.get("Size", 0),
+        is_ours=names.LABEL_IMAGE in labels,
+        layers=image_layers(found),
+        content=image_content(found),
+    )
+
+
+def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
+    """One image per host, by reference; hosts that lack theirs are left out."""
+
+    def see(name: str) -> ImageSeen | None:
+        with talking(name, "looking at its images"):
+            return _see_image(links[name].engine(), references[name])
+
+    found = each(references, see).or_raise("some hosts do not answer")
+    return {name: image for name, image in found.items() if image}
+
+
+def see_own_image(reference: str) -> ImageSeen | None:
+    """This machine's, where it has an engine."""
+    engine = own_engine()
+    if engine is None:
+        return None
+    try:
+        return _see_image(engine, reference)
+    finally:
+        engine.close()
 
 
 def _see_network(engine: APIClient, inventory: Inventory) -> NetworkSeen:

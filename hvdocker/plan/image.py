@@ -19,6 +19,7 @@ class ImagePlan:
     build: tuple[Step, ...] = ()
     ship: tuple[Step, ...] = ()
     image_id: str | None = None
+    content: str | None = None
 
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> ImagePlan:
@@ -31,7 +32,7 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, P
         return _build(inventory, state, placed, arch)
     where, image = source
     _refuse_foreign(inventory, image, arch, where)
-    return ImagePlan(ship=_delivery(inventory, hosts, source), image_id=image.id)
+    return ImagePlan(ship=_delivery(inventory, hosts, source), image_id=image.id, content=image.content)
 
 
 def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
@@ -84,7 +85,7 @@ def _source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tu
 
 
 def _has(seen: HostSeen, image: ImageSeen) -> bool:
-    return seen.image is not None and seen.image.id == image.id
+    return seen.image is not None and seen.image.content == image.content
 
 
 def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], arch: str) -> ImagePlan:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hvdocker.commands.command import Command
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.ssh_files import Member
+from hvdocker.model.requirements import Requirements
 from hvdocker.model.units import show_bytes
 
 CONTROLLER = "this machine"
@@ -28,6 +29,20 @@ class BuildImage(Step):
 
     def describe(self) -> str:
         return f"build {self.image} (it is nowhere yet; this takes minutes)"
+
+
+@dataclass(frozen=True)
+class BuildLayer(Step):
+    """Requirements on an image: `base` is its id on that host, `content` what it is on every host."""
+
+    image: str
+    base: str
+    content: str
+    key: str
+    requirements: Requirements
+
+    def describe(self) -> str:
+        return f"install {self.requirements.source} as one layer: {self.image}"
 
 
 @dataclass(frozen=True)

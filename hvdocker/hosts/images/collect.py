@@ -21,6 +21,7 @@ from docker import APIClient
 from hvdocker.commands.image_parts import ImageContent, Layer, full_reference
 from hvdocker.errors import HvdockerError
 from hvdocker.hosts.images.cache import LayerCache
+from hvdocker.model.seen import image_content
 
 Progress = Callable[[int], None]
 _CHUNK = 1 << 20
@@ -48,7 +49,7 @@ def collect(
             cache.keep(draft, f"sha256:{hashlib.sha256(config).hexdigest()}")
         _remember_config(cache, seen["Id"], config)
     layers = tuple(Layer(digest, cache.size(digest) or 0) for digest in chain)
-    return ImageContent(full_reference(reference), config, layers)
+    return ImageContent(full_reference(reference), config, layers, image_content(seen))
 
 
 def _known_config(cache: LayerCache, image_id: str) -> bytes | None:

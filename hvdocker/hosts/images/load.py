@@ -20,6 +20,7 @@ from hvdocker.commands.image_parts import (
 )
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts.images.cache import LayerCache
+from hvdocker.model.seen import image_content
 
 Sent = Callable[[int], None]
 _CHUNK = 1 << 20
@@ -77,10 +78,9 @@ def _check(engine: APIClient, image: ImageContent) -> None:
         found = engine.inspect_image(name)
     except ImageNotFound as error:
         raise HvdockerError(f"{name} did not arrive", lines=[str(error)]) from error
-    layers = tuple(found["RootFS"].get("Layers") or ())
-    # With containerd an image's id is not that of its configuration: there the layers have to do.
-    is_same = found["Id"] == image.digest or _keeps_in_containerd(engine)
-    if not is_same or layers != tuple(layer.digest for layer in image.layers):
+    # Only with containerd an image's id is not that of its configuration.
+    is_named_so = found["Id"] == image.digest or _keeps_in_containerd(engine)
+    if not is_named_so or image_content(found) != image.content:
         lines = [f"sent {image.digest}", f"got {found['Id']}"]
         raise HvdockerError(f"{name} arrived as another image", lines=lines)
 

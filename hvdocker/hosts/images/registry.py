@@ -55,13 +55,12 @@ def demand_label(engine: APIClient, image: str) -> None:
         )
 
 
-def demand_same(images: Mapping[str, Iterable[str]]) -> None:
+def demand_same(contents: Mapping[str, str]) -> None:
     """Hosts that pulled one after the other may have got two builds of one tag."""
-    found = {host: tuple(layers) for host, layers in images.items()}
-    if len(set(found.values())) > 1:
+    if len(set(contents.values())) > 1:
         raise HostUnfit(
             "the hosts pulled different builds of the image",
-            lines=[f"{host}: top layer {layers[-1] if layers else 'none'}" for host, layers in found.items()],
+            lines=[f"{host}: {content}" for host, content in contents.items()],
             fix="was it pushed meanwhile? run the command again",
         )
 

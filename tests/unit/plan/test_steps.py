@@ -3,6 +3,7 @@ import pytest
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.ssh_files import Member
 from hvdocker.hosts.actions import ACTIONS
+from hvdocker.model.requirements import Requirements
 from hvdocker.plan import steps
 from hvdocker.plan.script import _RENDER
 from hvdocker.plan.steps import CONTROLLER, Stage, StartContainer, Step, Trust, by_host, plan_of
@@ -15,6 +16,10 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
     ("step", "text"),
     [
         (steps.BuildImage(CONTROLLER, "x:y"), "build x:y (it is nowhere yet; this takes minutes)"),
+        (
+            steps.BuildLayer("a", "hvdocker-req:k", "sha256:1", "c", "k", Requirements("/r.txt", ("six",))),
+            "install /r.txt as one layer: hvdocker-req:k",
+        ),
         (steps.ShipImage("a", "x:y", "b"), "load x:y from b"),
         (steps.ShipImage("a", "x:y", "b", 3 << 30), "load x:y from b, 3.0 GB"),
         (steps.MakeKeys(CONTROLLER, TRUST), "make a client key, make host keys for a, b"),
