@@ -25,6 +25,7 @@ from hvdocker.hosts.images.shipment import Errand, shipping
 from hvdocker.hosts.layer import build_layer
 from hvdocker.hosts.link import must
 from hvdocker.model import names
+from hvdocker.model.seen import image_content
 from hvdocker.model.units import count, show_bytes
 from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage

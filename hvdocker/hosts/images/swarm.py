@@ -200,9 +200,10 @@ def _arranged(members: Sequence[Member], image: ImageContent) -> list[Node]:
     for that comes last, where nobody is fed by it."""
     layers = {member.name: member.present.lacks(image) for member in members}
     size = {name: sum(layer.size for layer in lacking) for name, lacking in layers.items()}
-    order = sorted(members, key=lambda m: (m.ability.room_bytes < 1.1 * size[m.name], -len(layers[m.name])))
+    has_room = {member.name: member.ability.room_bytes > 1.1 * size[member.name] for member in members}
+    order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))
     return [
-        Node(number, member, layers[member.name], is_feeding=2 * number + 1 < len(order) or not number)
+        Node(number, member, layers[member.name], has_room[member.name] and 2 * number < len(order) - 1)
         for number, member in enumerate(order)
     ]
 
