@@ -14,12 +14,11 @@ from hvdocker.commands.container import create_body
 from hvdocker.commands.container_files import MASTER_TAKES, folders, trust_files, worker_files
 from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import archive, keys, ship, sync
+from hvdocker.hosts import archive, code, keys, ship
 from hvdocker.hosts.apply import Context
 from hvdocker.hosts.build import BuildOptions, build_image
 from hvdocker.hosts.link import must
 from hvdocker.model import names
-from hvdocker.model.units import count, show_bytes
 from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage
 
@@ -28,11 +27,11 @@ SSHD_DEADLINE_S = 30
 
 @contextmanager
 def prepare(stage: Stage, context: Context) -> Iterator[None]:
-    """What the hosts of a stage share: an image is saved once, a folder is read once."""
+    """What the hosts of a stage share: an image is saved once, a folder is read and packed once."""
     ships = [step for step in stage.steps if isinstance(step, steps.ShipImage)]
     syncs = [step for step in stage.steps if isinstance(step, steps.SyncCode)]
-    if syncs and context.tree is None:
-        context.tree = sync.read_tree(Path(syncs[0].source))
+    if syncs:
+        code.bring(syncs, context)
     with contextlib.ExitStack() as stack:
         if ships:
             context.say("image", f"saving {ships[0].image}", ships[0].source)
@@ -217,12 +216,8 @@ def _mesh_lines(head: str, said: str) -> list[str]:
 
 
 def _sync_code(step: steps.SyncCode, context: Context) -> None:
-    report = sync.sync(context.link(step.host), context.tree, step.folder)
-    if report.sent or report.removed:
-        changes = (
-            f"{count(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)}), {report.removed} removed"
-        )
-        context.say("code", changes, step.host)
+    """Its host was synced with all others, before: here it gets its own outcome."""
+    code.tell(step.host, context)
 
 
 def _write_job(step: steps.WriteJob, context: Context) -> None:

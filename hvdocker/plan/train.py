@@ -15,7 +15,12 @@ from hvdocker.plan.steps import CreateMaster, MakeFolders, Plan, StartContainer,
 
 
 def plan_train(
-    inventory: Inventory, placed: Mapping[str, Place], maker: Maker, job: JobSpec, source: str | None
+    inventory: Inventory,
+    placed: Mapping[str, Place],
+    maker: Maker,
+    job: JobSpec,
+    source: str | None,
+    checksum: bool = False,
 ) -> Plan:
     """`source` is the folder to sync; None where the command needs none."""
     used = [placed[name] for name in job.placement.hosts]
@@ -25,7 +30,10 @@ def plan_train(
     return plan_of(
         "train",
         inventory.cluster,
-        ("code", [SyncCode(place.name, source, f"{place.folder}/code") for place in used if source]),
+        ("code", [
+            SyncCode(place.name, source, f"{place.folder}/code", place.needs_open_folders, checksum)
+            for place in used if source
+        ]),
         ("files", [
             MakeFolders(
                 name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
