@@ -19,7 +19,8 @@ from hvdocker.model.tree import Tree
 
 # Of one batch, all at the same time; three threads each.
 _MOST_AT_ONCE = 64
-_FULL = ("no space left", "disk quota exceeded")
+# As the kernel, GNU tar and busybox say it.
+_FULL = ("no space left", "disk quota exceeded", "wrote only", "short write")
 
 # A host, the bytes done and the bytes in all; may raise to end the transfer.
 Progress = Callable[[str, int, int], None]

@@ -324,7 +324,10 @@ def test_a_host_that_refuses_is_an_error_with_its_words(pair: Pair) -> None:
     assert caught.value.command and caught.value.command.startswith("ssh b sh -c ")
 
 
-@pytest.mark.parametrize("words", [b"tar: x: No space left on device\n", b"Disk quota exceeded\n"])
+@pytest.mark.parametrize(
+    "words",
+    [b"tar: x: No space left on device\n", b"Disk quota exceeded\n", b"Wrote only 1 of 9\n"],
+)
 def test_a_full_disk_is_a_host_that_is_unfit(pair: Pair, words: bytes) -> None:
     pair.write("train.py")
     with pytest.raises(HostUnfit, match="the disk is full") as caught:
