@@ -80,6 +80,12 @@ def train(
             "--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."
         ),
     ] = 120,
+    checksum: Annotated[
+        bool,
+        typer.Option(
+            "--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
@@ -117,6 +123,7 @@ def train(
         env=tuple(env_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
+        checksum=checksum,
         is_detached=detach,
         is_dry_run=dry_run,
         accept_new_host_keys=accept_new_host_keys,

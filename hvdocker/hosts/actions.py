@@ -17,7 +17,7 @@ from hvdocker.commands.container import ContainerSpec, create_body
 from hvdocker.commands.container_files import MASTER_TAKES, folders, trust_files, worker_files
 from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import archive, keys, sync
+from hvdocker.hosts import archive, code, keys
 from hvdocker.hosts.apply import Context
 from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
 from hvdocker.hosts.images import registry
@@ -26,7 +26,6 @@ from hvdocker.hosts.layer import build_layer
 from hvdocker.hosts.link import must
 from hvdocker.model import names
 from hvdocker.model.seen import image_content
-from hvdocker.model.units import count, show_bytes
 from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage
 
@@ -37,11 +36,11 @@ SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 
 @contextmanager
 def prepare(stage: Stage, context: Context) -> Iterator[None]:
-    """What the hosts of a stage share: an image is saved once, a folder is read once."""
+    """What the hosts of a stage share: an image is saved once, a folder is read and packed once."""
     ships = [step for step in stage.steps if isinstance(step, steps.ShipImage)]
     syncs = [step for step in stage.steps if isinstance(step, steps.SyncCode)]
-    if syncs and context.tree is None:
-        context.tree = sync.read_tree(Path(syncs[0].source))
+    if syncs:
+        code.bring(syncs, context)
     with contextlib.ExitStack() as stack:
         if ships:
             context.shipment = stack.enter_context(shipping(_errand(ships, context)))
@@ -275,12 +274,8 @@ def _mesh_lines(head: str, said: str) -> list[str]:
 
 
 def _sync_code(step: steps.SyncCode, context: Context) -> None:
-    report = sync.sync(context.link(step.host), context.tree, step.folder)
-    if report.sent or report.removed:
-        changes = (
-            f"{count(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)}), {report.removed} removed"
-        )
-        context.say("code", changes, step.host)
+    """Its host was synced with all others, before: here it gets its own outcome."""
+    code.tell(step.host, context)
 
 
 def _write_job(step: steps.WriteJob, context: Context) -> None:

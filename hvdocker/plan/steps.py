@@ -195,11 +195,16 @@ class CheckMesh(Step):
 
 @dataclass(frozen=True)
 class SyncCode(Step):
+    """`checks_contents`: files are compared by content, here and there, not by how they look."""
+
     source: str
     folder: str
+    is_shared: bool = False
+    checks_contents: bool = False
 
     def describe(self) -> str:
-        return f"sync {self.source} to {self.folder}"
+        how = ", comparing contents" if self.checks_contents else ""
+        return f"sync {self.source} to {self.folder}{how}"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ def plan_train(
     job: JobSpec,
     source: str | None,
     image: str | None = None,
+    checksum: bool = False,
 ) -> Plan:
     """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
     master: `image` is that of its worker, where it is not the cluster's own."""
@@ -41,7 +42,10 @@ def plan_train(
     return plan_of(
         "train",
         inventory.cluster,
-        ("code", [SyncCode(place.name, source, f"{place.folder}/code") for place in used if source]),
+        ("code", [
+            SyncCode(place.name, source, f"{place.folder}/code", place.needs_open_folders, checksum)
+            for place in used if source
+        ]),
         Stage("files", tuple(
             MakeFolders(
                 name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders

@@ -47,6 +47,10 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
         (steps.AwaitSshd("a", "c", "10.0.0.11", 1), "wait for sshd on 10.0.0.11:1"),
         (steps.CheckMesh("a", "c", ("a", "b")), "log in from a to a, b"),
         (steps.SyncCode("a", "/me", "/there"), "sync /me to /there"),
+        (
+            steps.SyncCode("a", "/me", "/there", checks_contents=True),
+            "sync /me to /there, comparing contents",
+        ),
         (steps.WriteJob("a", "/there", "{}"), "write /there/job.json"),
         (
             steps.CreateMaster("a", SPEC, "w", ("horovodrun", "-np", "2"), ("python", "two words")),

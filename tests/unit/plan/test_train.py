@@ -70,9 +70,14 @@ def test_without_a_folder_nothing_is_synced() -> None:
 
 def test_another_users_containers_get_open_folders_and_readable_files() -> None:
     other = inventory("hosts: [a, b, c]\nuser: 2000:2000\n")
-    plan = plan_train(other, places(other, STATE), MAKER, JOB, None)
-    shared = [step.is_shared for step in plan.steps if isinstance(step, (MakeFolders, WriteJob))]
-    assert shared == [True] * 4
+    plan = plan_train(other, places(other, STATE), MAKER, JOB, "/home/me/project")
+    shared = [step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJob))]
+    assert shared == [True] * 6
+
+
+def test_contents_are_compared_on_request() -> None:
+    plan = plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project", checksum=True)
+    assert [step.checks_contents for step in plan.steps if isinstance(step, SyncCode)] == [True, True]
 
 
 def test_every_host_reads_its_own_name() -> None:
