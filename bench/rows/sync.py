@@ -12,9 +12,11 @@ from pathlib import Path
 from bench.contest import Bar, Contest, Contestant, Row, doing
 from bench.ground import Ground, pipes, together
 from bench.rows import rsync
-from hvdocker.hosts.pool import each
+from hvdocker.hosts.hash_cache import HashCache
+from hvdocker.hosts.question import Target
 from hvdocker.hosts.ssh import SshLink
-from hvdocker.hosts.sync import read_tree, sync
+from hvdocker.hosts.sync import sync_all
+from hvdocker.hosts.walk import read_tree
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 
@@ -25,9 +27,10 @@ FOLDER = "/home/trainer/bench"
 
 
 def _push(links: Mapping[str, SshLink], source: Path, folder: str) -> None:
-    """The one place that knows how hvdocker syncs: the folder is read once, then sent to all hosts."""
-    tree = read_tree(source)
-    each(links, lambda name: sync(links[name], tree, folder)).or_raise("syncing failed")
+    """As `train` does it: the folder is read and packed once for all hosts."""
+    tree = read_tree(source, HashCache.of_user())
+    targets = {name: Target(link, folder) for name, link in links.items()}
+    sync_all(targets, tree).or_raise("syncing failed")
 
 
 def _ours(ground: Ground, hosts: Sequence[LabHost], source: Path) -> None:
