@@ -12,9 +12,9 @@ from hvdocker.commands.command import Command, shell
 
 _SCRIPT = r"""
 dir=$1; host=$2; root=$3; shift 3
-echo "uid $(id -u)"
-echo "gid $(id -g)"
-home=$(cd ~ 2>/dev/null && pwd -P || echo "$HOME")
+id=$(id); id=${id#uid=}; echo "uid ${id%%[!0-9]*}"
+id=${id#* gid=}; echo "gid ${id%%[!0-9]*}"
+if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"
 ok=
@@ -27,20 +27,20 @@ command -v docker >/dev/null 2>&1 && echo "cli yes"
 if [ -z "$ok" ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
 for tool in tar gzip sha256sum find; do command -v $tool >/dev/null 2>&1 || echo "lacks $tool"; done
 if command -v ip >/dev/null 2>&1; then
-    ip -o addr show | while read -r _ _ _ a _; do echo "address ${a%%/*}"; done
+    ip -o addr show 2>/dev/null | while read -r _ _ _ a _; do echo "address ${a%%/*}"; done
 else
     for a in $(hostname -I 2>/dev/null); do echo "address $a"; done
 fi
-disk() { df -Pk "$1" 2>/dev/null | { read -r _ && read -r device _ _ left _ && echo "$device $left"; }; }
 [ -d "$root/docker" ] && root=$root/docker
-root=$(disk "$root"); echo "free ${root##* }"
+df -Pk "$root" "$home" 2>/dev/null | {
+    read -r _; read -r _ _ _ left _ && echo "free $left"; read -r device _ && echo "homefs $device"
+}
 if command -v nvidia-smi >/dev/null 2>&1; then
     if command -v timeout >/dev/null 2>&1; then limit="timeout 10"; else limit=; fi
     $limit nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader,nounits 2>/dev/null \
         | while read -r line; do echo "gpu $line"; done
 fi
 for path in "$@"; do [ -e "$path" ] || echo "missing $path"; done
-homefs=$(disk "$HOME"); echo "homefs ${homefs% *}"
 dir=$home/.hvdocker/$dir
 [ -d "$dir/$host/jobs" ] && dir=$dir/$host
 [ -d "$dir" ] && echo "clusterdir $dir"

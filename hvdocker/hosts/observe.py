@@ -75,11 +75,13 @@ def _see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
     if engine is None:
         return ClusterState(hosts={})
     try:
+        image = _see_image(engine, inventory.image) if with_images else None
         return ClusterState(
             hosts={},
             network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
-            controller_image=_see_image(engine, inventory.image) if with_images else None,
-            controller_engine=_as_engine(engine.info()),
+            controller_image=image,
+            # Only who lacks the image has to know whether it could be built here.
+            controller_engine=None if image else _as_engine(engine.info()),
         )
     finally:
         engine.close()
