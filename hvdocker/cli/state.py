@@ -99,5 +99,13 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
             except typer.Abort:
                 raise Interrupted("nothing was done") from None
 
+        def ask_secret(question: str) -> str:
+            progress.pause()
+            try:
+                return str(typer.prompt(question, default="", show_default=False, hide_input=True, err=True))
+            except typer.Abort:
+                raise Interrupted("nothing was done") from None
+
         is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
-        yield Env(listener=progress, ask=ask, is_interactive=is_interactive), progress
+        env = Env(listener=progress, ask=ask, ask_secret=ask_secret, is_interactive=is_interactive)
+        yield env, progress

@@ -18,11 +18,12 @@ from paramiko.ssh_exception import SSHException
 KIND = "direct-streamlocal@openssh.com"
 OPEN_TIMEOUT_S = 20.0
 
-# Everything private that `open_unix_channel` uses.
+# Everything private that `open_unix_channel` uses, of a transport and of a channel.
 PARAMIKO_PARTS = (
     "_sanitize_window_size", "_sanitize_packet_size", "_next_channel", "_channels", "channel_events",
     "channels_seen", "_send_user_message", "lock",
 )  # fmt: skip
+CHANNEL_PARTS = ("_set_transport", "_set_window")
 
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> Channel:

@@ -19,6 +19,8 @@ from docker.utils import version_lt
 
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
+# Private to the SDK, as PARAMIKO_PARTS in `channel`.
+DOCKER_PARTS = ("_url", "_version")
 
 Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type
 
@@ -39,7 +41,11 @@ def local_client(socket_url: str) -> APIClient:
 
 
 def _agree_on_version(client: APIClient) -> APIClient:
-    offered = client.version(api_version=False)["ApiVersion"]
+    """By a ping's header: for the long answer the engine starts other programs to ask for their versions."""
+    url = client._url("/_ping", versioned_api=False)
+    answer = client.get(url, timeout=TIMEOUT_S)
+    answer.raise_for_status()
+    offered = answer.headers.get("Api-Version", DEFAULT_DOCKER_API_VERSION)
     if version_lt(offered, DEFAULT_DOCKER_API_VERSION):
         client._version = offered
     return client

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,15 +16,17 @@ from requests.exceptions import RequestException
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import trust
 from hvdocker.hosts.channel import open_unix_channel
-from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Way, connect
+from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
 from hvdocker.hosts.engine import engine_client
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
 from hvdocker.hosts.translate import connecting, lost, talking
 from hvdocker.model.inventory import Host
 
 _CHUNK = 1 << 18
+# What fits into one packet of an OpenSSH session: `Channel.sendall` copies the rest of a longer piece for
+# every packet that it sends.
+_PACKET = (1 << 15) - 64
 
 
 @dataclass(frozen=True)
@@ -163,9 +165,10 @@ class SshLink:
         return self._exec(words.as_root() if self._access.needs_sudo else words, COMMAND_TIMEOUT_S)
 
 
-def open_ssh(host: Host, accepted: Collection[trust.Accepted] = ()) -> SshLink:
-    way = Way(accepted)
-    target = f"{host.host}:{host.ssh.port or 22}"
+def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
+    way = Way(credentials or Credentials())
+    target = f"[{host.host}]" if ":" in host.host else host.host
+    target = f"{target}:{host.ssh.port or 22}"
     by_hand = shlex.join((*ssh_words(host), "true"))
     try:
         with connecting(host.name, target, by_hand, CONNECT_TIMEOUT_S):
@@ -203,7 +206,8 @@ class _Feeder:
 
     def _send(self, chunk: bytes) -> bool:
         try:
-            self._channel.sendall(chunk)
+            for start in range(0, len(chunk), _PACKET):
+                self._channel.sendall(chunk[start : start + _PACKET])
         except OSError:
             # The command ended before it read everything: its exit status tells.
             return False
