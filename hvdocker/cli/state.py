@@ -84,6 +84,8 @@ def check_script(is_script: bool, is_dry_run: bool) -> None:
 @contextmanager
 def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """An Env whose events are shown on stderr for as long as the block lasts."""
+    from getpass import getpass
+
     from hvdocker.console.progress import Progress
     from hvdocker.console.style import err
     from hvdocker.errors import Interrupted
@@ -102,8 +104,8 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
         def ask_secret(question: str) -> str:
             progress.pause()
             try:
-                return str(typer.prompt(question, default="", show_default=False, hide_input=True, err=True))
-            except typer.Abort:
+                return getpass(f"{question}: ")
+            except (KeyboardInterrupt, EOFError):
                 raise Interrupted("nothing was done") from None
 
         is_interactive = sys.stdin.isatty() and sys.stderr.isatty()

@@ -54,12 +54,13 @@ class _Transport(paramiko.Transport):
 
 
 class Credentials:
-    """What a command has for all its hosts: opened keys, known host keys, and what a person answered."""
+    """What a command has for all its hosts: opened keys, known host keys, and what a person answered; the
+    answers may grow between two attempts."""
 
     def __init__(
         self, passphrases: Mapping[str, str] | None = None, accepted: Collection[trust.Accepted] = ()
     ) -> None:
-        self.keyring = Keyring(passphrases or {})
+        self.keyring = Keyring({} if passphrases is None else passphrases)
         self.known_hosts = trust.KnownHosts()
         self.accepted = accepted
         self.config = fabric.Config()
