@@ -53,6 +53,18 @@ def train(
             "--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False
         ),
     ] = None,
+    requirements: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Option(
+            "--requirements",
+            metavar="FILE",
+            help="Packages for the ranks. Default: requirements.txt beside the script.",
+            show_default=False,
+        ),
+    ] = None,
+    no_requirements: Annotated[
+        bool, typer.Option("--no-requirements", metavar="", help="Leave requirements.txt out.")
+    ] = False,
     env_flags: Annotated[
         Optional[list[str]],  # noqa: UP045  # as above
         typer.Option(
@@ -85,14 +97,14 @@ def train(
     stops nothing: [bold]hvdocker logs -f[/] shows it again. Horovod's tuning flags
     (--fusion-threshold-mb, --autotune, …) are passed on.
     """
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.train import TrainRequest, Viewer
-    from hvdocker.ops.train import train as run
-
     check_script(as_script, dry_run)
     # A tuning flag in front of the script is what typer took for the script.
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import train as run
+
     request = TrainRequest(
         script=plain[0] if plain else None,
         module=module,
@@ -100,6 +112,8 @@ def train(
         np=np,
         hosts=hosts,
         workdir=workdir,
+        requirements=requirements,
+        ignores_requirements=no_requirements,
         env=tuple(env_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,

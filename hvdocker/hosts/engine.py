@@ -20,7 +20,7 @@ from docker.utils import version_lt
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
 # Private to the SDK, as PARAMIKO_PARTS in `channel`.
-DOCKER_PARTS = ("_url", "_version")
+DOCKER_PARTS = ("_url", "_version", "_raise_for_status")
 
 Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type
 
@@ -41,11 +41,10 @@ def local_client(socket_url: str) -> APIClient:
 
 
 def _agree_on_version(client: APIClient) -> APIClient:
-    """By a ping's header: for the long answer the engine starts other programs to ask for their versions."""
-    url = client._url("/_ping", versioned_api=False)
-    answer = client.get(url, timeout=TIMEOUT_S)
-    answer.raise_for_status()
-    offered = answer.headers.get("Api-Version", DEFAULT_DOCKER_API_VERSION)
+    """From the header of a ping: asked for its version, an engine first asks runc and others for theirs."""
+    answer = client.get(client._url("/_ping", versioned_api=False), timeout=TIMEOUT_S)
+    client._raise_for_status(answer)
+    offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
     if version_lt(offered, DEFAULT_DOCKER_API_VERSION):
         client._version = offered
     return client

@@ -16,7 +16,7 @@ from requests.exceptions import RequestException
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts.channel import open_unix_channel
+from hvdocker.hosts.channel import open_session, open_unix_channel
 from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
 from hvdocker.hosts.engine import engine_client
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
@@ -27,6 +27,7 @@ _CHUNK = 1 << 18
 # What fits into one packet of an OpenSSH session: `Channel.sendall` copies the rest of a longer piece for
 # every packet that it sends.
 _PACKET = (1 << 15) - 64
+_REFUSED = 2  # of RFC 4254: nobody listens there; any other code means that this sshd does not forward
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,14 @@ class SshLink:
     def needs_sudo(self) -> bool:
         return self._access.needs_sudo
 
-    def use_engine(self, access: EngineAccess) -> None:
+    def use_engine(self, access: EngineAccess) -> bool:
+        """From now on this way. Tells whether it is the one so far; if not, the engine is opened anew."""
+        is_same = (access.socket, access.needs_sudo) == (self._access.socket, self._access.needs_sudo)
         self._access = access
+        if not is_same and self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        return is_same
 
     def run(
         self,
@@ -127,6 +134,25 @@ class SshLink:
                 fix="is it running? sudo systemctl start docker",
             ) from error
 
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        try:
+            channel = self._transport.open_channel(
+                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s
+            )
+        except paramiko.ChannelException as error:
+            return b"" if error.code == _REFUSED else None
+        except paramiko.SSHException:
+            if not self._transport.is_active():
+                raise
+            return None
+        try:
+            channel.settimeout(timeout_s)
+            return channel.recv(64)
+        except TimeoutError:
+            return b""
+        finally:
+            channel.close()
+
     def pasteable(self, command: Command) -> str:
         return shlex.join((*ssh_words(self._host), command.line()))
 
@@ -137,7 +163,7 @@ class SshLink:
         self._way.close()
 
     def _exec(self, command: Command, timeout_s: float | None) -> paramiko.Channel:
-        channel = self._transport.open_session(timeout=CONNECT_TIMEOUT_S)
+        channel = open_session(self._transport, CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
         # A file name need not be text: its bytes travel as they are.
         words: Any = command.line().encode("utf-8", "surrogateescape")  # Any: bytes are taken too

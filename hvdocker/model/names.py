@@ -22,6 +22,9 @@ LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"
 LABEL_PLACEMENT = "hvdocker.placement"
 LABEL_IMAGE = "hvdocker.image"
+# On an image with a layer of requirements, and so on its containers: which, and on which image.
+LABEL_REQUIREMENTS = "hvdocker.requirements"
+LABEL_BASE = "hvdocker.base"
 
 ROLE_WORKER = "worker"
 ROLE_MASTER = "master"
@@ -29,6 +32,8 @@ ROLE_MASTER = "master"
 DEFAULT_PORT = 12345
 OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
+IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)
+IMAGE_COMMAND = ("/bin/bash",)
 
 IN_CONTAINER = "/run/hvdocker"
 CODE_MOUNT = "/train"
@@ -60,6 +65,10 @@ def master_name(cluster: str, job: str) -> str:
 
 def network_name(cluster: str) -> str:
     return f"hvdocker-{cluster}"
+
+
+def requirements_image(key: str) -> str:
+    return f"hvdocker-req:{key}"
 
 
 def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hvdocker.model import names
+
+# What of an image's configuration decides how its containers run. The rest differs between engines.
+_CONFIG_THAT_MATTERS = (
+    "Cmd",
+    "Entrypoint",
+    "Env",
+    "ExposedPorts",
+    "Healthcheck",
+    "Labels",
+    "OnBuild",
+    "Shell",
+    "StopSignal",
+    "User",
+    "Volumes",
+    "WorkingDir",
+)
 
 
 @dataclass(frozen=True)
@@ -40,13 +59,52 @@ class ContainerSeen:
     def host(self) -> str:
         return self.labels.get(names.LABEL_HOST, "")
 
+    @property
+    def requirements(self) -> str | None:
+        """The key of the requirements in its image: engines hand an image's labels on to containers."""
+        return self.labels.get(names.LABEL_REQUIREMENTS)
+
+    @property
+    def base(self) -> str | None:
+        """The content of the image that the requirements were put on."""
+        return self.labels.get(names.LABEL_BASE)
+
 
 @dataclass(frozen=True)
 class ImageSeen:
+    """`id` is the engine's own word: the configuration's digest, or a manifest's where images lie in
+    containerd's store. It names the image on its own engine only; `content` is equal on all engines."""
+
     id: str
     architecture: str
     size_bytes: int
     is_ours: bool
+    layers: tuple[str, ...] = ()
+    content: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.content:
+            object.__setattr__(self, "content", self.id)
+
+
+def image_content(inspected: Mapping[str, Any]) -> str:
+    """A hash over what an image is, from any engine's answer. Any: it is the engine's JSON; engines leave
+    out, or write as null, what others write as empty."""
+    config = inspected.get("Config") or {}
+    kept = {name: config[name] for name in _CONFIG_THAT_MATTERS if config.get(name)}
+    whole = {
+        "architecture": inspected.get("Architecture"),
+        "os": inspected.get("Os"),
+        "layers": image_layers(inspected),
+        "config": kept,
+    }
+    text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
+    """Any: as above."""
+    return tuple((inspected.get("RootFS") or {}).get("Layers") or ())
 
 
 @dataclass(frozen=True)

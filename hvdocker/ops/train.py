@@ -15,16 +15,19 @@ from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
+from hvdocker.model.requirements import Requirements
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
 from hvdocker.ops.locate import Located
+from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.places import places
+from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.steps import Plan
-from hvdocker.plan.train import check_images, check_workers, free_slots, plan_train
+from hvdocker.plan.train import check_workers, free_slots, plan_train
 
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
@@ -39,6 +42,8 @@ class TrainRequest:
     np: int | None = None
     hosts: str | None = None
     workdir: Path | None = None
+    requirements: Path | None = None
+    ignores_requirements: bool = False
     env: tuple[str, ...] = ()
     start_timeout_s: int = 120
     tuning: tuple[str, ...] = ()
@@ -79,6 +84,7 @@ class TrainReport:
 def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
     _check(request)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
+    requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.apply import Context
@@ -89,17 +95,24 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         placed = places(located.inventory, state)
         check_workers(located.inventory, placed, state)
         placement = _placement(request, placed, state)
-        check_images(placed, placement.hosts, state)
+        fitting = plan_workers(
+            session, located.inventory, state, placed, placement.hosts, requirements, env.maker()
+        )
         for running in state.running_jobs():
             env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
         context = Context(located.inventory, session.links, env.listener)
         context.tree = read_tree(work.source)
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
-        plan = plan_train(located.inventory, placed, env.maker(), job, str(work.source))
-        viewer.plan(plan)
-        report = TrainReport(job.job, placement, plan, state.hosts)
+        image = worker_image(located.inventory, state, placement.head, fitting)
+        plan = plan_train(located.inventory, placed, env.maker(), job, str(work.source), image)
+        whole = replace(plan, stages=(*fitting.stages, *plan.stages))
+        viewer.plan(whole)
+        report = TrainReport(job.job, placement, whole, state.hosts)
         if request.is_dry_run:
             return report
+        _start(fitting, context)
+        # Workers with the requirements are a whole cluster: what fails from here on leaves them.
+        context.undo.clear()
         _start(plan, context)
         viewer.started(Started(job.job, placement, placement.np))
         if request.is_detached:
@@ -110,6 +123,16 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
 def _check(request: TrainRequest) -> None:
     if request.np is not None and request.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {request.np}")
+    if request.requirements and request.ignores_requirements:
+        raise UsageProblem("--requirements and --no-requirements exclude each other")
+
+
+def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements | None:
+    """Beside the script; for a module or a command in the folder that is synced."""
+    if request.ignores_requirements:
+        return None
+    script = (env.cwd / Path(request.script).expanduser()).resolve() if request.script else None
+    return find_requirements(env.cwd, request.requirements, script.parent if script else work.source)
 
 
 def _placement(request: TrainRequest, placed: Mapping[str, Place], state: ClusterState) -> Placement:

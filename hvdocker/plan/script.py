@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from hvdocker.commands import files
+from hvdocker.commands import files, layer
 from hvdocker.commands.command import Command, command
 from hvdocker.commands.container import ContainerSpec, create_command
 from hvdocker.commands.container_files import MASTER_TAKES
@@ -110,10 +110,50 @@ def _build(writer: Writer, step: steps.BuildImage, trust: Any) -> Iterator[str]:
     yield shlex.join(words if step.host == CONTROLLER else [*words, "--on", step.host])
 
 
+def _layer(writer: Writer, step: steps.BuildLayer, trust: Any) -> Iterator[str]:
+    """The docker client would hand its proxies to the container, and so to the image: it gets no settings."""
+    folder, name = f'"$keys/layer/{layer.FOLDER}', layer.build_name(step.key, "by-hand")
+    yield f'mkdir -p {folder}/{layer.WHEELS}"'
+    for wheel in step.requirements.wheels:
+        yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer.WHEELS}/"'
+    for file, content in layer.layer_files(step.requirements).items():
+        yield _here(f'{folder}/{file}"', content)
+    yield "ca=${PIP_CERT:-${SSL_CERT_FILE:-${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-}}}}"
+    yield f'[ -f "$ca" ] || ca=/dev/null; cp -- "$ca" {folder}/{layer.CA_FILE}"'
+    start = ["docker", "--config", "/nonexistent", "run", "--detach", "--rm", "--init", "--name", name]
+    for label, value in layer.labels(step.key, step.content).items():
+        start += ["--label", f"{label}={value}"]
+    wait = layer.wait().argv
+    start += ["--network", "host", "--entrypoint", wait[0], step.base, *wait[1:]]
+    yield f"{writer.on(step.host, Command(tuple(start)))} > /dev/null"
+    copy = command("docker", "cp", "-", f"{name}:{layer.PARENT}")
+    yield f"{_tar(0, 0, 'layer', layer.FOLDER)} | {writer.on(step.host, copy)}"
+    remove = f"{writer.on(step.host, command('docker', 'rm', '-f', name))} > /dev/null"
+    install = command("docker", "exec", "--user", "0:0", name, *layer.install().argv)
+    yield f"{writer.on(step.host, install)} || {{ {remove}; exit 1; }}"
+    starts = (f"ENTRYPOINT {json.dumps(names.IMAGE_ENTRYPOINT)}", f"CMD {json.dumps(names.IMAGE_COMMAND)}")
+    commit = ("docker", "commit", "--message", "requirements", "--change", starts[0], "--change", starts[1])
+    yield f"{writer.on(step.host, command(*commit, name, step.image))} > /dev/null"
+    yield remove
+
+
 def _ship(writer: Writer, step: steps.ShipImage, trust: Any) -> Iterator[str]:
     save = command("docker", "save", step.image)
     source = save.line() if step.source == CONTROLLER else writer.on(step.source, save)
     yield f"{source} | {writer.on(step.host, command('docker', 'load', '--quiet'))}"
+
+
+def _push(writer: Writer, step: steps.PushImage, trust: Any) -> Iterator[str]:
+    remote = f"{step.registry}/{step.image}"
+    yield writer.on(
+        step.host, command("docker", "tag", step.image, remote), command("docker", "push", "--quiet", remote)
+    )
+
+
+def _pull(writer: Writer, step: steps.PullImage, trust: Any) -> Iterator[str]:
+    remote = f"{step.registry}/{step.image}"
+    pull, tag = command("docker", "pull", "--quiet", remote), command("docker", "tag", remote, step.image)
+    yield writer.on(step.host, pull, tag)
 
 
 def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
@@ -272,7 +312,10 @@ def _remove_network(writer: Writer, step: steps.RemoveNetwork, trust: Any) -> It
 # Any: each renderer takes its own kind of step.
 _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.BuildImage: _build,
+    steps.BuildLayer: _layer,
     steps.ShipImage: _ship,
+    steps.PushImage: _push,
+    steps.PullImage: _pull,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _folders,
     steps.MakeNetwork: _network,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 
 from hvdocker.commands.worker import Maker, Place, master_spec
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
@@ -11,34 +12,52 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Slots, from_label
 from hvdocker.model.seen import ClusterState
-from hvdocker.plan.steps import CreateMaster, MakeFolders, Plan, StartContainer, SyncCode, WriteJob, plan_of
+from hvdocker.plan.steps import (
+    CreateMaster,
+    MakeFolders,
+    Plan,
+    Stage,
+    StartContainer,
+    SyncCode,
+    WriteJob,
+    plan_of,
+)
 
 
 def plan_train(
-    inventory: Inventory, placed: Mapping[str, Place], maker: Maker, job: JobSpec, source: str | None
+    inventory: Inventory,
+    placed: Mapping[str, Place],
+    maker: Maker,
+    job: JobSpec,
+    source: str | None,
+    image: str | None = None,
 ) -> Plan:
-    """`source` is the folder to sync; None where the command needs none."""
+    """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
+    master: `image` is that of its worker, where it is not the cluster's own."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
-    spec = master_spec(inventory, head, maker, job)
+    spec = master_spec(replace(inventory, image=image or inventory.image), head, maker, job)
     return plan_of(
         "train",
         inventory.cluster,
         ("code", [SyncCode(place.name, source, f"{place.folder}/code") for place in used if source]),
-        ("files", [
+        Stage("files", tuple(
             MakeFolders(
                 name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
             )
             for name, folder in folders.items()
-        ]),
-        ("files", [
+        ), follows_on=True),
+        Stage("files", tuple(
             WriteJob(
                 name, folder, job.for_host(name), placed[name].needs_open_folders, job.env_from_caller
             )
             for name, folder in folders.items()
-        ]),
-        ("master", [CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command)]),
+        ), follows_on=True),
+        Stage("master", (
+            CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
+        ), follows_on=True),
+        # It begins when every host has the code and the job's file.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
 
@@ -71,15 +90,3 @@ def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: Clus
         if name not in workers or not workers[name].is_running
     ]
     raise_together("some workers are not running", errors)
-
-
-def check_images(placed: Mapping[str, Place], hosts: Sequence[str], state: ClusterState) -> None:
-    """Ranks of one job run the same image everywhere, by its digest."""
-    workers = state.workers()
-    ids = {name: workers[name].image_id for name in hosts}
-    if len(set(ids.values())) > 1:
-        raise HostUnfit(
-            "the hosts run different builds of the image",
-            lines=[f"{name}: {image_id}" for name, image_id in ids.items()],
-            fix="hvdocker up brings them in line",
-        )

@@ -4,32 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.ssh_files import Member, user_name
 from hvdocker.commands.worker import Maker, Place, worker_spec
-from hvdocker.errors import HvdockerError, raise_together
+from hvdocker.errors import raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.image import plan_image
-from hvdocker.plan.places import fitness_problems, local_subnet
-from hvdocker.plan.steps import (
-    CONTROLLER,
-    AwaitSshd,
-    CheckMesh,
-    CreateWorker,
-    MakeFolders,
-    MakeKeys,
-    MakeNetwork,
-    Plan,
-    RefreshTrust,
-    RemoveContainer,
-    StartContainer,
-    Step,
-    Trust,
-    plan_of,
-)
+from hvdocker.plan.image import ImagePlan, plan_image
+from hvdocker.plan.places import fitness_problems
+from hvdocker.plan.steps import Plan, plan_of
+from hvdocker.plan.workers import worker_of, worker_stages
 
 
 def plan_up(
@@ -44,55 +27,36 @@ def plan_up(
     image = plan_image(inventory, state, placed)
     specs = {name: worker_spec(inventory, place, maker) for name, place in placed.items()}
     workers = state.workers()
-    reasons = {
-        name: _why_new(spec, workers.get(name), image.image_id, brought_public)
-        for name, spec in specs.items()
+    found = {
+        name: _why_new(inventory, place, maker, workers.get(name), image, brought_public)
+        for name, place in placed.items()
     }
-    fresh = [name for name, reason in reasons.items() if reason is not None]
-    _spare_running_jobs(state, [name for name in fresh if name in workers])
-    asleep = [name for name, worker in workers.items() if name not in fresh and not worker.is_running]
-    kept = [name for name in placed if name not in fresh]
-    touched = [name for name in placed if name in fresh or name in asleep]
-    trust = _trust(inventory, placed, workers, fresh, brought_public is not None)
+    reasons = {name: reason for name, reason in found.items() if reason}
     return plan_of(
         "up",
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
-        ("files", _files(inventory, state, placed, fresh, trust)),
-        (
-            "containers",
-            [
-                RemoveContainer(name, workers[name].name, workers[name].id, reasons[name] or "")
-                for name in fresh
-                if name in workers
-            ],
-        ),
-        ("containers", [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]),
-        (
-            "containers",
-            [
-                RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
-                for name in kept
-                if fresh
-            ],
-        ),
-        ("containers", [StartContainer(name, placed[name].worker_name) for name in touched]),
-        ("sshd", [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]),
-        ("mesh", _mesh(placed, touched)),
+        *worker_stages(inventory, state, placed, specs, reasons),
     )
 
 
 def _why_new(
-    spec: ContainerSpec, worker: ContainerSeen | None, image_id: str | None, brought: str | None
+    inventory: Inventory,
+    place: Place,
+    maker: Maker,
+    worker: ContainerSeen | None,
+    image: ImagePlan,
+    brought: str | None,
 ) -> str | None:
     """Why a worker has to be made, or None where the one there will do."""
     if worker is None:
         return "new"
-    if worker.labels.get(names.LABEL_SPEC) != spec.fingerprint():
-        return "its settings changed"
-    if image_id is None or worker.image_id != image_id:
+    if not _runs(worker, place, image):
         return "the image changed"
+    wanted = worker_of(inventory, place, maker, _image_of(inventory, worker, image))
+    if worker.labels.get(names.LABEL_SPEC) != wanted.fingerprint():
+        return "its settings changed"
     if worker.state not in ("running", "exited"):
         return f"it is {worker.state}"
     if brought is not None and worker.labels.get(names.LABEL_CLIENT_KEY) != brought:
@@ -100,60 +64,19 @@ def _why_new(
     return None
 
 
-def _spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
-    for master in state.running_jobs():
-        hurt = set(from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts) & set(doomed)
-        if hurt:
-            raise HvdockerError(
-                f"job {master.job} is running, and its worker on {', '.join(sorted(hurt))} would be replaced",
-                fix=f"wait for it, or end it first: hvdocker stop {master.job}",
-            )
+def _image_of(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> str:
+    """The cluster's own, or the one that `train` put requirements on."""
+    if worker.requirements and worker.base == image.content:
+        return names.requirements_image(worker.requirements)
+    return inventory.image
 
 
-def _trust(
-    inventory: Inventory,
-    placed: Mapping[str, Place],
-    workers: Mapping[str, ContainerSeen],
-    fresh: list[str],
-    is_brought: bool,
-) -> Trust:
-    kept = [name for name in placed if name not in fresh]
-    client_from = kept[0] if kept and not is_brought else None
-    return Trust(
-        cluster=inventory.cluster,
-        port=next(iter(placed.values())).port,
-        members=tuple(Member(n, place.address, user_name(place.uid)) for n, place in placed.items()),
-        client_from=client_from,
-        client_container=placed[client_from].worker_name if client_from else None,
-        brought=(inventory.keys.private, inventory.keys.public) if inventory.keys else None,
-        known_host_keys={name: workers[name].labels.get(names.LABEL_HOST_KEY, "") for name in kept},
-        new_host_keys=tuple(fresh),
-    )
-
-
-def _files(
-    inventory: Inventory,
-    state: ClusterState,
-    placed: Mapping[str, Place],
-    fresh: list[str],
-    trust: Trust,
-) -> list[Step]:
-    if not fresh:
-        return []
-    steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
-    if inventory.is_local and not state.network.own_subnet:
-        network = names.network_name(inventory.cluster)
-        steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
-    for name in fresh:
-        place = placed[name]
-        paths = (f"{place.folder}/code", f"{place.folder}/jobs")
-        steps.append(MakeFolders(name, place.folder, paths, place.needs_open_folders))
-    return steps
-
-
-def _mesh(placed: Mapping[str, Place], touched: list[str]) -> list[Step]:
-    """The head reaches every worker. Before a job is placed, the first host stands for the head."""
-    if not touched:
-        return []
-    head = next(iter(placed))
-    return [CheckMesh(head, placed[head].worker_name, tuple(placed))]
+def _runs(worker: ContainerSeen, place: Place, image: ImagePlan) -> bool:
+    """Ids name an image on its own engine only: a worker's is compared with those of its own host."""
+    if image.content is None:
+        return False
+    if worker.requirements and worker.base == image.content:
+        return True
+    own = place.seen.image
+    same = {image.image_id} | ({own.id} if own and own.content == image.content else set())
+    return worker.image_id in same

@@ -75,6 +75,7 @@ def wait(link: SshLink, started: Callable[[], object]) -> None:
 @pytest.mark.parametrize("is_behind", [False, True], ids=["directly", "behind a jump host"])
 def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost], is_behind: bool) -> None:
     jump, host = pair
+    before = sleepers(host)
     link = open_link(lab, host, jump if is_behind else None)
     begun: dict[str, bool] = {}
     works = (events, stream, feed, wait)
@@ -84,7 +85,7 @@ def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost]
             for work in works
         }
         try:
-            host_waits_for(host, ends, begun, len(works))
+            all_under_way(host, before, ends, begun)
             host.exec(SILENCE)
             errors = {name: error_of(end) for name, end in ends.items()}
         finally:
@@ -93,13 +94,17 @@ def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost]
     assert all("the connection was lost" in error.what and error.fix for error in errors.values())
 
 
-def host_waits_for(host: LabHost, ends: dict[str, Future[None]], begun: dict[str, bool], count: int) -> None:
-    def all_run() -> bool | None:
-        assert not any(end.done() for end in ends.values()), ends
-        sleeps = host.attempt("pgrep -u trainer -x sleep | wc -l")[1].strip()
-        return True if len(begun) == count and sleeps == "2" else None
+def sleepers(host: LabHost) -> int:
+    """Those of an earlier test may still be there: their end of the connection fell silent too."""
+    return int(host.attempt("pgrep -u trainer -x sleep | wc -l")[1])
 
-    until(all_run, "everything is under way", 60)
+
+def all_under_way(host: LabHost, before: int, ends: dict[str, Future[None]], begun: dict[str, bool]) -> None:
+    def look() -> bool | None:
+        assert not any(end.done() for end in ends.values()), ends
+        return True if len(begun) == len(ends) and sleepers(host) == before + 2 else None
+
+    until(look, "everything is under way", 60)
 
 
 def error_of(end: Future[None]) -> HvdockerError:

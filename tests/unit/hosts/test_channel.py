@@ -7,7 +7,7 @@ import docker
 import paramiko
 import pytest
 
-from hvdocker.hosts import channel, connect, engine
+from hvdocker.hosts import channel, connect, engine, orderly
 from hvdocker.hosts.connect import _Transport
 
 
@@ -41,7 +41,8 @@ def test_the_private_parts_of_the_docker_sdk_that_we_use_are_there(part: str) ->
 def test_every_private_part_that_the_transport_uses_is_named() -> None:
     """A part is private by its underscore; what belongs to `self` is our own."""
     named = {*channel.PARAMIKO_PARTS, *channel.CHANNEL_PARTS, *connect.PARAMIKO_PREFERENCES}
-    named |= set(engine.DOCKER_PARTS)
+    named |= {*engine.DOCKER_PARTS, *orderly.CHANNEL_PARTS, *orderly.TRANSPORT_PARTS, "_pipe"}
+    named |= {"_senders", "_flush"}  # of orderly's own class
     files = Path(channel.__file__).parent.glob("*.py")
     sources = {file.name: file.read_text(encoding="utf-8") for file in files}
     used = {
@@ -68,7 +69,7 @@ def test_a_closed_connection_opens_no_channel(transport: paramiko.Transport) -> 
 def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) -> None:
     sent: list[paramiko.Message] = []
     transport._send_user_message = sent.append
-    made, event = channel._register(transport, "/var/run/docker.sock")
+    made, event = channel._register(transport, channel.KIND, channel._unix("/var/run/docker.sock"))
     [message] = sent
     message.rewind()
     assert message.get_byte() == b"\x5a"
@@ -80,6 +81,20 @@ def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) 
     assert message.get_remainder() == b""
     assert transport._channels.get(made.get_id()) is made
     assert transport.channel_events[made.get_id()] is event and not event.is_set()
+
+
+def test_a_lost_connection_is_not_the_end_of_what_is_read(transport: paramiko.Transport) -> None:
+    """A stand-in's reader has never run: such a transport is not active."""
+    transport._send_user_message = lambda message: None
+    lost, ended = (channel._register(transport, "session", paramiko.Message())[0] for _ in range(2))
+    for made in (lost, ended):
+        made.in_buffer.feed(b"the beginning")
+    ended._handle_eof(None)
+    lost._unlink()
+    assert lost.recv(100) == ended.recv(100) == b"the beginning"
+    assert ended.recv(100) == b""
+    with pytest.raises(ConnectionResetError):
+        lost.recv(100)
 
 
 def test_the_fast_algorithms_come_first_and_nothing_is_lost() -> None:

@@ -1,4 +1,8 @@
-from hvdocker.model.seen import ClusterState, ContainerSeen
+from typing import Any
+
+import pytest
+
+from hvdocker.model.seen import ClusterState, ContainerSeen, ImageSeen, image_content
 from tests.unit.builders import host_seen
 
 
@@ -31,3 +35,55 @@ def test_a_container_without_labels_is_nothing_of_ours() -> None:
     stranger = ContainerSeen("id", "redis", "running", "sha256:2", {})
     assert (stranger.role, stranger.job, stranger.host) == ("", "", "")
     assert host_seen("a", containers=(stranger,)).worker("") is None
+
+
+CLASSIC = {
+    "Id": "sha256:f1",
+    "Architecture": "amd64",
+    "Os": "linux",
+    "Size": 222,
+    "Config": {
+        "Hostname": "",
+        "Env": ["PATH=/bin", "LANG=C"],
+        "Cmd": ["/bin/bash"],
+        "Entrypoint": None,
+        "Volumes": None,
+        "ExposedPorts": {},
+        "Image": "sha256:parent",
+        "Labels": {"a": "1", "b": "2"},
+        "User": "",
+    },
+    "RootFS": {"Type": "layers", "Layers": ["sha256:l1", "sha256:l2"]},
+}
+# The same image, as an engine with containerd's store describes it.
+STORED = {
+    "Id": "sha256:manifest",
+    "Architecture": "amd64",
+    "Os": "linux",
+    "Size": 333,
+    "Config": {"Labels": {"b": "2", "a": "1"}, "Cmd": ["/bin/bash"], "Env": ["PATH=/bin", "LANG=C"]},
+    "RootFS": {"Type": "layers", "Layers": ["sha256:l1", "sha256:l2"]},
+}
+
+
+def test_an_images_content_is_the_same_on_every_engine() -> None:
+    assert image_content(CLASSIC) == image_content(STORED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"Architecture": "arm64"},
+        {"RootFS": {"Layers": ["sha256:l2", "sha256:l1"]}},
+        {"Config": {**STORED["Config"], "Env": ["LANG=C", "PATH=/bin"]}},
+        {"Config": {**STORED["Config"], "User": "1000"}},
+        {"Config": {**STORED["Config"], "Labels": {"a": "1"}}},
+    ],
+    ids=["architecture", "layers", "environment", "user", "labels"],
+)
+def test_another_image_has_another_content(change: dict[str, Any]) -> None:
+    assert image_content({**STORED, **change}) != image_content(STORED)
+
+
+def test_an_image_that_was_seen_without_its_content_goes_by_its_id() -> None:
+    assert ImageSeen("sha256:f1", "amd64", 1, True).content == "sha256:f1"

@@ -12,15 +12,16 @@ from hvdocker.commands.worker import Place, worker_spec
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
+from hvdocker.model.requirements import Requirements, Wheel
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.plan.down import plan_down
 from hvdocker.plan.places import places
 from hvdocker.plan.script import script_of
-from hvdocker.plan.steps import Plan
+from hvdocker.plan.steps import BuildLayer, Plan, Stage
 from hvdocker.plan.train import plan_train
 from hvdocker.plan.up import plan_up
 from tests.unit.builders import ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.plan.by_hand import Ran
+from tests.unit.plan.by_hand import Ran, Way
 
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
 WORKER = "hvdocker-lab-worker"
@@ -222,3 +223,28 @@ def test_hosts_with_similar_names_are_not_mixed_up(tmp_path: Path, names: tuple[
 def test_no_key_stands_in_a_script(tmp_path: Path) -> None:
     plan, _ = planned(LAB, state_of(seen(tmp_path, "a"), seen(tmp_path, "b")))
     assert "PRIVATE" not in script_of(plan, LAB, assets.ssh_config_template())
+
+
+def test_requirements_are_installed_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "six 1.whl").write_text("A WHEEL")
+    wheel = Wheel(str(tmp_path / "six 1.whl"), "ab")
+    asked = Requirements("/me/requirements.txt", ("it's>=1",), ("six<2",), (wheel,))
+    step = BuildLayer("a", "hvdocker-req:k", "sha256:base", "content", "k", asked)
+    (tmp_path / "ca.pem").write_text("OUR CA")
+    way = Way(environ={"PIP_CERT": str(tmp_path / "ca.pem")})
+    ran = Ran(Plan("train", "lab", (Stage("image", (step,)),)), LAB, tmp_path, way)
+    name = "hvdocker-req-k-by-hand"
+    start, copy, install, commit, remove = ran.on("a")
+    labels = [value for word, value in pairwise(start) if word == "--label"]
+    assert labels == ["hvdocker.requirements=k", "hvdocker.base=content"]
+    assert start[-2:] == ["sha256:base", "7200"]
+    assert copy == ["docker", "cp", "-", f"{name}:/tmp"]
+    assert install == ["docker", "exec", "--user", "0:0", name, "sh", "/tmp/hvdocker-layer/install"]
+    assert commit[-2:] == [name, "hvdocker-req:k"]
+    assert 'ENTRYPOINT ["/opt/hvdocker/bin/entrypoint"]' in commit
+    assert remove == ["docker", "rm", "-f", name]
+    files = content(ran.archives["a", f"{name}:/tmp"])
+    assert files["hvdocker-layer/requirements.txt"][3] == "it's>=1\n"
+    assert files["hvdocker-layer/constraints.txt"][3] == "six<2\n"
+    assert files["hvdocker-layer/site-ca.crt"][3] == "OUR CA"
+    assert files["hvdocker-layer/wheelhouse/six 1.whl"][3] == "A WHEEL"

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from hvdocker.commands.worker import master_spec
-from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
+from hvdocker.errors import ExitCode, HostErrors, HvdockerError
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share, Slots
 from hvdocker.plan.places import places
@@ -16,7 +16,7 @@ from hvdocker.plan.steps import (
     SyncCode,
     WriteJob,
 )
-from hvdocker.plan.train import check_images, check_workers, free_slots, plan_train
+from hvdocker.plan.train import check_workers, free_slots, plan_train
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
@@ -45,14 +45,22 @@ def test_the_whole_plan() -> None:
         Stage("files", (
             MakeFolders("a", JOB_A, (JOB_A, f"{JOB_A}/out", f"{JOB_A}/logs")),
             MakeFolders("b", JOB_B, (JOB_B, f"{JOB_B}/out", f"{JOB_B}/logs")),
-        )),
+        ), follows_on=True),
         Stage("files", (
             WriteJob("a", JOB_A, JOB.for_host("a")),
             WriteJob("b", JOB_B, JOB.for_host("b")),
-        )),
-        Stage("master", (CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),)),
+        ), follows_on=True),
+        Stage("master", (
+            CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),
+        ), follows_on=True),
         Stage("master", (StartContainer("a", "hvdocker-lab-train-abcd"),)),
     ))  # fmt: skip
+
+
+def test_the_master_is_of_its_workers_image() -> None:
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None, "hvdocker-req:abc")
+    (made,) = [step for step in plan.steps if isinstance(step, CreateMaster)]
+    assert made.spec.image == "hvdocker-req:abc"
 
 
 def test_without_a_folder_nothing_is_synced() -> None:
@@ -108,14 +116,3 @@ def test_every_worker_that_does_not_run_is_named() -> None:
         "c: its worker is exited",
     ]
     assert caught.value.exit_code == ExitCode.UNFIT
-
-
-def test_all_ranks_run_the_same_build() -> None:
-    state = state_of(
-        with_worker(LAB, "a"), with_worker(LAB, "b", image_id="sha256:old"), with_worker(LAB, "c")
-    )
-    placed = places(LAB, state)
-    check_images(placed, ("a", "c"), state)
-    with pytest.raises(HostUnfit) as caught:
-        check_images(placed, ("a", "b"), state)
-    assert caught.value.lines == ("a: sha256:aaaa", "b: sha256:old")

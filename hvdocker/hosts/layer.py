@@ -1,0 +1,123 @@
+"""Puts requirements on an image, as one layer: pip runs in a container of the image, and what it left
+there is committed. A build would make a second layer for the file, and leave an image where it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import secrets
+import tarfile
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+from docker import APIClient
+
+from hvdocker.commands import layer
+from hvdocker.errors import HvdockerError
+from hvdocker.model.requirements import Requirements
+from hvdocker.plan.steps import BuildLayer
+
+Say = Callable[[str], None]
+
+
+def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say) -> None:
+    """`say` gets pip's lines, and empty ones as signs of life; it may raise to end the work."""
+    with _container(engine, step) as container:
+        with _packed(step.requirements, ca_bundle) as archive:
+            engine.put_archive(container, layer.PARENT, archive)
+        _install(engine, container, step, say)
+        _commit(engine, container, step)
+
+
+@contextmanager
+def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
+    """Its labels become those of the image; its environment stays the image's own."""
+    from docker.errors import APIError
+
+    name = layer.build_name(step.key, secrets.token_hex(2))
+    waiting = layer.wait().argv
+    made = engine.create_container(
+        step.base,
+        entrypoint=list(waiting[:1]),
+        command=list(waiting[1:]),
+        name=name,
+        labels=layer.labels(step.key, step.content),
+        host_config=engine.create_host_config(network_mode="host", auto_remove=True, init=True),
+        use_config_proxy=False,
+    )["Id"]
+    try:
+        engine.start(made)
+        yield made
+    finally:
+        # The engine may be removing it by itself already.
+        with contextlib.suppress(APIError):
+            engine.remove_container(made, force=True, v=True)
+
+
+def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> None:
+    last: deque[str] = deque(maxlen=10)
+    proxies = engine._proxy_configs.get_environment()
+    made = engine.exec_create(container, list(layer.install().argv), user="0:0", environment=proxies)["Id"]
+    for line in _lines(engine.exec_start(made, stream=True)):
+        say(line)
+        if line:
+            last.append(line)
+    code = engine.exec_inspect(made)["ExitCode"]
+    if code != 0:
+        raise HvdockerError(
+            f"pip could not install {step.requirements.source} (exit {code})",
+            command=f"pip install -r {step.requirements.source}",
+            lines=list(last),
+            fix="the lines above are pip's own; what the image has stays as it is: "
+            "change the file, or train with --no-requirements",
+        )
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace").rstrip()
+    if rest:
+        yield rest.decode("utf-8", "replace").rstrip()
+
+
+def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
+    """What the container changed becomes a layer; how the image starts stays as it was. Large layers take
+    longer than the SDK would wait."""
+    base: Mapping[str, Any] = engine.inspect_image(step.base)["Config"]  # Any: the engine's JSON
+    settings = {"Entrypoint": base.get("Entrypoint"), "Cmd": base.get("Cmd")}
+    repository, _, tag = step.image.partition(":")
+    where = {
+        "container": container,
+        "repo": repository,
+        "tag": tag,
+        "pause": False,
+        "comment": "requirements",
+    }
+    response = engine._post_json(engine._url("/commit"), data=settings, params=where, timeout=None)
+    engine._raise_for_status(response)
+
+
+def _packed(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
+    """The folder for the container, in a temporary file: wheels can be large."""
+    texts = layer.layer_files(requirements).items()
+    files = {**{name: text.encode() for name, text in texts}, layer.CA_FILE: ca_bundle}
+    spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
+    with tarfile.open(fileobj=spool, mode="w") as tar:
+        for folder in (layer.FOLDER, f"{layer.FOLDER}/{layer.WHEELS}"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        for name, data in files.items():
+            entry = tarfile.TarInfo(f"{layer.FOLDER}/{name}")
+            entry.size, entry.mode = len(data), 0o644
+            tar.addfile(entry, io.BytesIO(data))
+        for wheel in requirements.wheels:
+            tar.add(wheel.path, f"{layer.FOLDER}/{layer.WHEELS}/{wheel.name}")
+    spool.seek(0)
+    return spool

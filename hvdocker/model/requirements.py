@@ -1,0 +1,151 @@
+"""A requirements file as a value: what pip is to install, with everything it includes; equal files have
+equal keys."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from hvdocker.errors import UsageProblem
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A package in a folder of this machine that the file names with --find-links."""
+
+    path: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return PurePath(self.path).name
+
+
+Read = Callable[[PurePath], str]
+Wheels = Callable[[PurePath], Iterable[Wheel]]
+
+_COMMENT = re.compile(r"(^|\s+)#.*$")
+_INCLUDE = re.compile(r"(-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(\S.*)")
+_PASSED_ON = re.compile(
+    r"(-i|--(index-url|extra-index-url|no-index|pre|prefer-binary|only-binary|no-binary|trusted-host"
+    r"|require-hashes|use-feature)|-f|--find-links)\b"
+)
+_WHEELS = re.compile(r"(?:-f|--find-links)(?:\s*=\s*|\s+)((?!.*://)\S.*)")
+_ARCHIVE = re.compile(r".*\.(whl|zip|tgz|tar\.\w+)")
+_SECRET = re.compile(r"://[^/\s@]+@")
+_VARIABLE = re.compile(r"\$\{\w+\}")
+_KEY_LENGTH = 16
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """`source` is where the file lies, for people; it is no part of what the file asks for."""
+
+    source: str
+    lines: tuple[str, ...]
+    constraints: tuple[str, ...] = ()
+    wheels: tuple[Wheel, ...] = ()
+
+    def key(self, base: str) -> str:
+        """Of these requirements on an image with that content."""
+        wheels = sorted((wheel.name, wheel.digest) for wheel in self.wheels)
+        asked = json.dumps([base, self.lines, self.constraints, wheels], ensure_ascii=False)
+        return hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]
+
+
+@dataclass
+class _Reading:
+    read: Read
+    lines: list[str] = field(default_factory=list)
+    constraints: list[str] = field(default_factory=list)
+    folders: list[PurePath] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    open: tuple[PurePath, ...] = ()
+
+
+def parse_requirements(path: PurePath, read: Read, wheels_in: Wheels) -> Requirements | None:
+    """The file and those it includes; None when they ask for nothing. Every problem is told at once."""
+    reading = _Reading(read)
+    _take(path, reading, reading.lines)
+    if reading.problems:
+        count = len(reading.problems)
+        raise UsageProblem(
+            f"{path} has {count} {'line' if count == 1 else 'lines'} that cannot become part of an image",
+            lines=reading.problems,
+            fix="correct the file, name another with --requirements, or leave it out: --no-requirements",
+        )
+    if not reading.lines:
+        return None
+    wheels = {wheel.name: wheel for folder in reading.folders for wheel in wheels_in(folder)}
+    return Requirements(str(path), tuple(reading.lines), tuple(reading.constraints), tuple(wheels.values()))
+
+
+def _take(path: PurePath, reading: _Reading, target: list[str]) -> None:
+    before = reading.open
+    reading.open = (*before, path)
+    for number, line in _logical_lines(reading.read(path)):
+        included = _INCLUDE.fullmatch(line)
+        problem = _problem(line, included, path, reading.open)
+        if problem:
+            reading.problems.append(f"{path.name}:{number}: {problem}: {_SECRET.sub('://…@', line)}")
+        elif included:
+            is_constraint = included[1] in ("-c", "--constraint")
+            _take(_beside(path, included[2]), reading, reading.constraints if is_constraint else target)
+        elif folder := _WHEELS.fullmatch(line):
+            reading.folders.append(_beside(path, folder[1]))
+        else:
+            target.append(line)
+    reading.open = before
+
+
+def _beside(path: PurePath, other: str) -> PurePath:
+    return type(path)(posixpath.normpath(str(path.parent / other)))
+
+
+def _logical_lines(text: str) -> list[tuple[int, str]]:
+    """As pip reads them: a backslash joins lines, then comments and blanks go."""
+    found: list[tuple[int, str]] = []
+    start, parts = 1, list[str]()
+    for number, raw in enumerate([*text.removeprefix("\ufeff").splitlines(), ""], 1):
+        start = start if parts else number
+        is_comment = raw.lstrip().startswith("#")
+        if raw.endswith("\\") and not is_comment:
+            parts.append(raw[:-1].strip())
+            continue
+        line = " ".join([*parts, raw])
+        parts = []
+        line = " ".join(_COMMENT.sub("", line).split())
+        if line:
+            found.append((start, line))
+    return found
+
+
+def _problem(
+    line: str, included: re.Match[str] | None, path: PurePath, reading: tuple[PurePath, ...]
+) -> str | None:
+    if _SECRET.search(line):
+        return "a user or token in an address would stand in plans and scripts"
+    if _VARIABLE.search(line):
+        return "variables are not known where the image is built"
+    if included:
+        if "://" in included[2]:
+            return "only files of this machine can be included"
+        return "it includes itself" if _beside(path, included[2]) in reading else None
+    if re.match(r"(-e|--editable)\b", line):
+        return "an editable package is not in the image; code beside the script is synced anyway"
+    if line.startswith("-"):
+        return None if _PASSED_ON.match(line) else "pip's option is not passed on"
+    return "a path of this machine is not there where the image is built" if _is_path(line) else None
+
+
+def _is_path(line: str) -> bool:
+    """A requirement that pip would look for on the disk."""
+    target = re.split(r"[\s;]", line.rpartition("@ ")[2])[0]
+    if "://" in target:
+        return target.startswith("file:")
+    return "/" in target or "\\" in target or set(target) == {"."} or bool(_ARCHIVE.fullmatch(target))

@@ -1,0 +1,107 @@
+"""The requirements of a job: found beside its script, and on every worker of it before it starts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from hvdocker.commands.worker import Maker, Place
+from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
+from hvdocker.model.seen import ClusterState, ImageSeen
+from hvdocker.ops.session import Session
+from hvdocker.plan.owner import refuse_foreign_owner
+from hvdocker.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
+from hvdocker.plan.steps import CONTROLLER, Plan
+
+USUAL_NAME = "requirements.txt"
+
+
+def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requirements | None:
+    """The file that was named, else the one in the folder, if there is one. Read before a host is touched."""
+    path = (cwd / named.expanduser()).resolve() if named else folder / USUAL_NAME
+    if not named and not path.is_file():
+        return None
+    return parse_requirements(path, _read, _wheels_in)
+
+
+def _read(path: PurePath) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageProblem(f"the requirements {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"the requirements {path} are not UTF-8 text", lines=[str(error)]) from error
+
+
+def _wheels_in(folder: PurePath) -> list[Wheel]:
+    if not Path(folder).is_dir():
+        raise UsageProblem(
+            f"--find-links {folder} is not a folder", fix="name a folder of wheels, or the address of one"
+        )
+    return [Wheel(str(path), _digest(path)) for path in sorted(Path(folder).glob("*.whl"))]
+
+
+def _digest(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def plan_workers(
+    session: Session,
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    hosts: Sequence[str],
+    requirements: Requirements | None,
+    maker: Maker,
+) -> Plan:
+    """What has to happen to the workers of these hosts, the head's first. Nothing is asked of a host when
+    the labels of its worker tell enough."""
+    if requirements is None:
+        plan = plan_plain(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
+    else:
+        layer = layer_on(inventory, state, hosts, requirements)
+        if is_running(layer, state, hosts):
+            return Plan("train", inventory.cluster)
+        seen, state = _look(session, inventory, state, layer.image)
+        plan = plan_layer(inventory, state, placed, hosts, layer, seen, maker)
+    if not plan.is_empty:
+        _refuse_others_workers(inventory, state, maker)
+    return plan
+
+
+def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Mapping[str, str]:
+    ids = {name: state.workers()[name].image_id for name in hosts}
+    if has_one_id(state, hosts):
+        return ids
+    from hvdocker.hosts.observe import see_images
+
+    seen = see_images(session.links, ids)
+    return {name: seen[name].content if name in seen else image_id for name, image_id in ids.items()}
+
+
+def _look(
+    session: Session, inventory: Inventory, state: ClusterState, image: str
+) -> tuple[dict[str, ImageSeen], ClusterState]:
+    """Where the image is already, and what this machine could build it from."""
+    from hvdocker.hosts.observe import as_state, see_images, see_own_image
+
+    seen = see_images(session.links, dict.fromkeys(state.hosts, image))
+    own = see_own_image(image)
+    whole = as_state(inventory, state.hosts, with_images=True)
+    return {**seen, **({CONTROLLER: own} if own else {})}, replace(whole, network=state.network)
+
+
+def _refuse_others_workers(inventory: Inventory, state: ClusterState, maker: Maker) -> None:
+    try:
+        refuse_foreign_owner(inventory, state, maker.owner, is_forced=False)
+    except HvdockerError as error:
+        error.fix = "use a cluster of your own for other requirements, or train with --no-requirements"
+        raise

@@ -1,0 +1,169 @@
+"""Which image the workers of a job run: the cluster's own, or one with the job's requirements on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hvdocker.commands.probe import docker_arch
+from hvdocker.commands.worker import Maker, Place
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.requirements import Requirements
+from hvdocker.model.seen import ClusterState, ImageSeen
+from hvdocker.plan.steps import CONTROLLER, BuildLayer, CreateWorker, Plan, ShipImage, Step, plan_of
+from hvdocker.plan.workers import worker_of, worker_stages
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Requirements on the cluster's image, which is known by its content."""
+
+    requirements: Requirements
+    base: str
+
+    @property
+    def key(self) -> str:
+        return self.requirements.key(self.base)
+
+    @property
+    def image(self) -> str:
+        return names.requirements_image(self.key)
+
+
+def layer_on(
+    inventory: Inventory, state: ClusterState, hosts: Sequence[str], requirements: Requirements
+) -> Layer:
+    """The base is what the hosts of the job have under the name of the cluster's image."""
+    contents = {name: seen.content for name in hosts if (seen := state.hosts[name].image)}
+    if not contents:
+        raise HvdockerError(
+            f"the image {inventory.image} is on no host of this job",
+            command=f"docker image inspect {inventory.image}",
+            fix="hvdocker up brings it there",
+        )
+    if len(set(contents.values())) > 1:
+        raise HostUnfit(
+            f"the hosts have different builds of {inventory.image}",
+            lines=[f"{name}: {content}" for name, content in contents.items()],
+            fix="hvdocker up brings them in line",
+        )
+    return Layer(requirements, next(iter(contents.values())))
+
+
+def is_running(layer: Layer, state: ClusterState, hosts: Sequence[str]) -> bool:
+    """Whether the workers of these hosts are of the layer's image, as their labels say, all of one build."""
+    workers = state.workers()
+    return {workers[name].requirements for name in hosts} == {layer.key} and has_one_id(state, hosts)
+
+
+def has_one_id(state: ClusterState, hosts: Sequence[str]) -> bool:
+    """Whether the workers are of one image by the word of their engines: no need to look closer."""
+    return len({state.workers()[name].image_id for name in hosts}) == 1
+
+
+def plan_layer(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    hosts: Sequence[str],
+    layer: Layer,
+    seen: Mapping[str, ImageSeen],
+    maker: Maker,
+) -> Plan:
+    """`hosts` are those of the job, its head first; `seen` is the layer's image, wherever it is."""
+    workers = state.workers()
+    source = _source(state, hosts, layer, seen)
+    where = source or _builder(inventory, state, placed, hosts, layer)
+    content = seen[where].content if source else None
+    lacking = [name for name in hosts if name not in seen or seen[name].content != content]
+    stale = [
+        name
+        for name in hosts
+        if name in lacking
+        or workers[name].requirements != layer.key
+        or workers[name].image_id != seen[name].id
+    ]
+    size = seen[where].size_bytes if source else 0
+    ship: list[Step] = [ShipImage(n, layer.image, where, size) for n in lacking if n != where]
+    specs = {name: worker_of(inventory, placed[name], maker, layer.image) for name in stale}
+    reasons = dict.fromkeys(stale, "it lacks the requirements")
+    return plan_of(
+        "train",
+        inventory.cluster,
+        ("image", [] if source else [_build(state, where, layer)]),
+        ("image", [] if inventory.is_local else ship),
+        *worker_stages(inventory, state, placed, specs, reasons),
+    )
+
+
+def _source(
+    state: ClusterState, hosts: Sequence[str], layer: Layer, seen: Mapping[str, ImageSeen]
+) -> str | None:
+    """Where the image is: first where workers run it, so that they need not be replaced."""
+    workers = state.workers()
+    running = [name for name in hosts if name in seen and workers[name].requirements == layer.key]
+    return next(iter([*running, *(name for name in (CONTROLLER, *seen) if name in seen)]), None)
+
+
+def _builder(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    hosts: Sequence[str],
+    layer: Layer,
+) -> str:
+    """This machine, where its engine could; else the first host of the job that has the base."""
+    own, engine = state.controller_image, state.controller_engine
+    arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
+    can_build_here = engine is not None and docker_arch(engine.architecture) == arch
+    if can_build_here and own and own.content == layer.base:
+        return CONTROLLER
+    return next(name for name in hosts if state.hosts[name].image)
+
+
+def _build(state: ClusterState, where: str, layer: Layer) -> BuildLayer:
+    base = state.controller_image if where == CONTROLLER else state.hosts[where].image
+    assert base is not None, "the builder has the base"
+    return BuildLayer(where, layer.image, base.id, layer.base, layer.key, layer.requirements)
+
+
+def plan_plain(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    hosts: Sequence[str],
+    contents: Mapping[str, str],
+    maker: Maker,
+) -> Plan:
+    """For a job without requirements: workers stay as they are where all run the same image, whatever it
+    has on it. Where only some have requirements of an earlier job, these go back to the cluster's image."""
+    if len(set(contents.values())) == 1:
+        return plan_of("train", inventory.cluster)
+    workers = state.workers()
+    layered = [name for name in hosts if workers[name].requirements and not _is_plain(state, name)]
+    bases = {name: workers[name].base if name in layered else contents[name] for name in hosts}
+    offered = {seen.content if (seen := state.hosts[name].image) else None for name in layered}
+    if len({*bases.values(), *offered}) > 1:
+        raise HostUnfit(
+            "the hosts run different builds of the image",
+            lines=[f"{name}: {contents[name]}" for name in hosts],
+            fix="hvdocker up brings them in line",
+        )
+    specs = {name: worker_of(inventory, placed[name], maker, inventory.image) for name in layered}
+    reasons = dict.fromkeys(layered, "other workers lack its requirements")
+    return plan_of("train", inventory.cluster, *worker_stages(inventory, state, placed, specs, reasons))
+
+
+def _is_plain(state: ClusterState, name: str) -> bool:
+    own = state.hosts[name].image
+    return own is not None and own.id == state.workers()[name].image_id
+
+
+def worker_image(inventory: Inventory, state: ClusterState, name: str, plan: Plan) -> str:
+    """What a container must be made of to be like the worker of that host, once the plan is carried out."""
+    for step in plan.steps:
+        if isinstance(step, CreateWorker) and step.host == name:
+            return step.spec.image
+    return inventory.image if _is_plain(state, name) else state.workers()[name].image_id

@@ -1,0 +1,133 @@
+"""How workers are made or replaced: the same stages, whoever decided which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from hvdocker.commands.container import ContainerSpec
+from hvdocker.commands.ssh_files import Member, user_name
+from hvdocker.commands.worker import Maker, Place, worker_spec
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.placement import from_label
+from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.plan.places import local_subnet
+from hvdocker.plan.steps import (
+    CONTROLLER,
+    AwaitSshd,
+    CheckMesh,
+    CreateWorker,
+    MakeFolders,
+    MakeKeys,
+    MakeNetwork,
+    RefreshTrust,
+    RemoveContainer,
+    Stage,
+    StartContainer,
+    Step,
+    Trust,
+)
+
+
+def worker_of(inventory: Inventory, place: Place, maker: Maker, image: str) -> ContainerSpec:
+    """A worker of the cluster, of another image than its own."""
+    return worker_spec(replace(inventory, image=image), place, maker)
+
+
+def worker_stages(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    specs: Mapping[str, ContainerSpec],
+    reasons: Mapping[str, str],
+) -> list[Stage]:
+    """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
+    they sleep, and told about the new ones."""
+    workers = state.workers()
+    fresh = [name for name in placed if name in reasons]
+    _spare_running_jobs(state, [name for name in fresh if name in workers])
+    asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
+    kept = [name for name in placed if name not in reasons]
+    touched = [name for name in placed if name in reasons or name in asleep]
+    trust = _trust(inventory, placed, workers, fresh)
+    removals: list[Step] = [
+        RemoveContainer(name, workers[name].name, workers[name].id, reasons[name])
+        for name in fresh
+        if name in workers
+    ]
+    refreshed: list[Step] = [
+        RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
+        for name in kept
+        if fresh
+    ]
+    created = [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]
+    started = [StartContainer(name, placed[name].worker_name) for name in touched]
+    awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
+    return [
+        Stage("files", tuple(_files(inventory, state, placed, fresh, trust))),
+        Stage("containers", tuple(removals)),
+        # Keys are made before the first worker is, and who was there is told before a new one starts; beyond
+        # that no host waits for another.
+        Stage("containers", tuple(created), follows_on=bool(removals)),
+        Stage("containers", tuple(refreshed)),
+        Stage("containers", tuple(started), follows_on=bool(created) and not refreshed),
+        Stage("sshd", tuple(awaited), follows_on=True),
+        Stage("mesh", tuple(_mesh(placed, touched))),
+    ]
+
+
+def _spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
+    for master in state.running_jobs():
+        hurt = set(from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts) & set(doomed)
+        if hurt:
+            raise HvdockerError(
+                f"job {master.job} is running, and its worker on {', '.join(sorted(hurt))} would be replaced",
+                fix=f"wait for it, or end it first: hvdocker stop {master.job}",
+            )
+
+
+def _trust(
+    inventory: Inventory, placed: Mapping[str, Place], workers: Mapping[str, ContainerSeen], fresh: list[str]
+) -> Trust:
+    kept = [name for name in placed if name not in fresh]
+    client_from = kept[0] if kept and not inventory.keys else None
+    return Trust(
+        cluster=inventory.cluster,
+        port=next(iter(placed.values())).port,
+        members=tuple(Member(n, place.address, user_name(place.uid)) for n, place in placed.items()),
+        client_from=client_from,
+        client_container=placed[client_from].worker_name if client_from else None,
+        brought=(inventory.keys.private, inventory.keys.public) if inventory.keys else None,
+        known_host_keys={name: workers[name].labels.get(names.LABEL_HOST_KEY, "") for name in kept},
+        new_host_keys=tuple(fresh),
+    )
+
+
+def _files(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    fresh: list[str],
+    trust: Trust,
+) -> list[Step]:
+    if not fresh:
+        return []
+    steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
+    if inventory.is_local and not state.network.own_subnet:
+        network = names.network_name(inventory.cluster)
+        steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
+    for name in fresh:
+        place = placed[name]
+        paths = (f"{place.folder}/code", f"{place.folder}/jobs")
+        steps.append(MakeFolders(name, place.folder, paths, place.needs_open_folders))
+    return steps
+
+
+def _mesh(placed: Mapping[str, Place], touched: list[str]) -> list[Step]:
+    """The head reaches every worker. Before a job is placed, the first host stands for the head."""
+    if not touched:
+        return []
+    head = next(iter(placed))
+    return [CheckMesh(head, placed[head].worker_name, tuple(placed))]

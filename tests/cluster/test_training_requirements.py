@@ -1,0 +1,227 @@
+"""Requirements beside the script: one layer on the cluster's image, built once, on every worker of a job."""
+
+import json
+import secrets
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import docker
+import pytest
+
+from tests.cluster.cli import Result
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.site import Site
+from tests.cluster.test_dry_run import Watch, run_by_bash
+from tests.cluster.traces import traces
+from tests.cluster.training import DEADLINE_S, IMAGE, SCRIPTS, told
+
+pytestmark = pytest.mark.training
+
+TRAIN = ("train", "job/packages.py", "-np", "2")
+SEEN = ("tabulate", "colorama")
+WITHOUT_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+
+
+@pytest.fixture(scope="module")
+def site(training: Site) -> Iterator[Site]:
+    """Images of the tests are gone afterwards, from this machine and from the hosts."""
+    (training.folder / "job").mkdir()
+    script = (SCRIPTS / "packages.py").read_text()
+    (training.folder / "job" / "packages.py").write_text(script)
+    mine, theirs = layered(None), {host.name: layered(host) for host in training.hosts}
+    yield training
+    training.down("--discard")
+    _docker(None, "rmi", "--force", *(layered(None) - mine))
+    for host in training.hosts:
+        _docker(host, "rmi", "--force", *(layered(host) - theirs[host.name]))
+
+
+def _docker(host: LabHost | None, *words: str) -> str:
+    if host:
+        return host.docker(*words)
+    return subprocess.run(["docker", *words], check=True, capture_output=True, text=True).stdout
+
+
+def layered(host: LabHost | None) -> set[str]:
+    """Images with requirements on a host, or on this machine."""
+    return set(_docker(host, "images", "--format", "{{.Repository}}:{{.Tag}}", "hvdocker-req").split())
+
+
+def images(host: LabHost | None) -> str:
+    return _docker(host, "images", "--all", "--quiet", "--no-trunc")
+
+
+def everything(site: Site) -> dict[str, str]:
+    """Containers and images of this machine that have to do with requirements, and all of the hosts'."""
+    own = docker.APIClient().containers(all=True, filters={"name": "hvdocker-req"})
+    hosts = {host.name: images(host) + host.docker("ps", "-aq", "--no-trunc") for host in site.hosts}
+    return {"containers": json.dumps([seen["Id"] for seen in own]), "here": str(layered(None)), **hosts}
+
+
+def require(site: Site, *packages: str) -> None:
+    """Of this run alone: the line that no Python takes makes the file, and so its layer, a new one."""
+    lines = [*packages, f'run-{secrets.token_hex(6)}; python_version < "3"']
+    (site.folder / "job" / "requirements.txt").write_text("# for the ranks\n" + "\n".join(lines) + "\n")
+
+
+def train(site: Site, *flags: str, **how: Any) -> Result:
+    return site.run(*TRAIN, *flags, "--", *SEEN, **how)
+
+
+def packages(result: Result) -> list[dict[str, str]]:
+    ranks = told(result.out)
+    assert [rank["host"] for rank in ranks] == ["h1", "h2"]
+    assert [rank["may write"] for rank in ranks] == [False, False]
+    return [rank["packages"] for rank in ranks]
+
+
+def layers(host: LabHost, reference: str) -> list[str]:
+    (seen,) = json.loads(host.docker("image", "inspect", reference))
+    return list(seen["RootFS"]["Layers"])
+
+
+def worker_images(site: Site) -> dict[str, str]:
+    return {host.name: site.seen(host)["Image"] for host in site.hosts}
+
+
+@pytest.fixture(scope="module")
+def first(site: Site) -> Result:
+    require(site, "tabulate==0.9.0", "tensorflow>=2")
+    return train(site)
+
+
+def test_every_rank_has_the_packages_and_may_not_change_them(site: Site, first: Result) -> None:
+    assert packages(first) == [{"tabulate": "0.9.0", "colorama": "-"}] * 2
+
+
+def test_the_packages_are_one_layer_on_the_clusters_image(site: Site, first: Result) -> None:
+    assert len(set(worker_images(site).values())) == 1
+    for host in site.hosts:
+        *below, _top = layers(host, site.seen(host)["Image"])
+        assert below == layers(host, IMAGE)
+
+
+def test_the_images_own_tensorflow_will_do(site: Site, first: Result) -> None:
+    host = site.hosts[0]
+    history = host.docker("history", "--human=false", "--format", "{{.Size}}", site.seen(host)["Image"])
+    assert 0 < int(history.splitlines()[0]) < 2 << 20
+
+
+def test_a_second_train_builds_and_ships_nothing(site: Site, first: Result) -> None:
+    before, seen, watch = site.ids(), everything(site)["here"], Watch(site.hosts)
+    assert packages(train(site)) == packages(first)
+    assert site.ids() == before
+    assert everything(site)["here"] == seen
+    assert not [event for events in watch.events().values() for event in events if event.startswith("image")]
+
+
+def test_up_finds_the_cluster_whole(site: Site, first: Result) -> None:
+    before = site.ids()
+    assert site.up().out == "nothing to do: lab is up on 2 hosts\n"
+    assert site.ids() == before
+    assert [host["state"] for host in site.status()["hosts"]] == ["running", "running"]
+
+
+@pytest.mark.parametrize("flags", [("--no-requirements",), ()], ids=["flag", "no file"])
+def test_without_requirements_the_workers_are_used_as_they_are(
+    site: Site, first: Result, flags: tuple[str, ...]
+) -> None:
+    before, file = site.ids(), site.folder / "job" / "requirements.txt"
+    text = file.read_text()
+    if not flags:
+        file.unlink()
+    try:
+        assert packages(train(site, *flags)) == packages(first)
+    finally:
+        file.write_text(text)
+    assert site.ids() == before
+
+
+def test_a_dry_run_changes_nothing(site: Site, first: Result) -> None:
+    other = site.folder / "other.txt"
+    other.write_text("colorama\n" + (site.folder / "job" / "requirements.txt").read_text())
+    before, watch = (traces(site.hosts, with_folder_times=True), everything(site)), Watch(site.hosts)
+    shown = train(site, "--requirements", "other.txt", "--dry-run").out
+    assert watch.events() == {"h1": [], "h2": []}
+    assert (traces(site.hosts, with_folder_times=True), everything(site)) == before
+    assert f"this machine  install {other} as one layer: hvdocker-req:" in shown
+    for host in site.hosts:
+        assert f"{host.name}            load hvdocker-req:" in shown
+        assert f"{host.name}            remove {site.worker} (it lacks the requirements)" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "no-such-package-of-hvdocker==1",
+            "ERROR: No matching distribution found for no-such-package-of-hvdocker",
+        ),
+        ("numpy==1.25.0", "The user requested (constraint) numpy=="),
+    ],
+    ids=["unknown", "against the image"],
+)
+def test_what_pip_says_is_shown_and_everything_stays_as_it_was(
+    site: Site, first: Result, line: str, words: str
+) -> None:
+    (site.folder / "bad.txt").write_text(f"{line}\n")
+    before = everything(site)
+    result = train(site, "--requirements", "bad.txt", check=1)
+    assert words in result.err
+    assert "pip could not install" in result.err and "bad.txt" in result.err
+    assert "Traceback" not in result.err
+    assert everything(site) == before
+
+
+def test_a_file_that_cannot_be_used_is_told_before_a_host_is_touched(site: Site, first: Result) -> None:
+    (site.folder / "bad.txt").write_text("six\n-e .\n")
+    result = train(site, "--requirements", "bad.txt", check=2, env={"HOME": "/nonexistent"})
+    assert "bad.txt:2: an editable package" in result.err
+
+
+def test_a_changed_file_makes_another_layer_on_the_same_image(site: Site, first: Result) -> None:
+    before = worker_images(site)
+    require(site, "tabulate==0.8.10", "colorama==0.4.6")
+    assert packages(train(site)) == [{"tabulate": "0.8.10", "colorama": "0.4.6"}] * 2
+    after = worker_images(site)
+    assert len(set(after.values())) == 1 and set(after.values()).isdisjoint(before.values())
+    for host in site.hosts:
+        assert layers(host, after[host.name])[:-1] == layers(host, IMAGE)
+
+
+def test_hosts_that_differ_go_back_to_the_clusters_image(site: Site, first: Result) -> None:
+    require(site, "tabulate==0.9.0")
+    (rank,) = told(site.run(*TRAIN[:2], "-H", "h1:1", "--", *SEEN).out)
+    assert rank["packages"] == {"tabulate": "0.9.0", "colorama": "-"}
+    assert len(set(worker_images(site).values())) == 2
+    assert site.up().out.startswith("nothing to do")
+    assert packages(train(site, "--no-requirements")) == [dict.fromkeys(SEEN, "-")] * 2
+    assert len(set(worker_images(site).values())) == 1
+
+
+def test_a_machine_without_an_engine_lets_the_head_build(site: Site, first: Result) -> None:
+    require(site, "colorama==0.4.6")
+    here, built = layered(None), {host.name: layered(host) for host in site.hosts}
+    assert packages(train(site, env=WITHOUT_ENGINE)) == [{"tabulate": "-", "colorama": "0.4.6"}] * 2
+    assert layered(None) == here
+    for host in site.hosts:
+        assert len(layered(host) - built[host.name]) == 1
+    assert len(set(worker_images(site).values())) == 1
+
+
+def test_the_script_of_a_dry_run_does_the_same(lab: Lab, site: Site, first: Result) -> None:
+    require(site, "colorama==0.4.5")
+    run_by_bash(lab, site, train(site, "--dry-run", "--script").out)
+    job = site.status()["jobs"][0]["job"]
+    logged = until(lambda: _whole_log(site, job), f"both ranks of {job} tell", DEADLINE_S)
+    assert packages(logged) == [{"tabulate": "-", "colorama": "0.4.5"}] * 2
+    before = site.ids()
+    assert packages(train(site)) == [{"tabulate": "-", "colorama": "0.4.5"}] * 2
+    assert site.ids() == before
+
+
+def _whole_log(site: Site, job: str) -> Result | None:
+    result = site.run("logs", job)
+    return result if len(told(result.out)) == 2 else None
