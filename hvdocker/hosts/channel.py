@@ -12,7 +12,7 @@ import threading
 import time
 from typing import Any
 
-from paramiko import Channel, ChannelException, Transport
+from paramiko import ChannelException, Transport
 from paramiko.common import cMSG_CHANNEL_OPEN
 from paramiko.message import Message
 from paramiko.ssh_exception import SSHException
@@ -27,11 +27,13 @@ PARAMIKO_PARTS = (
     "_sanitize_window_size", "_sanitize_packet_size", "_next_channel", "_channels", "channel_events",
     "channels_seen", "_send_user_message", "lock",
 )  # fmt: skip
-CHANNEL_PARTS = ("_set_transport", "_set_window")
+CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink")
 
 
 class HostChannel(OrderlyChannel):
     """Paramiko ends what is read when the connection breaks, as if the host had said all."""
+
+    is_lost = False
 
     def recv(self, nbytes: int) -> bytes:
         return self._unless_lost(super().recv(nbytes))
@@ -39,17 +41,22 @@ class HostChannel(OrderlyChannel):
     def recv_stderr(self, nbytes: int) -> bytes:
         return self._unless_lost(super().recv_stderr(nbytes))
 
+    def _unlink(self) -> None:
+        """The transport calls this for the channels that are open when it ends; it still counts as active."""
+        self.is_lost = not self.closed
+        super()._unlink()  # type: ignore[misc]  # CHANNEL_PARTS
+
     def _unless_lost(self, data: bytes) -> bytes:
-        if not data and not self.eof_received and not (self.transport and self.transport.is_active()):
+        if not data and self.is_lost and not self.eof_received:
             raise ConnectionResetError("the SSH connection broke")
         return data
 
 
-def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> Channel:
+def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
     return _opened(transport, "session", Message(), timeout_s)
 
 
-def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> Channel:
+def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
     """Raises ChannelException when the server says no (forwarding denied, or no such socket)."""
     return _opened(transport, KIND, _unix(path), timeout_s)
 
@@ -62,7 +69,7 @@ def _unix(path: str) -> Message:
     return details
 
 
-def _opened(transport: Transport, kind: str, details: Message, timeout_s: float) -> Channel:
+def _opened(transport: Transport, kind: str, details: Message, timeout_s: float) -> HostChannel:
     if not transport.is_active():
         raise SSHException("the SSH connection is closed")
     channel, event = _register(transport, kind, details)
@@ -77,7 +84,7 @@ def _opened(transport: Transport, kind: str, details: Message, timeout_s: float)
     return channel
 
 
-def _register(transport: Transport, kind: str, details: Message) -> tuple[Channel, threading.Event]:
+def _register(transport: Transport, kind: str, details: Message) -> tuple[HostChannel, threading.Event]:
     parts: Any = transport  # Any: these are PARAMIKO_PARTS, unknown to its stubs
     with transport.lock:
         window = parts._sanitize_window_size(None)

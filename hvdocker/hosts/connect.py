@@ -13,7 +13,7 @@
    threads, at most 30 at once, and here at most 30 connections are being opened at once; a server that drops
    one before the login (MaxStartups) is tried again within CONNECT_TIMEOUT_S.
 
-Per host that is one socket, one thread of paramiko's and about a quarter of a megabyte."""
+Per host that is one socket, one thread of paramiko's and less than 100 kB."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from requests.exceptions import RequestException
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts.channel import open_session, open_unix_channel
+from hvdocker.hosts.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
 from hvdocker.hosts.engine import engine_client
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
@@ -85,7 +85,7 @@ class SshLink:
             finally:
                 channel.close()
 
-    def _outcome(self, command: Command, channel: paramiko.Channel, stdin: Iterable[bytes]) -> Result:
+    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes]) -> Result:
         feeder = _Feeder(channel, stdin)
         errors: list[bytes] = []
         reader = _drain_stderr(channel, errors)
@@ -162,7 +162,7 @@ class SshLink:
         self._connection.close()
         self._way.close()
 
-    def _exec(self, command: Command, timeout_s: float | None) -> paramiko.Channel:
+    def _exec(self, command: Command, timeout_s: float | None) -> HostChannel:
         channel = open_session(self._transport, CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
         # A file name need not be text: its bytes travel as they are.
@@ -170,14 +170,14 @@ class SshLink:
         channel.exec_command(words)
         return channel
 
-    def _exit_status(self, channel: paramiko.Channel) -> int:
+    def _exit_status(self, channel: HostChannel) -> int:
         code = channel.recv_exit_status()
         channel.close()
-        if code == -1 and not self._transport.is_active():
+        if code == -1 and (channel.is_lost or not self._transport.is_active()):
             raise lost(self.name, "a command was cut off", EOFError("the connection closed"))
         return code
 
-    def _dial(self) -> paramiko.Channel:
+    def _dial(self) -> HostChannel:
         if self._access.socket and not self._access.needs_sudo:
             try:
                 return open_unix_channel(self._transport, self._access.socket)
@@ -207,7 +207,7 @@ def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
 class _Feeder:
     """Writes in a thread of its own, so that a command that talks while it reads cannot block us."""
 
-    def __init__(self, channel: paramiko.Channel, stdin: Iterable[bytes]) -> None:
+    def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel
         self._stdin = stdin
         self._error: BaseException | None = None
@@ -240,7 +240,7 @@ class _Feeder:
         return True
 
 
-def _drain_stderr(channel: paramiko.Channel, into: list[bytes]) -> threading.Thread:
+def _drain_stderr(channel: HostChannel, into: list[bytes]) -> threading.Thread:
     def drain() -> None:
         try:
             while chunk := channel.recv_stderr(_CHUNK):
@@ -253,6 +253,6 @@ def _drain_stderr(channel: paramiko.Channel, into: list[bytes]) -> threading.Thr
     return thread
 
 
-def _chunks(channel: paramiko.Channel) -> Iterator[bytes]:
+def _chunks(channel: HostChannel) -> Iterator[bytes]:
     while chunk := channel.recv(_CHUNK):
         yield chunk

@@ -86,6 +86,8 @@ def _start(found: Endpoints, ports: tuple[int, ...]) -> subprocess.Popen[bytes]:
         + f"AllowUsers {getpass.getuser()}\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
         + "KbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPidFile none\n"
         + "MaxStartups 1000\nUseDNS no\n"
+        # Whatever a person's shell does when it starts is not what is measured.
+        + f"SetEnv HOME={found.folder}\n"
     )
     with (found.folder / "sshd.log").open("ab") as log:
         return subprocess.Popen([sshd, "-D", "-e", "-f", config], stderr=log)

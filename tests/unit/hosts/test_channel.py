@@ -84,7 +84,6 @@ def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) 
 
 
 def test_a_lost_connection_is_not_the_end_of_what_is_read(transport: paramiko.Transport) -> None:
-    """A stand-in's reader has never run: such a transport is not active."""
     transport._send_user_message = lambda message: None
     lost, ended = (channel._register(transport, "session", paramiko.Message())[0] for _ in range(2))
     for made in (lost, ended):
