@@ -90,6 +90,17 @@ class UnknownHostKey(HostUnreachable):
         self.known_hosts = known_hosts
 
 
+class LockedKey(HostUnreachable):
+    """A key file behind a passphrase; the caller may ask a person and try again."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"the SSH key {path} is protected by a passphrase",
+            fix=f"load it into an agent first: ssh-add {path}",
+        )
+        self.path = path
+
+
 class NotEnoughSlots(HvdockerError):
     exit_code = ExitCode.NO_SLOTS
 

@@ -84,6 +84,8 @@ def check_script(is_script: bool, is_dry_run: bool) -> None:
 @contextmanager
 def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """An Env whose events are shown on stderr for as long as the block lasts."""
+    from getpass import getpass
+
     from hvdocker.console.progress import Progress
     from hvdocker.console.style import err
     from hvdocker.errors import Interrupted
@@ -99,5 +101,13 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
             except typer.Abort:
                 raise Interrupted("nothing was done") from None
 
+        def ask_secret(question: str) -> str:
+            progress.pause()
+            try:
+                return getpass(f"{question}: ")
+            except (KeyboardInterrupt, EOFError):
+                raise Interrupted("nothing was done") from None
+
         is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
-        yield Env(listener=progress, ask=ask, is_interactive=is_interactive), progress
+        env = Env(listener=progress, ask=ask, ask_secret=ask_secret, is_interactive=is_interactive)
+        yield env, progress

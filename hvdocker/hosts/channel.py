@@ -1,8 +1,10 @@
-"""A channel of an open SSH connection to a Unix socket on the host.
+"""Channels of an open SSH connection: a session, in which a command runs, or a Unix socket on the host.
 
 OpenSSH offers `direct-streamlocal@openssh.com`: the channel-open message carries the socket's path, an
 empty string and a zero. Paramiko has no call for it, so the message is written here, with the same
-steps as `Transport.open_channel`; a unit test names the private parts that this leans on."""
+steps as `Transport.open_channel`; a unit test names the private parts that this leans on. Sessions are opened
+the same way, so that all channels are of our own class: it keeps the peace when both ends close at once, and
+does not take a lost connection for the end of what was to be read."""
 
 from __future__ import annotations
 
@@ -10,38 +12,79 @@ import threading
 import time
 from typing import Any
 
-from paramiko import Channel, ChannelException, Transport
+from paramiko import ChannelException, Transport
 from paramiko.common import cMSG_CHANNEL_OPEN
 from paramiko.message import Message
 from paramiko.ssh_exception import SSHException
 
+from hvdocker.hosts.orderly import OrderlyChannel
+
 KIND = "direct-streamlocal@openssh.com"
 OPEN_TIMEOUT_S = 20.0
 
-# Everything private that `open_unix_channel` uses.
+# Everything private that opening a channel uses, of a transport and of a channel.
 PARAMIKO_PARTS = (
     "_sanitize_window_size", "_sanitize_packet_size", "_next_channel", "_channels", "channel_events",
     "channels_seen", "_send_user_message", "lock",
 )  # fmt: skip
+CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink")
 
 
-def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> Channel:
+class HostChannel(OrderlyChannel):
+    """Paramiko ends what is read when the connection breaks, as if the host had said all."""
+
+    is_lost = False
+
+    def recv(self, nbytes: int) -> bytes:
+        return self._unless_lost(super().recv(nbytes))
+
+    def recv_stderr(self, nbytes: int) -> bytes:
+        return self._unless_lost(super().recv_stderr(nbytes))
+
+    def _unlink(self) -> None:
+        """The transport calls this for the channels that are open when it ends; it still counts as active."""
+        self.is_lost = not self.closed
+        super()._unlink()  # type: ignore[misc]  # CHANNEL_PARTS
+
+    def _unless_lost(self, data: bytes) -> bytes:
+        if not data and self.is_lost and not self.eof_received:
+            raise ConnectionResetError("the SSH connection broke")
+        return data
+
+
+def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
+    return _opened(transport, "session", Message(), timeout_s)
+
+
+def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
     """Raises ChannelException when the server says no (forwarding denied, or no such socket)."""
+    return _opened(transport, KIND, _unix(path), timeout_s)
+
+
+def _unix(path: str) -> Message:
+    details = Message()
+    details.add_string(path)
+    details.add_string("")
+    details.add_int(0)
+    return details
+
+
+def _opened(transport: Transport, kind: str, details: Message, timeout_s: float) -> HostChannel:
     if not transport.is_active():
         raise SSHException("the SSH connection is closed")
-    channel, event = _register(transport, path)
+    channel, event = _register(transport, kind, details)
     deadline = time.monotonic() + timeout_s
     while not event.wait(0.1):
         if not transport.is_active():
             raise transport.get_exception() or SSHException("the SSH connection closed")
         if time.monotonic() > deadline:
-            raise SSHException(f"no answer to a channel for {path} in {timeout_s:.0f} s")
+            raise SSHException(f"no answer to a new channel ({kind}) in {timeout_s:.0f} s")
     if transport._channels.get(channel.get_id()) is None:  # type: ignore[attr-defined]  # PARAMIKO_PARTS
         raise transport.get_exception() or ChannelException(0, "refused")
     return channel
 
 
-def _register(transport: Transport, path: str) -> tuple[Channel, threading.Event]:
+def _register(transport: Transport, kind: str, details: Message) -> tuple[HostChannel, threading.Event]:
     parts: Any = transport  # Any: these are PARAMIKO_PARTS, unknown to its stubs
     with transport.lock:
         window = parts._sanitize_window_size(None)
@@ -49,14 +92,12 @@ def _register(transport: Transport, path: str) -> tuple[Channel, threading.Event
         number = parts._next_channel()
         message = Message()
         message.add_byte(cMSG_CHANNEL_OPEN)
-        message.add_string(KIND)
+        message.add_string(kind)
         message.add_int(number)
         message.add_int(window)
         message.add_int(packet)
-        message.add_string(path)
-        message.add_string("")
-        message.add_int(0)
-        channel: Any = Channel(number)  # Any: its private setters are unknown to the stubs
+        message.add_bytes(details.asbytes())
+        channel: Any = HostChannel(number)  # Any: its private setters are unknown to the stubs
         parts._channels.put(number, channel)
         event = parts.channel_events[number] = threading.Event()
         parts.channels_seen[number] = True

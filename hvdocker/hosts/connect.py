@@ -1,10 +1,26 @@
-"""Opens SSH connections: a tuned socket or a jump host underneath, fabric on top, host keys always checked;
-~/.ssh/config, agents and jump hosts honoured."""
+"""Opens the one SSH connection to a host. How the transport works, for whoever comes here first:
+
+1. `wire` connects a TCP socket, tuned so that the handshake has no stalls and a silent host is noticed by the
+   kernel. Behind a jump host the socket is a channel of the connection to that host (and so on through a
+   chain), with a ProxyCommand it is that program's pipes; there `pulse` asks for signs of life instead.
+2. Paramiko speaks SSH on that socket, with the fast algorithms first; fabric reads ~/.ssh/config for it.
+3. `trust` judges the key that the host shows; `login` offers the agent's keys, key files and certificates. An
+   unknown host key or a locked key file is an error that `ops.session` turns into one question for all hosts.
+4. The open connection becomes an `ssh.SshLink`. A command is a session channel of it; a file or an archive is
+   the standard input of a command; Docker's API is HTTP on a `channel` to the engine's socket, or on
+   `docker system dial-stdio` where sshd denies that, and `engine` puts the Docker SDK on it.
+5. `translate` turns whatever paramiko, docker and the kernel raise into our errors. `pool` runs the hosts in
+   threads, at most 30 at once, and here at most 30 connections are being opened at once; a server that drops
+   one before the login (MaxStartups) is tried again within CONNECT_TIMEOUT_S.
+
+Per host that is one socket, one thread of paramiko's and less than 100 kB."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
+import random
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +28,18 @@ from typing import Any
 import fabric
 import paramiko
 
-from hvdocker.errors import UsageProblem
 from hvdocker.hosts import trust, wire
+from hvdocker.hosts.login import Keyring, Login, key_files
 from hvdocker.hosts.pulse import watch_pulse
 from hvdocker.model.inventory import Host, SshSettings
 
 CONNECT_TIMEOUT_S = 10.0
+MOST_OPENING = 30
+# Private to paramiko, as PARAMIKO_PARTS in `channel`: the preferences that `_Transport` puts in order.
+PARAMIKO_PREFERENCES = ("_preferred_ciphers", "_preferred_kex")
 
 _OFFERED: Any = paramiko.Transport  # Any: its preferences are unknown to the stubs
+_opening = threading.BoundedSemaphore(MOST_OPENING)
 
 
 class _Transport(paramiko.Transport):
@@ -33,54 +53,129 @@ class _Transport(paramiko.Transport):
     )
 
 
+class Credentials:
+    """What a command has for all its hosts: opened keys, known host keys, and what a person answered; the
+    answers may grow between two attempts."""
+
+    def __init__(
+        self, passphrases: Mapping[str, str] | None = None, accepted: Collection[trust.Accepted] = ()
+    ) -> None:
+        self.keyring = Keyring({} if passphrases is None else passphrases)
+        self.known_hosts = trust.KnownHosts()
+        self.accepted = accepted
+        self.config = fabric.Config()
+
+
 @dataclass
 class Way:
-    """The way to one host: the jump hosts passed so far, and the host keys a person accepted just now."""
+    """The way to one host: what opens it, and the jump hosts passed so far."""
 
-    accepted: Collection[trust.Accepted] = ()
+    credentials: Credentials = field(default_factory=Credentials)
     jumps: list[Any] = field(default_factory=list)  # Any: fabric connections
 
     def close(self) -> None:
-        for jump in reversed(self.jumps):
-            jump.close()
+        while self.jumps:
+            self.jumps.pop().close()
 
 
 def connect(host: Host, way: Way) -> Any:
-    """Any: a fabric connection, opened."""
+    """Any: a fabric connection, opened. A busy server's refusal to talk is not its last word."""
+    deadline = time.monotonic() + CONNECT_TIMEOUT_S
+    for pause_s in _pauses():
+        try:
+            with _opening:
+                return _connect(host, way)
+        except BaseException as error:
+            way.close()
+            if not _was_dropped(error) or time.monotonic() + pause_s > deadline:
+                raise
+        time.sleep(pause_s)
+    raise AssertionError("pauses never end")
+
+
+def _pauses() -> Iterator[float]:
+    """Growing, and different for each of many that were dropped together."""
+    longest_s = 0.2
+    while True:
+        yield longest_s * random.uniform(0.5, 1.0)
+        longest_s = min(2 * longest_s, 3.0)
+
+
+def _was_dropped(error: BaseException) -> bool:
+    """Before anybody logged in: an sshd that has too many at the door, or one that is just starting."""
+    if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, EOFError)):
+        return True
+    words = ("Error reading SSH protocol banner", "Negotiation failed")
+    return type(error) is paramiko.SSHException and str(error).startswith(words)
+
+
+def _connect(host: Host, way: Way) -> Any:
     ssh = host.ssh
     connection = fabric.Connection(
-        host.host, user=ssh.user, port=ssh.port, gateway=False, connect_timeout=int(CONNECT_TIMEOUT_S)
+        host.host,
+        user=ssh.user,
+        port=ssh.port,
+        gateway=False,
+        connect_timeout=int(CONNECT_TIMEOUT_S),
+        config=way.credentials.config,
     )
-    known_hosts = _known_hosts_files(connection.ssh_config)
-    connection.client.set_missing_host_key_policy(
-        trust.RefuseUnknown(host.name, known_hosts[-1], way.accepted)
-    )
-    trust.load_known_hosts(connection.client, known_hosts)
-    keys = _key_files(ssh, connection)
+    judge = _judge(host, connection, way.credentials)
+    login = _login(ssh, connection, way.credentials)
+    connection.client.set_missing_host_key_policy(judge)
     sock = _socket(host, connection, way)
     connection.connect_kwargs = {
         "sock": sock,
-        "key_filename": keys,
-        "look_for_keys": not ssh.key,
-        "allow_agent": bool(os.environ.get("SSH_AUTH_SOCK")),
-        "transport_factory": _Transport,
+        "auth_strategy": login,
+        "transport_factory": _transports(judge.key_types),
         "banner_timeout": CONNECT_TIMEOUT_S,
         "auth_timeout": CONNECT_TIMEOUT_S,
         "channel_timeout": CONNECT_TIMEOUT_S,
     }
     try:
         connection.open()
-    except BaseException as error:
+    except BaseException:
         connection.client.close()
         sock.close()
-        if type(error) in (paramiko.AuthenticationException, paramiko.BadAuthenticationType):
-            tried = ", ".join(keys) or "the default keys of ~/.ssh"
-            words = f"user {connection.user}; tried {tried}{_agent_words()}"
-            raise paramiko.AuthenticationException(words) from error
         raise
     if way.jumps or not isinstance(sock, wire.QuickSocket):
         watch_pulse(connection.transport)
     return connection
+
+
+def _judge(host: Host, connection: Any, credentials: Credentials) -> trust.Judge:
+    files = _known_hosts_files(connection.ssh_config)
+    entry = trust.entry_for(connection.host, connection.port)
+    lines = credentials.known_hosts.about(entry, files)
+    return trust.Judge(host.name, files[-1], lines, credentials.accepted)
+
+
+def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login:
+    config = connection.ssh_config
+    certificate = config.get("certificatefile")
+    return Login(
+        user=connection.user,
+        files=key_files(ssh.key, config.get("identityfile", [])),
+        keyring=credentials.keyring,
+        certificates=(str(Path(certificate).expanduser()),) if certificate else (),
+        is_agent_limited=config.get("identitiesonly", "no").lower() == "yes",
+    )
+
+
+def _transports(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
+    """Makes transports that ask a host for a key of a type that is known, where one is."""
+
+    def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
+        transport = _Transport(sock, **settings)
+        options = transport.get_security_options()
+        options.key_types = sorted(options.key_types, key=lambda name: _as_known(name) not in known)
+        return transport
+
+    return make
+
+
+def _as_known(algorithm: str) -> str:
+    """An RSA key has one name in known_hosts, whatever it signs with."""
+    return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
 
 
 def _socket(host: Host, connection: Any, way: Way) -> Any:
@@ -88,7 +183,7 @@ def _socket(host: Host, connection: Any, way: Way) -> Any:
     jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
     if jump and jump.lower() != "none":
         for hop in jump.split(","):
-            way.jumps.append(connect(_jump_host(hop.strip(), host, bool(way.jumps)), way))
+            way.jumps.append(_connect(_jump_host(hop.strip(), host, bool(way.jumps)), way))
     if way.jumps:
         through = way.jumps[-1].transport
         return through.open_channel("direct-tcpip", (connection.host, connection.port), ("", 0))
@@ -109,20 +204,7 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
     return Host(name=host.name, host=name.strip("[]"), ssh=replace(settings, jump=jump))
 
 
-def _key_files(ssh: SshSettings, connection: Any) -> list[str]:
-    if not ssh.key:
-        return [str(path) for path in connection.ssh_config.get("identityfile", []) if Path(path).is_file()]
-    path = Path(ssh.key).expanduser()
-    if not path.is_file():
-        raise UsageProblem(f"the SSH key {ssh.key} is not there", fix="check `ssh: {key: …}`")
-    return [str(path)]
-
-
-def _known_hosts_files(ssh_config: dict[str, str]) -> list[Path]:
+def _known_hosts_files(ssh_config: Mapping[str, str]) -> list[Path]:
     """The system's, then the user's; the last is where new keys are written."""
     own = [Path(name).expanduser() for name in ssh_config.get("userknownhostsfile", "").split()]
     return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [trust.user_known_hosts(Path.home())])]
-
-
-def _agent_words() -> str:
-    return " and the agent's keys" if os.environ.get("SSH_AUTH_SOCK") else "; no agent is running"

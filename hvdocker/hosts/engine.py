@@ -19,6 +19,8 @@ from docker.utils import version_lt
 
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
+# Private to the SDK, as PARAMIKO_PARTS in `channel`.
+DOCKER_PARTS = ("_url", "_version", "_raise_for_status")
 
 Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type
 

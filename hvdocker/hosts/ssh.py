@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,15 +16,17 @@ from requests.exceptions import RequestException
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import trust
-from hvdocker.hosts.channel import open_unix_channel
-from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Way, connect
+from hvdocker.hosts.channel import HostChannel, open_session, open_unix_channel
+from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
 from hvdocker.hosts.engine import engine_client
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
 from hvdocker.hosts.translate import connecting, lost, talking
 from hvdocker.model.inventory import Host
 
 _CHUNK = 1 << 18
+# What fits into one packet of an OpenSSH session: `Channel.sendall` copies the rest of a longer piece for
+# every packet that it sends.
+_PACKET = (1 << 15) - 64
 _REFUSED = 2  # of RFC 4254: nobody listens there; any other code means that this sshd does not forward
 
 
@@ -83,7 +85,7 @@ class SshLink:
             finally:
                 channel.close()
 
-    def _outcome(self, command: Command, channel: paramiko.Channel, stdin: Iterable[bytes]) -> Result:
+    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes]) -> Result:
         feeder = _Feeder(channel, stdin)
         errors: list[bytes] = []
         reader = _drain_stderr(channel, errors)
@@ -160,22 +162,22 @@ class SshLink:
         self._connection.close()
         self._way.close()
 
-    def _exec(self, command: Command, timeout_s: float | None) -> paramiko.Channel:
-        channel = self._transport.open_session(timeout=CONNECT_TIMEOUT_S)
+    def _exec(self, command: Command, timeout_s: float | None) -> HostChannel:
+        channel = open_session(self._transport, CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
         # A file name need not be text: its bytes travel as they are.
         words: Any = command.line().encode("utf-8", "surrogateescape")  # Any: bytes are taken too
         channel.exec_command(words)
         return channel
 
-    def _exit_status(self, channel: paramiko.Channel) -> int:
+    def _exit_status(self, channel: HostChannel) -> int:
         code = channel.recv_exit_status()
         channel.close()
-        if code == -1 and not self._transport.is_active():
+        if code == -1 and (channel.is_lost or not self._transport.is_active()):
             raise lost(self.name, "a command was cut off", EOFError("the connection closed"))
         return code
 
-    def _dial(self) -> paramiko.Channel:
+    def _dial(self) -> HostChannel:
         if self._access.socket and not self._access.needs_sudo:
             try:
                 return open_unix_channel(self._transport, self._access.socket)
@@ -189,9 +191,10 @@ class SshLink:
         return self._exec(words.as_root() if self._access.needs_sudo else words, COMMAND_TIMEOUT_S)
 
 
-def open_ssh(host: Host, accepted: Collection[trust.Accepted] = ()) -> SshLink:
-    way = Way(accepted)
-    target = f"{host.host}:{host.ssh.port or 22}"
+def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
+    way = Way(credentials or Credentials())
+    target = f"[{host.host}]" if ":" in host.host else host.host
+    target = f"{target}:{host.ssh.port or 22}"
     by_hand = shlex.join((*ssh_words(host), "true"))
     try:
         with connecting(host.name, target, by_hand, CONNECT_TIMEOUT_S):
@@ -204,7 +207,7 @@ def open_ssh(host: Host, accepted: Collection[trust.Accepted] = ()) -> SshLink:
 class _Feeder:
     """Writes in a thread of its own, so that a command that talks while it reads cannot block us."""
 
-    def __init__(self, channel: paramiko.Channel, stdin: Iterable[bytes]) -> None:
+    def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel
         self._stdin = stdin
         self._error: BaseException | None = None
@@ -229,14 +232,15 @@ class _Feeder:
 
     def _send(self, chunk: bytes) -> bool:
         try:
-            self._channel.sendall(chunk)
+            for start in range(0, len(chunk), _PACKET):
+                self._channel.sendall(chunk[start : start + _PACKET])
         except OSError:
             # The command ended before it read everything: its exit status tells.
             return False
         return True
 
 
-def _drain_stderr(channel: paramiko.Channel, into: list[bytes]) -> threading.Thread:
+def _drain_stderr(channel: HostChannel, into: list[bytes]) -> threading.Thread:
     def drain() -> None:
         try:
             while chunk := channel.recv_stderr(_CHUNK):
@@ -249,6 +253,6 @@ def _drain_stderr(channel: paramiko.Channel, into: list[bytes]) -> threading.Thr
     return thread
 
 
-def _chunks(channel: paramiko.Channel) -> Iterator[bytes]:
+def _chunks(channel: HostChannel) -> Iterator[bytes]:
     while chunk := channel.recv(_CHUNK):
         yield chunk

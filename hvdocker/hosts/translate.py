@@ -40,17 +40,19 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
             f"the host key of {target} has changed: it is not the one in known_hosts",
             "if it was reinstalled, remove the old key with ssh-keygen -R; else beware",
         )
-    if isinstance(error, paramiko.PasswordRequiredException):
-        return "the SSH key is protected by a passphrase", "load it into an agent first: ssh-add"
-    has_no_key = type(error) is paramiko.SSHException and "No authentication methods" in str(error)
-    if isinstance(error, paramiko.AuthenticationException) or has_no_key:
+    if isinstance(error, paramiko.AuthenticationException):
         return (
             "no SSH key was accepted",
             "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there",
         )
     if isinstance(error, (socket.timeout, TimeoutError)):
         return f"{target} did not answer in {timeout_s:.0f} s", "is the machine up, and the port open?"
-    if isinstance(error, (paramiko.SSHException, OSError, EOFError)):
+    if isinstance(error, (ConnectionResetError, EOFError)) or "protocol banner" in str(error):
+        return (
+            f"{target} closed the connection before the login, again and again",
+            "is it an sshd, and not overloaded? see MaxStartups in its sshd_config",
+        )
+    if isinstance(error, (paramiko.SSHException, OSError)):
         return f"could not open an SSH connection to {target}", "try the command above by hand"
     return None, ""
 

@@ -1,41 +1,120 @@
-"""Which host keys are believed: those in known_hosts, and new ones only where a person said so."""
+"""Which host keys are believed: those in known_hosts, and new ones only where a person said so.
+
+The files are read as OpenSSH reads them: hashed names, patterns, `@revoked` keys. Host certificates
+(`@cert-authority`) are not understood by paramiko; a host that has one is asked for its plain key, and the
+error says why."""
 
 from __future__ import annotations
 
 import base64
+import binascii
+import fnmatch
 import hashlib
+import hmac
 import os
-from collections.abc import Collection
+import threading
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
-from paramiko.hostkeys import InvalidHostKey
 
-from hvdocker.errors import UnknownHostKey, UsageProblem
+from hvdocker.errors import HostUnreachable, UnknownHostKey, UsageProblem
 
 # A host as known_hosts names it, and the key that a person accepted for it.
 Accepted = tuple[str, str]
 
+AUTHORITY = "@cert-authority"
+REVOKED = "@revoked"
 
-class RefuseUnknown(paramiko.MissingHostKeyPolicy):
-    """Turns an unknown key into an error that carries the key, so that it can be shown and accepted."""
 
-    def __init__(self, name: str, known_hosts: Path, accepted: Collection[Accepted] = ()) -> None:
-        self.name = name
-        self.known_hosts = known_hosts
-        self.accepted = accepted
+@dataclass(frozen=True)
+class Line:
+    """One line of a known_hosts file."""
+
+    marker: str
+    names: tuple[str, ...]
+    key_type: str
+    key: bytes
+
+    def is_about(self, entry: str) -> bool:
+        if any(name.startswith("!") and _matches(entry, name[1:]) for name in self.names):
+            return False
+        return any(_matches(entry, name) for name in self.names)
+
+
+class KnownHosts:
+    """The files' lines, read once for all hosts of a command."""
+
+    def __init__(self) -> None:
+        self._lines: dict[Path, tuple[Line, ...]] = {}
+        self._lock = threading.Lock()
+
+    def about(self, entry: str, files: Iterable[Path]) -> list[Line]:
+        """`entry` is a host as known_hosts names it: gpu-a, or [gpu-a]:2222."""
+        return [line for path in files for line in self._read(path) if line.is_about(entry)]
+
+    def _read(self, path: Path) -> tuple[Line, ...]:
+        with self._lock:
+            if path not in self._lines:
+                self._lines[path] = tuple(_lines(path)) if path.is_file() else ()
+            return self._lines[path]
+
+
+class Judge(paramiko.MissingHostKeyPolicy):
+    """Decides about the key that a host shows. Paramiko is told of no known key, so it asks about every one;
+    an unknown key becomes an error that carries it, so that it can be shown to a person and accepted."""
+
+    def __init__(
+        self, name: str, known_hosts: Path, lines: Collection[Line], accepted: Collection[Accepted] = ()
+    ) -> None:
+        self._name = name
+        self._known_hosts = known_hosts
+        self._accepted = accepted
+        self._known = [line for line in lines if not line.marker]
+        self._revoked = {line.key for line in lines if line.marker == REVOKED}
+        self._has_authority = any(line.marker == AUTHORITY for line in lines)
+
+    @property
+    def key_types(self) -> frozenset[str]:
+        """Of the keys that are known: the host is to show one of these, if it has several."""
+        return frozenset(line.key_type for line in self._known)
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        if (hostname, key.get_base64()) in self.accepted:
+        shown = key.asbytes()
+        if shown in self._revoked:
+            raise self._stolen(key)
+        if any(line.key == shown for line in self._known):
             return
-        raise UnknownHostKey(
-            self.name,
-            hostname,
+        if known := self._known:
+            expected = paramiko.PKey.from_type_string(known[0].key_type, known[0].key)
+            raise paramiko.BadHostKeyException(hostname, key, expected)
+        if (hostname, key.get_base64()) not in self._accepted:
+            raise self._unknown(hostname, key)
+
+    def _stolen(self, key: paramiko.PKey) -> HostUnreachable:
+        return HostUnreachable(
+            f"the host key is revoked: {key.get_name()} {fingerprint(key.asbytes())}",
+            host=self._name,
+            lines=[f"a line of {self._known_hosts} begins with @revoked and has this key"],
+            fix="beware: ask whoever runs the host for its new key",
+        )
+
+    def _unknown(self, entry: str, key: paramiko.PKey) -> UnknownHostKey:
+        error = UnknownHostKey(
+            self._name,
+            entry,
             key.get_name(),
             key.get_base64(),
             fingerprint(key.asbytes()),
-            str(self.known_hosts),
+            str(self._known_hosts),
         )
+        if self._has_authority:
+            error.lines = (
+                "known_hosts names a certificate authority for it (@cert-authority), but host certificates",
+                "cannot be checked here, because paramiko does not know them: its plain key is needed",
+            )
+        return error
 
 
 def fingerprint(key: bytes) -> str:
@@ -48,13 +127,8 @@ def user_known_hosts(home: Path) -> Path:
     return home / ".ssh" / "known_hosts"
 
 
-def load_known_hosts(client: paramiko.SSHClient, files: list[Path]) -> None:
-    for path in files:
-        if path.is_file():
-            try:
-                client.load_system_host_keys(str(path))
-            except (InvalidHostKey, UnicodeDecodeError) as error:
-                raise UsageProblem(f"{path} has a line that is no host key", lines=[str(error)]) from error
+def entry_for(host: str, port: int) -> str:
+    return host if port == 22 else f"[{host}]:{port}"
 
 
 def remember(key: UnknownHostKey, path: Path) -> None:
@@ -72,3 +146,44 @@ def remember(key: UnknownHostKey, path: Path) -> None:
         os.write(descriptor, line)
     finally:
         os.close(descriptor)
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{path} has a line that is no host key", lines=[str(error)]) from error
+    for number, raw in enumerate(text.splitlines(), 1):
+        words = raw.split()
+        if not words or words[0].startswith("#"):
+            continue
+        marker = words.pop(0) if words[0].startswith("@") else ""
+        if len(words) < 3:
+            continue
+        try:
+            key = base64.b64decode(words[2], validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise UsageProblem(
+                f"{path} has a line that is no host key", lines=[f"line {number}: {raw}", str(error)]
+            ) from error
+        yield Line(marker, tuple(words[0].split(",")), words[1], key)
+
+
+def _matches(entry: str, name: str) -> bool:
+    if name == entry:
+        return True
+    if name.startswith("|1|"):
+        return _is_hash_of(entry, name)
+    if "*" not in name and "?" not in name:
+        return False
+    # The brackets of [host]:port are no character class here.
+    return fnmatch.fnmatchcase(entry.lower(), name.lower().replace("[", "[[]"))
+
+
+def _is_hash_of(entry: str, name: str) -> bool:
+    """`HashKnownHosts yes` writes |1|salt|digest."""
+    _, _, salt, digest = (*name.split("|"), "", "")[:4]
+    try:
+        return hmac.digest(base64.b64decode(salt), entry.encode(), "sha1") == base64.b64decode(digest)
+    except ValueError:
+        return False

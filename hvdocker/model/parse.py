@@ -24,6 +24,7 @@ KEY_KEYS = ("private", "public")
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[A-Za-z0-9_.:%\[\]-]+")
+_BRACKETS = re.compile(r"\[([^\[\]]+)\](?::(\d{1,9}))?")
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d+)?(/[a-z0-9._-]+)*")
 _USER = re.compile(r"host|root|\d+:\d+")
@@ -166,9 +167,9 @@ def _host(reader: _Reader, item: object, path: Path, general: SshSettings) -> Ho
     if host is None:
         return None
     user, _, rest = host.rpartition("@")
+    rest, port = _without_brackets(rest)
     ssh = _ssh(reader, fields.get("ssh"), (*path, "ssh"))
-    if user:
-        ssh = SshSettings(user=user).over(ssh)
+    ssh = SshSettings(user=user or None, port=port).over(ssh)
     return Host(
         name=reader.checked(fields.get("name"), (*path, "name"), _host_name_problem) or _as_name(rest),
         host=rest,
@@ -290,8 +291,21 @@ def _address_problem(text: str) -> str | None:
     return None
 
 
+def _without_brackets(host: str) -> tuple[str, int | None]:
+    """An IPv6 address may stand in brackets, and then with a port, as ssh writes it: [::1]:2222."""
+    found = _BRACKETS.fullmatch(host)
+    if not found:
+        return host, None
+    return found[1], int(found[2]) if found[2] else None
+
+
 def _host_problem(text: str) -> str | None:
     user, _, host = text.rpartition("@")
+    host, port = _without_brackets(host)
+    if port is not None and not 1 <= port <= 65535:
+        return "should have a port between 1 and 65535"
+    if "[" in host or "]" in host:
+        return "should be a host name or an address; with a port only as [address]:port"
     if text.startswith("-") or not _HOST.fullmatch(host) or re.search(r"\s", user):
         return "should be a host name or an address"
     return None

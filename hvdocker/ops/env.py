@@ -20,13 +20,22 @@ def nobody(question: str) -> bool:
     return False
 
 
+def nobody_knows(question: str) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Env:
+    """`ask_secret` shows nothing of what is typed; no answer is an empty one. `passphrases` of key files are
+    kept for the length of a command, so that each is asked for once."""
+
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     listener: Listener = ignore
     ask: Callable[[str], bool] = nobody
+    ask_secret: Callable[[str], str] = nobody_knows
     is_interactive: bool = False
+    passphrases: dict[str, str] = field(default_factory=dict, repr=False)
     now: Callable[[], float] = time.time
     entropy: Callable[[int], bytes] = secrets.token_bytes
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HvdockerError, UnknownHostKey, raise_together
+from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_together
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Host
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 
 if TYPE_CHECKING:
+    from hvdocker.hosts.connect import Credentials
     from hvdocker.hosts.link import HostLink
+
+PASSPHRASE_TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,9 @@ def connected(
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
-    """Asks about unknown keys once for all hosts; again only where a jump host stood in front of one."""
+    """Asks about unknown host keys and locked key files once for all hosts, and tries those hosts again; more
+    than once only where a jump host stood in front of one."""
+    from hvdocker.hosts.connect import Credentials
     from hvdocker.hosts.pool import each
 
     hosts = {host.name: host for host in located.inventory.hosts}
@@ -51,31 +56,62 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     failed: dict[str, HvdockerError] = {}
     accepted: set[tuple[str, str]] = set()
     waiting = list(hosts)
+    credentials = Credentials(env.passphrases, accepted)
     while waiting:
-        outcomes = each(waiting, partial(_open_named, hosts, frozenset(accepted)))
+        outcomes = each(waiting, partial(_open_named, hosts, credentials))
         links |= outcomes.done
-        unknown = {n: error for n, error in outcomes.failed.items() if isinstance(error, UnknownHostKey)}
-        may_trust = bool(unknown) and _may_trust(env, list(unknown.values()), accept_new)
-        if may_trust:
-            _remember(list(unknown.values()))
-            accepted |= {(error.entry, error.key_base64) for error in unknown.values()}
-        waiting = list(unknown) if may_trust else []
-        failed |= {n: error for n, error in outcomes.failed.items() if n not in waiting}
+        settled = _trusted(env, outcomes.failed, accept_new, accepted) | _unlocked(env, outcomes.failed)
+        failed |= {name: error for name, error in outcomes.failed.items() if name not in settled}
+        waiting = [name for name in outcomes.failed if name in settled]
     return Session(links, failed)
 
 
-def _open_named(hosts: Mapping[str, Host], accepted: Collection[tuple[str, str]], name: str) -> HostLink:
-    return _open(hosts[name], accepted)
-
-
-def _open(host: Host, accepted: Collection[tuple[str, str]]) -> HostLink:
-    if host.is_local:
+def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) -> HostLink:
+    if hosts[name].is_local:
         from hvdocker.hosts.local import LocalLink
 
-        return LocalLink(host.name)
+        return LocalLink(name)
     from hvdocker.hosts.ssh import open_ssh
 
-    return open_ssh(host, accepted)
+    return open_ssh(hosts[name], credentials)
+
+
+def _trusted(
+    env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
+) -> set[str]:
+    """The hosts whose keys a person believes now; these are remembered and added to `accepted`."""
+    unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
+    if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
+        return set()
+    _remember(list(unknown.values()))
+    accepted |= {(error.entry, error.key_base64) for error in unknown.values()}
+    return set(unknown)
+
+
+def _unlocked(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
+    """The hosts whose key files a person opened now; others are told what became of the asking."""
+    locked = {name: error for name, error in failed.items() if isinstance(error, LockedKey)}
+    if not locked or not env.is_interactive:
+        return set()
+    paths = dict.fromkeys(error.path for error in locked.values())
+    opened = {path for path in paths if _ask_passphrase(env, path)}
+    for error in locked.values():
+        if error.path not in opened:
+            error.what = f"the SSH key {error.path} did not open: no passphrase fitted"
+    return {name for name, error in locked.items() if error.path in opened}
+
+
+def _ask_passphrase(env: Env, path: str) -> bool:
+    from hvdocker.hosts.login import opens
+
+    for _ in range(PASSPHRASE_TRIES):
+        passphrase = env.ask_secret(f"Passphrase of {path}")
+        if not passphrase:
+            return False
+        if opens(path, passphrase):
+            env.passphrases[path] = passphrase
+            return True
+    return False
 
 
 def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> bool:

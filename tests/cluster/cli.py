@@ -54,8 +54,7 @@ class Cli:
         self, *args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
         """Starts it and comes back, for tests that interrupt; it is killed when the test ends."""
-        if self.pins_hosts and self.known_hosts.exists():
-            shutil.copy(self.known_hosts, self.home / ".ssh" / "known_hosts")
+        self.pin()
         process = subprocess.Popen(
             [binary(), *map(str, args)],
             cwd=cwd or self.cwd,
@@ -67,6 +66,10 @@ class Cli:
         )
         self.started.append(process)
         return process
+
+    def pin(self) -> None:
+        if self.pins_hosts and self.known_hosts.exists():
+            shutil.copy(self.known_hosts, self.home / ".ssh" / "known_hosts")
 
     def close(self) -> None:
         for process in self.started:

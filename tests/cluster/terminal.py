@@ -16,15 +16,16 @@ class Terminal:
     """Types when the screen shows what it waits for."""
 
     def __init__(self, cli: Cli, *args: str) -> None:
+        cli.pin()
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
             os.chdir(cli.cwd)
             os.execve(binary(), [binary(), *args], cli.environment() | {"TERM": "xterm", "COLUMNS": "200"})
         self.screen = ""
 
-    def wait_for(self, text: str) -> None:
+    def wait_for(self, text: str, times: int = 1) -> None:
         deadline = time.monotonic() + DEADLINE_S
-        while text not in self.screen:
+        while self.screen.count(text) < times:
             assert time.monotonic() < deadline, f"{text!r} never came:\n{self.screen}"
             assert self._read(1), f"it ended before {text!r}:\n{self.screen}"
 

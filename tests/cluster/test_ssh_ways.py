@@ -1,17 +1,23 @@
-"""The ways to a host that people have set up: jump hosts, ~/.ssh/config, an agent."""
+"""The ways to a host that people have set up: jump hosts, ~/.ssh/config, an agent, IPv6, a busy server."""
 
-import os
-import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
+from hvdocker.commands.command import command
+from hvdocker.hosts.connect import Credentials
+from hvdocker.hosts.pool import each
+from hvdocker.hosts.ssh import open_ssh
+from hvdocker.model.inventory import Host, SshSettings
+from tests.cluster.agent import add_key, running_agent
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import SMALL_IMAGE
+from tests.cluster.sshd import ipv6_door, sshd_settings
 from tests.cluster.traces import left_of
 
 BEHIND = "iptables -w -A INPUT -p tcp --dport 22 ! -s {} -j DROP"
@@ -72,17 +78,9 @@ def test_a_jump_host_that_is_down_is_what_the_error_names(
 @pytest.fixture
 def agent(lab: Lab, tmp_path: Path) -> Iterator[dict[str, str]]:
     """A running agent that holds the lab's key; the key is in no file of the home."""
-    socket = tmp_path / "agent"
-    said = subprocess.run(
-        ["ssh-agent", "-a", socket, "-s"], capture_output=True, text=True, check=True
-    ).stdout
-    pid = int(said.split("SSH_AGENT_PID=")[1].split(";")[0])
-    env = {"SSH_AUTH_SOCK": str(socket)}
-    try:
-        subprocess.run(["ssh-add", "-q", lab.state.key], env={**os.environ, **env}, check=True)
+    with running_agent(tmp_path) as env:
+        add_key(env, lab.state.key)
         yield env
-    finally:
-        os.kill(pid, signal.SIGTERM)
 
 
 def test_an_agent_holds_the_key(lab: Lab, cli: Cli, agent: dict[str, str]) -> None:
@@ -99,3 +97,55 @@ def test_an_agent_opens_the_jump_host_too(
     h1, h2 = pair
     through = {"host": h2.address, "ssh": {"user": "trainer", "jump": f"trainer@{h1.address}"}}
     use(cli, write(cli, {"hosts": [through]}), [h2], agent)
+
+
+def test_a_banner_and_a_login_shell_that_talks(lab: Lab, cli: Cli) -> None:
+    (host,) = lab.fresh(1)
+    host.exec("printf 'Property of nobody.\\nSSH-2.0-not-a-version\\n' > /etc/ssh/banner")
+    host.exec(
+        "cp /home/trainer/.bashrc /tmp/bashrc.kept; sed -i '1i echo welcome home' /home/trainer/.bashrc"
+    )
+    try:
+        with sshd_settings(host, "Banner /etc/ssh/banner"):
+            ssh = {"user": "trainer", "key": str(lab.state.key)}
+            use(cli, write(cli, {"ssh": ssh, "hosts": [host.address]}), [host])
+    finally:
+        host.exec("cp /tmp/bashrc.kept /home/trainer/.bashrc; rm /tmp/bashrc.kept")
+
+
+@pytest.mark.parametrize("form", ["in brackets", "by setting"])
+def test_a_host_that_is_reached_over_ipv6(lab: Lab, cli: Cli, form: str) -> None:
+    """Unknown at first, then remembered under the name that ssh gives it too."""
+    (host,) = lab.fresh(1)
+    cli.pins_hosts = False
+    known = cli.home / ".ssh" / "known_hosts"
+    ssh = {"user": "trainer", "key": str(lab.state.key)}
+    with ipv6_door(host) as port:
+        entry = f"[::1]:{port}" if form == "in brackets" else {"host": "::1", "ssh": {"port": port}}
+        inventory = write(cli, {"ssh": ssh, "hosts": [entry]})
+        refused = cli.run("up", inventory, check=4)
+        assert "the host key is not known" in refused.err
+        cli.run("up", inventory, "--accept-new-host-keys", "--dry-run", check=0)
+        assert known.read_text().startswith(f"[::1]:{port} ssh-ed25519 ")
+        cli.run("status", "-i", inventory, check=0)
+        words = ["ssh", "-p", str(port), "-i", lab.state.key, "-o", f"UserKnownHostsFile={known}"]
+        subprocess.run([*words, "-o", "BatchMode=yes", "trainer@::1", "true"], check=True)
+    closed = cli.run("up", inventory, check=4)
+    assert f"[::1]:{port} refuses connections" in closed.err
+
+
+def test_a_server_that_takes_few_at_a_time_is_asked_again(lab: Lab) -> None:
+    """Twenty connections at once to an sshd that drops all but two before they have logged in."""
+    (host,) = lab.fresh(1)
+    target = Host("h1", host.address, ssh=SshSettings(user="trainer", key=str(host.key())))
+    credentials = Credentials()
+    key = next(line for line in lab.state.known_hosts.read_text().splitlines() if host.address in line)
+    credentials.accepted = {(host.address, key.split()[2])}
+    since = int(time.time())
+    with sshd_settings(host, "MaxStartups 2"):
+        opened = each([str(number) for number in range(20)], lambda name: open_ssh(target, credentials))
+        said = {link.run(command("echo", "here")).text for link in opened.or_raise("opening").values()}
+        for link in opened.done.values():
+            link.close()
+    assert said == {"here\n"} and len(opened.done) == 20
+    assert b"MaxStartups" in host.engine.logs(host.container, since=since)

@@ -163,6 +163,10 @@ class Lab:
             remove_cgroups()
             self.state.forget()
 
+    def remove(self, host: LabHost) -> None:
+        with self.state.locked():
+            self._remove(host.container)
+
     def prune(self) -> None:
         """Takes away what no running host needs: dead hosts, volumes without a host, images without a tag."""
         with self.state.locked():

@@ -1,11 +1,13 @@
 """What the SSH link leans on in paramiko. No connection is opened: the transport's socket is a stand-in."""
 
-import inspect
+import ast
+from pathlib import Path
 
+import docker
 import paramiko
 import pytest
 
-from hvdocker.hosts import channel
+from hvdocker.hosts import channel, connect, engine, orderly
 from hvdocker.hosts.connect import _Transport
 
 
@@ -19,17 +21,44 @@ def transport() -> paramiko.Transport:
     return _Transport(NoSocket())
 
 
-@pytest.mark.parametrize("part", channel.PARAMIKO_PARTS)
+@pytest.mark.parametrize("part", (*channel.PARAMIKO_PARTS, *connect.PARAMIKO_PREFERENCES))
 def test_the_private_parts_of_paramiko_that_we_use_are_there(
     transport: paramiko.Transport, part: str
 ) -> None:
     assert hasattr(transport, part)
 
 
-def test_every_private_part_that_is_used_is_named() -> None:
-    source = inspect.getsource(channel)
-    used = {part for part in dir(_Transport(NoSocket())) if part.startswith("_") and f".{part}" in source}
-    assert {part for part in used if not part.startswith("__")} <= set(channel.PARAMIKO_PARTS)
+@pytest.mark.parametrize("part", channel.CHANNEL_PARTS)
+def test_the_private_parts_of_its_channels_that_we_use_are_there(part: str) -> None:
+    assert callable(getattr(paramiko.Channel, part))
+
+
+@pytest.mark.parametrize("part", engine.DOCKER_PARTS)
+def test_the_private_parts_of_the_docker_sdk_that_we_use_are_there(part: str) -> None:
+    assert hasattr(docker.APIClient(base_url="tcp://localhost:1", version="1.40"), part)
+
+
+def test_every_private_part_that_the_transport_uses_is_named() -> None:
+    """A part is private by its underscore; what belongs to `self` is our own."""
+    named = {*channel.PARAMIKO_PARTS, *channel.CHANNEL_PARTS, *connect.PARAMIKO_PREFERENCES}
+    named |= {*engine.DOCKER_PARTS, *orderly.CHANNEL_PARTS, *orderly.TRANSPORT_PARTS, "_pipe"}
+    named |= {"_senders", "_flush"}  # of orderly's own class
+    files = Path(channel.__file__).parent.glob("*.py")
+    sources = {file.name: file.read_text(encoding="utf-8") for file in files}
+    used = {
+        f"{name}: {node.attr}"
+        for name, source in sources.items()
+        if "import paramiko" in source or "from paramiko" in source or name == "engine.py"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and is_private(node)
+    }
+    assert {part for part in used if part.split(": ")[1] not in named} == set()
+    assert {"channel.py: _channels", "connect.py: _preferred_kex", "engine.py: _url"} <= used
+
+
+def is_private(node: ast.Attribute) -> bool:
+    is_own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+    return node.attr.startswith("_") and not node.attr.startswith("__") and not is_own
 
 
 def test_a_closed_connection_opens_no_channel(transport: paramiko.Transport) -> None:
@@ -40,7 +69,7 @@ def test_a_closed_connection_opens_no_channel(transport: paramiko.Transport) -> 
 def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) -> None:
     sent: list[paramiko.Message] = []
     transport._send_user_message = sent.append
-    made, event = channel._register(transport, "/var/run/docker.sock")
+    made, event = channel._register(transport, channel.KIND, channel._unix("/var/run/docker.sock"))
     [message] = sent
     message.rewind()
     assert message.get_byte() == b"\x5a"
@@ -52,6 +81,19 @@ def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) 
     assert message.get_remainder() == b""
     assert transport._channels.get(made.get_id()) is made
     assert transport.channel_events[made.get_id()] is event and not event.is_set()
+
+
+def test_a_lost_connection_is_not_the_end_of_what_is_read(transport: paramiko.Transport) -> None:
+    transport._send_user_message = lambda message: None
+    lost, ended = (channel._register(transport, "session", paramiko.Message())[0] for _ in range(2))
+    for made in (lost, ended):
+        made.in_buffer.feed(b"the beginning")
+    ended._handle_eof(None)
+    lost._unlink()
+    assert lost.recv(100) == ended.recv(100) == b"the beginning"
+    assert ended.recv(100) == b""
+    with pytest.raises(ConnectionResetError):
+        lost.recv(100)
 
 
 def test_the_fast_algorithms_come_first_and_nothing_is_lost() -> None:

@@ -23,11 +23,14 @@ def connect_failure(error: Exception) -> HvdockerError:
         (socket.gaierror(-2, "Name or service not known"), "the name gpu-a does not resolve"),
         (ConnectionRefusedError(111, "Connection refused"), "gpu-a:22 refuses connections"),
         (TimeoutError("timed out"), "gpu-a:22 did not answer in 10 s"),
-        (paramiko.PasswordRequiredException("encrypted"), "the SSH key is protected by a passphrase"),
         (paramiko.AuthenticationException("no"), "no SSH key was accepted"),
-        (paramiko.SSHException("banner"), "could not open an SSH connection to gpu-a:22"),
+        (paramiko.SSHException("odd"), "could not open an SSH connection to gpu-a:22"),
+        (
+            paramiko.SSHException("Error reading SSH protocol banner"),
+            "gpu-a:22 closed the connection before the login, again and again",
+        ),
         (OSError(113, "No route to host"), "could not open an SSH connection to gpu-a:22"),
-        (EOFError(), "could not open an SSH connection to gpu-a:22"),
+        (EOFError(), "gpu-a:22 closed the connection before the login, again and again"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from hvdocker.errors import ExitCode, UnknownHostKey, UsageProblem
+from hvdocker.errors import ExitCode, HostUnreachable, UnknownHostKey, UsageProblem
 from hvdocker.hosts import trust
 from hvdocker.hosts.keys import make_pair
 
@@ -35,20 +35,42 @@ def test_a_missing_newline_at_the_end_is_mended(tmp_path: Path) -> None:
     assert path.read_text() == "old ssh-ed25519 BBBB\none ssh-ed25519 AAAA\ntwo ssh-ed25519 AAAA\n"
 
 
+def judge(lines: list[trust.Line], *accepted: trust.Accepted, known: Path = Path("/k")) -> trust.Judge:
+    return trust.Judge("a", known, lines, accepted)
+
+
+def written(path: Path, *lines: str) -> list[trust.Line]:
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return trust.KnownHosts().about("gpu-a", [path])
+
+
 def test_what_is_remembered_is_believed(tmp_path: Path) -> None:
-    pair = make_pair()
-    kind, data = pair.public.split()
-    path = tmp_path / "known_hosts"
-    trust.remember(UnknownHostKey("a", "10.0.0.11", kind, data, "", str(path)), path)
-    client = paramiko.SSHClient()
-    trust.load_known_hosts(client, [tmp_path / "not there", path])
-    assert client._system_host_keys.lookup("10.0.0.11")[kind].get_base64() == data
+    shown, path = some_key(tmp_path), tmp_path / "known_hosts"
+    entry = trust.entry_for("10.0.0.11", 2222)
+    trust.remember(UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path)
+    lines = trust.KnownHosts().about(entry, [tmp_path / "not there", path])
+    judge(lines).missing_host_key(paramiko.SSHClient(), entry, shown)
+    assert judge(lines).key_types == {"ssh-ed25519"}
+    assert trust.KnownHosts().about("10.0.0.11", [path]) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "entry"),
+    [
+        ("gpu-a", 22, "gpu-a"),
+        ("gpu-a", 2222, "[gpu-a]:2222"),
+        ("::1", 22, "::1"),
+        ("::1", 2222, "[::1]:2222"),
+    ],
+)
+def test_how_known_hosts_names_a_host(host: str, port: int, entry: str) -> None:
+    assert trust.entry_for(host, port) == entry
 
 
 def test_an_unknown_key_is_refused_with_all_that_is_needed_to_accept_it(tmp_path: Path) -> None:
     offered = some_key(tmp_path)
     with pytest.raises(UnknownHostKey) as caught:
-        trust.RefuseUnknown("a", tmp_path / "known").missing_host_key(
+        judge([], known=tmp_path / "known").missing_host_key(
             paramiko.SSHClient(), "[10.0.0.11]:2222", offered
         )
     error = caught.value
@@ -56,7 +78,57 @@ def test_an_unknown_key_is_refused_with_all_that_is_needed_to_accept_it(tmp_path
     assert error.key_base64 == offered.get_base64()
     assert error.fingerprint == offered.fingerprint
     assert error.known_hosts == str(tmp_path / "known")
-    assert error.exit_code == 4
+    assert error.exit_code == 4 and error.lines == ()
+
+
+@pytest.mark.parametrize("names", ["gpu-a", "x,gpu-a", "gpu-?", "*,!other", "GPU-*", "{hash}"])
+def test_a_line_names_a_host_in_many_ways(tmp_path: Path, names: str) -> None:
+    shown = some_key(tmp_path)
+    names = names.format(hash=paramiko.HostKeys.hash_host("gpu-a"))
+    lines = written(tmp_path / "known", f"{names} ssh-ed25519 {shown.get_base64()} a comment")
+    judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", shown)
+    assert len(lines) == 1
+
+
+@pytest.mark.parametrize(
+    "names", ["gpu-b", "*,!gpu-a", "gpu", "[gpu-a]:2222", "|1|c2FsdA==|aGFzaA==", "|1|x", "|1|é|"]
+)
+def test_a_line_about_others_is_left_alone(tmp_path: Path, names: str) -> None:
+    assert written(tmp_path / "known", f"{names} ssh-ed25519 AAAA", "# gpu-a", "", "gpu-a") == []
+
+
+def test_brackets_of_a_port_are_taken_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "known").write_text("[*.example]:2222 ssh-ed25519 AAAA\n")
+    known = trust.KnownHosts()
+    assert known.about("[gpu.example]:2222", [tmp_path / "known"])
+    assert not known.about("gpu.example", [tmp_path / "known"])
+
+
+def test_a_host_may_have_several_keys_and_shows_one_of_them(tmp_path: Path) -> None:
+    first, second, third = (some_key(tmp_path) for _ in range(3))
+    both = [f"gpu-a ssh-ed25519 {key.get_base64()}" for key in (first, second)]
+    lines = written(tmp_path / "known", *both)
+    for shown in (first, second):
+        judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", shown)
+    with pytest.raises(paramiko.BadHostKeyException):
+        judge(lines, ("gpu-a", third.get_base64())).missing_host_key(paramiko.SSHClient(), "gpu-a", third)
+
+
+def test_a_revoked_key_is_refused_even_where_another_line_believes_it(tmp_path: Path) -> None:
+    shown = some_key(tmp_path)
+    text = f"gpu-a ssh-ed25519 {shown.get_base64()}"
+    lines = written(tmp_path / "known", text, f"@revoked * {text.split(' ', 1)[1]}")
+    with pytest.raises(HostUnreachable, match="the host key is revoked") as caught:
+        judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", shown)
+    assert caught.value.exit_code == 4 and caught.value.fix
+
+
+def test_a_certificate_authority_is_no_key_of_the_host(tmp_path: Path) -> None:
+    authority = some_key(tmp_path)
+    lines = written(tmp_path / "known", f"@cert-authority *-a ssh-ed25519 {authority.get_base64()}")
+    with pytest.raises(UnknownHostKey) as caught:
+        judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", authority)
+    assert "host certificates" in " ".join(caught.value.lines)
 
 
 def test_the_users_own_file() -> None:
@@ -66,7 +138,7 @@ def test_the_users_own_file() -> None:
 def test_a_key_accepted_just_now_is_not_asked_about_again(tmp_path: Path) -> None:
     offered, other = some_key(tmp_path), some_key(tmp_path)
     client, null = paramiko.SSHClient(), Path("/dev/null")
-    policy = trust.RefuseUnknown("a", null, {("gpu-a", offered.get_base64())})
+    policy = judge([], ("gpu-a", offered.get_base64()), known=null)
     policy.missing_host_key(client, "gpu-a", offered)
     for entry, key in (("gpu-b", offered), ("gpu-a", other)):
         with pytest.raises(UnknownHostKey):
@@ -83,5 +155,5 @@ def test_a_broken_line_in_known_hosts_is_a_usage_problem(tmp_path: Path, line: b
     path = tmp_path / "known_hosts"
     path.write_bytes(line + b"\n")
     with pytest.raises(UsageProblem, match="has a line that is no host key") as caught:
-        trust.load_known_hosts(paramiko.SSHClient(), [path])
+        trust.KnownHosts().about("gpu-a", [path])
     assert str(path) in caught.value.what and caught.value.exit_code == ExitCode.USAGE

@@ -1,15 +1,16 @@
-"""Asking about unknown host keys: never where nobody can answer, and never for ever."""
+"""Asking about unknown host keys and passphrases: never where nobody can answer, and never for ever."""
 
+import subprocess
 from pathlib import Path
 
 import paramiko
 import pytest
 
-from hvdocker.errors import HostErrors, UnknownHostKey, UsageProblem
+from hvdocker.errors import HostErrors, HostUnreachable, LockedKey, UnknownHostKey, UsageProblem
 from hvdocker.hosts.keys import make_pair
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.session import _may_trust, connected
+from hvdocker.ops.session import _may_trust, _unlocked, connected
 from tests.unit.builders import inventory
 
 UNKNOWN = [
@@ -56,9 +57,7 @@ class Server:
     def connect(self, client: paramiko.SSHClient, hostname: str, **settings: object) -> None:
         self.shown += 1
         assert self.shown < 10, "it goes on for ever"
-        known = client._system_host_keys.lookup(hostname)
-        if not known or known.get(self.key.get_name()) != self.key:
-            client._policy.missing_host_key(client, hostname, self.key)
+        client._policy.missing_host_key(client, hostname, self.key)
 
 
 @pytest.fixture
@@ -123,3 +122,52 @@ def test_a_broken_known_hosts_file_is_told_as_such(tmp_path: Path, server: Serve
         connected(Env(cwd=tmp_path), located(tmp_path)),
     ):
         pass
+
+
+class Person:
+    """Types these answers, one a question."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+
+    def __call__(self, question: str) -> str:
+        self.asked.append(question)
+        return self.answers.pop(0)
+
+    def env(self, is_interactive: bool = True) -> Env:
+        return Env(ask_secret=self, is_interactive=is_interactive)
+
+
+@pytest.fixture
+def locked_key(tmp_path: Path) -> str:
+    path = tmp_path / "locked"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "open sesame", "-f", path], check=True)
+    return str(path)
+
+
+def test_a_passphrase_is_asked_once_for_all_hosts(locked_key: str) -> None:
+    person = Person("open sesame")
+    env = person.env()
+    assert _unlocked(env, {name: LockedKey(locked_key) for name in "abc"}) == set("abc")
+    assert person.asked == [f"Passphrase of {locked_key}"]
+    assert env.passphrases == {locked_key: "open sesame"} and "sesame" not in repr(env)
+
+
+@pytest.mark.parametrize("answers", [("no", "never", "nope"), ("",), ("no", "")])
+def test_a_passphrase_that_nobody_knows_is_given_up(locked_key: str, answers: tuple[str, ...]) -> None:
+    person = Person(*answers)
+    errors = {"a": LockedKey(locked_key)}
+    assert _unlocked(person.env(), errors) == set()
+    assert len(person.asked) == len(answers)
+    assert "no passphrase fitted" in str(errors["a"]) and errors["a"].exit_code == 4
+
+
+def test_a_second_try_may_be_the_right_one(locked_key: str) -> None:
+    assert _unlocked(Person("no", "open sesame").env(), {"a": LockedKey(locked_key)}) == {"a"}
+
+
+def test_without_a_terminal_a_locked_key_says_what_to_do(locked_key: str) -> None:
+    errors = {"a": LockedKey(locked_key), "b": HostUnreachable("down")}
+    assert _unlocked(Person().env(is_interactive=False), errors) == set()
+    assert "ssh-add" in (errors["a"].fix or "")

@@ -1,0 +1,130 @@
+"""A host that falls silent in the middle of things: an error within a known time, exit 4, never a hang."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+
+from hvdocker.commands.command import command
+from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.hosts import pulse, wire
+from hvdocker.hosts.connect import Credentials
+from hvdocker.hosts.ssh import SshLink, open_ssh
+from hvdocker.hosts.translate import talking
+from hvdocker.model.inventory import Host, SshSettings
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.traces import left_of
+
+# What goes out and what comes in vanishes, also of connections that are open.
+SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"
+KNOWN_S = max(wire.SILENCE_S, pulse.BEAT_S + pulse.SILENCE_S)
+DEADLINE_S = KNOWN_S + 60  # for a machine that is busy with other things
+
+
+@pytest.fixture
+def pair(lab: Lab) -> Iterator[list[LabHost]]:
+    pair = lab.fresh(2)
+    yield pair
+    for host in pair:
+        host.mend()
+
+
+def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None) -> SshLink:
+    ssh = SshSettings(
+        user="trainer", key=str(lab.state.key), jump=f"trainer@{jump.address}" if jump else None
+    )
+    pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
+    return open_ssh(
+        Host(host.name, host.address, ssh=ssh), Credentials(accepted={(name, key) for name, _, key in pinned})
+    )
+
+
+def events(link: SshLink, started: Callable[[], object]) -> None:
+    """A call of Docker's API that lasts."""
+    with talking(link.name, "listening to the engine"):
+        answer = link.engine().events()
+        started()
+        for _ in answer:
+            pass
+
+
+def stream(link: SshLink, started: Callable[[], object]) -> None:
+    for _ in link.stream(command("sh", "-c", "echo begun; sleep 600")):
+        started()
+
+
+def feed(link: SshLink, started: Callable[[], object]) -> None:
+    def endless() -> Iterator[bytes]:
+        for chunk in repeat(bytes(1 << 16)):
+            started()
+            yield chunk
+
+    link.run(command("sh", "-c", "cat > /dev/null"), endless())
+
+
+def wait(link: SshLink, started: Callable[[], object]) -> None:
+    started()
+    link.run(command("sleep", "600"), timeout_s=None)
+
+
+@pytest.mark.parametrize("is_behind", [False, True], ids=["directly", "behind a jump host"])
+def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost], is_behind: bool) -> None:
+    jump, host = pair
+    before = sleepers(host)
+    link = open_link(lab, host, jump if is_behind else None)
+    begun: dict[str, bool] = {}
+    works = (events, stream, feed, wait)
+    with ThreadPoolExecutor(len(works)) as pool:
+        ends = {
+            work.__name__: pool.submit(work, link, lambda name=work.__name__: begun.setdefault(name, True))
+            for work in works
+        }
+        try:
+            all_under_way(host, before, ends, begun)
+            host.exec(SILENCE)
+            errors = {name: error_of(end) for name, end in ends.items()}
+        finally:
+            link.close()
+    assert {name: type(error) for name, error in errors.items()} == dict.fromkeys(errors, HostUnreachable)
+    assert all("the connection was lost" in error.what and error.fix for error in errors.values())
+
+
+def sleepers(host: LabHost) -> int:
+    """Those of an earlier test may still be there: their end of the connection fell silent too."""
+    return int(host.attempt("pgrep -u trainer -x sleep | wc -l")[1])
+
+
+def all_under_way(host: LabHost, before: int, ends: dict[str, Future[None]], begun: dict[str, bool]) -> None:
+    def look() -> bool | None:
+        assert not any(end.done() for end in ends.values()), ends
+        return True if len(begun) == len(ends) and sleepers(host) == before + 2 else None
+
+    until(look, "everything is under way", 60)
+
+
+def error_of(end: Future[None]) -> HvdockerError:
+    error = end.exception(timeout=DEADLINE_S)
+    assert isinstance(error, HvdockerError)
+    return error
+
+
+def test_up_tells_which_host_fell_silent(lab: Lab, cli: Cli, pair: list[LabHost], tmp_path: Path) -> None:
+    """In the longest part: while an image is loaded there."""
+    h1, h2 = pair
+    h1.load(SMALL_IMAGE)
+    h2.attempt(["docker", "rmi", "-f", SMALL_IMAGE])
+    site = Site.write(lab, cli, pair)
+    process = cli.start("up", site.inventory, cwd=site.folder)
+    assert process.stderr is not None
+    while "load " not in (line := process.stderr.readline()):
+        assert line and process.poll() is None
+    h2.exec(SILENCE)
+    _, err = process.communicate(timeout=DEADLINE_S + 120)
+    assert process.returncode == 4, err
+    assert "h2: the connection was lost" in err and "Traceback" not in err
+    assert left_of([h1], site.cluster) == {}

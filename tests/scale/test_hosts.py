@@ -1,0 +1,49 @@
+"""Thirty-two real hosts, each with its own sshd and engine: up, up again, down, through the program.
+
+`SCALE_HOSTS=8 make scale` takes fewer: a host needs 100 MB of memory and half a GB of disk."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cli import Cli, Result
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+
+COUNT = int(os.environ.get("SCALE_HOSTS", "32"))
+
+
+@pytest.fixture
+def many(lab: Lab) -> Iterator[list[LabHost]]:
+    """Hosts that were made for this are taken away again."""
+    before = {host.name for host in lab.hosts()}
+    yield lab.fresh(COUNT)
+    for host in lab.hosts():
+        if host.name not in before:
+            lab.remove(host)
+
+
+def test_many_real_hosts_form_one_cluster(
+    lab: Lab, cli: Cli, many: list[LabHost], capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = Site.write(lab, cli, many, cluster="wide")
+    took: dict[str, float] = {}
+
+    def timed(name: str, *words: str) -> Result:
+        started = time.perf_counter()
+        result = site.run(*words, timeout=3000)
+        took[name] = time.perf_counter() - started
+        return result
+
+    timed("up, image shipped", "up", str(site.inventory))
+    assert [host["state"] for host in site.status()["hosts"]] == ["running"] * COUNT
+    assert timed("up again", "up", str(site.inventory)).out.startswith("nothing to do")
+    timed("down", "down", "-y")
+    timed("up, image there", "up", str(site.inventory))
+    timed("down again", "down", "-y")
+    assert left_of(many, "wide") == {}
+    with capsys.disabled():
+        print(f"\n{COUNT} real hosts: " + ", ".join(f"{name} {s:.1f} s" for name, s in took.items()))

@@ -1,0 +1,78 @@
+"""One command's worth of work on many hosts, in a process of its own so that its memory is its own: connect,
+probe, sync, sync again. Prints what it took as JSON."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from hvdocker.commands.probe import probe, read_probe
+from hvdocker.hosts.connect import Credentials
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.pool import each
+from hvdocker.hosts.ssh import open_ssh
+from hvdocker.hosts.sync import read_tree, sync
+from hvdocker.model.inventory import Host, SshSettings
+
+T = TypeVar("T")
+
+
+def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, float]:
+    """`target` gets a folder for each host: they share one disk here."""
+    before_mb = rss_mb()
+    credentials = Credentials()
+    links, connect_s = timed(hosts, lambda name: open_ssh(hosts[name], credentials))
+    open_mb, threads = rss_mb(), threading.active_count()
+    probed, probe_s = timed(hosts, lambda name: probed_whole(links[name]))
+    tree = read_tree(code)
+    sent, sync_s = timed(hosts, lambda name: sync(links[name], tree, str(target / name)).sent)
+    again, resync_s = timed(hosts, lambda name: sync(links[name], tree, str(target / name)).sent)
+    most_mb = rss_mb()
+    for link in links.values():
+        link.close()
+    return {
+        "hosts": len(hosts),
+        "probed": sum(probed.values()),
+        "files": sum(sent.values()),
+        "files_again": sum(again.values()),
+        "connect_s": connect_s,
+        "probe_s": probe_s,
+        "sync_s": sync_s,
+        "resync_s": resync_s,
+        "before_mb": before_mb,
+        "open_mb": open_mb,
+        "most_mb": most_mb,
+        "threads": threads,
+    }
+
+
+def probed_whole(link: HostLink) -> bool:
+    return read_probe(link.run(probe("scale", link.name, ())).text).is_whole
+
+
+def timed(hosts: Mapping[str, Host], work: Callable[[str], T]) -> tuple[Mapping[str, T], float]:
+    started = time.perf_counter()
+    done = each(hosts, work).or_raise("some hosts failed")
+    return done, time.perf_counter() - started
+
+
+def rss_mb() -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def main() -> None:
+    order = json.load(sys.stdin)
+    ssh = SshSettings(user=order["user"], key=order["key"])
+    hosts = {
+        f"e{port}": Host(f"e{port}", order["address"], ssh=SshSettings(port=port).over(ssh))
+        for port in order["ports"]
+    }
+    print(json.dumps(visit(hosts, Path(order["code"]), Path(order["target"]))))
+
+
+if __name__ == "__main__":
+    main()
