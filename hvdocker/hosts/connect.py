@@ -30,6 +30,7 @@ import paramiko
 
 from hvdocker.hosts import trust, wire
 from hvdocker.hosts.login import Keyring, Login, key_files
+from hvdocker.hosts.orderly import OrderlyTransport
 from hvdocker.hosts.pulse import watch_pulse
 from hvdocker.model.inventory import Host, SshSettings
 
@@ -42,7 +43,7 @@ _OFFERED: Any = paramiko.Transport  # Any: its preferences are unknown to the st
 _opening = threading.BoundedSemaphore(MOST_OPENING)
 
 
-class _Transport(paramiko.Transport):
+class _Transport(OrderlyTransport):
     """The fast algorithms first; everything else paramiko offers stays available behind them."""
 
     _preferred_ciphers = tuple(

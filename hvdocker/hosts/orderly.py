@@ -9,14 +9,15 @@ never in the reader's thread while keys are renewed, which only that thread can 
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
-from paramiko import Channel
+from paramiko import Channel, Transport
+from paramiko.common import MSG_CHANNEL_CLOSE
 from paramiko.message import Message
 
 # Everything private that this class leans on or replaces.
 CHANNEL_PARTS = ("_send", "_send_eof", "_handle_close", "_close_internal")
-TRANSPORT_PARTS = ("_unlink_channel", "_send_user_message", "clear_to_send")
+TRANSPORT_PARTS = ("_unlink_channel", "_send_user_message", "clear_to_send", "_channel_handler_table")
 
 
 class OrderlyChannel(Channel):
@@ -72,6 +73,22 @@ class OrderlyChannel(Channel):
             _send_all(transport, messages)
         else:
             threading.Thread(target=_send_all, args=(transport, messages), daemon=True).start()
+
+
+def _handle_close(channel: Any, message: Message) -> None:
+    channel._handle_close(message)
+
+
+_PARAMIKO: Any = Transport  # Any: the stubs know nothing of the table
+
+
+class OrderlyTransport(Transport):
+    """Paramiko's table names the methods of its own Channel: ours would never be called."""
+
+    _channel_handler_table: ClassVar[Any] = {
+        **_PARAMIKO._channel_handler_table,
+        MSG_CHANNEL_CLOSE: _handle_close,
+    }
 
 
 class _Sending:

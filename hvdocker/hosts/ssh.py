@@ -3,6 +3,7 @@ channels."""
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import threading
 from collections.abc import Iterable, Iterator
@@ -228,7 +229,8 @@ class _Feeder:
         except BaseException as error:
             # What could not be read here: the command must not wait for the rest.
             self._error = error
-            self._channel.close()
+            with contextlib.suppress(Exception):  # the connection itself may be gone
+                self._channel.close()
 
     def _send(self, chunk: bytes) -> bool:
         try:

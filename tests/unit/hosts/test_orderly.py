@@ -4,8 +4,9 @@ import threading
 from typing import Any
 
 import paramiko
-from paramiko.common import cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
+from paramiko.common import MSG_CHANNEL_CLOSE, cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
 
+from hvdocker.hosts.connect import _Transport
 from hvdocker.hosts.orderly import CHANNEL_PARTS, TRANSPORT_PARTS, OrderlyChannel
 
 KINDS = {cMSG_CHANNEL_CLOSE: "close", cMSG_CHANNEL_DATA: "data", cMSG_CHANNEL_EOF: "eof"}
@@ -71,6 +72,15 @@ def test_paramikos_own_channel_gets_it_wrong() -> None:
     wire.on_first = lambda: channel._handle_close(None)
     channel.shutdown_write()
     assert wire.sent == ["close", "eof"]
+
+
+def test_the_reader_calls_our_channels_own_way() -> None:
+    """A transport as it is connected with: what it does with a message is looked up in a table."""
+    wire = Wire()
+    channel = open_channel(wire)
+    wire.on_first = lambda: _Transport._channel_handler_table[MSG_CHANNEL_CLOSE](channel, None)
+    channel.shutdown_write()
+    assert wire.sent == ["eof", "close"]
 
 
 def test_closing_answers_once() -> None:
