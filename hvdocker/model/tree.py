@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 ID_VERSION = 1
@@ -41,7 +42,7 @@ class Tree:
     root: Path
     entries: Mapping[str, Entry]
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Of contents alone: equal for equal code, wherever and whenever it was checked out."""
         text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(self.entries.items())])

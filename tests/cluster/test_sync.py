@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import stat
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from hvdocker.model.codec import Codec
 from hvdocker.model.inventory import Host, SshSettings
 from tests.cluster.cli import Cli, binary
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
 from tests.cluster.site import Site
 
 CODE = "/home/trainer/.hvdocker/lab/code"
@@ -185,6 +187,8 @@ def test_a_file_of_3_gb_travels_once_and_never_sits_in_memory(project: Project) 
             chunk = os.urandom(8 * MB)
             digest.update(chunk)
             file.write(chunk)
+    settled_at = (project.here / "data.bin").stat().st_ctime + 3
+    until(lambda: time.time() > settled_at or None, "its hash will be remembered", 10)
     told: list[int] = []
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = project.sync(How(progress=lambda name, done, total: told.append(done)))
@@ -192,6 +196,7 @@ def test_a_file_of_3_gb_travels_once_and_never_sits_in_memory(project: Project) 
     assert (report.sent, report.codec) == (2, Codec.NONE)
     assert told == sorted(told) and told[-1] == report.sent_bytes
     assert host.exec(f"sha256sum < {CODE}/data.bin").split()[0] == digest.hexdigest()
+    assert "data.bin" in project.cache.load(project.here)
     project.write("train.py", "new")
     again = project.sync()
     assert (again.sent, project.trips) == (1, {2})
