@@ -3,6 +3,7 @@
 import signal
 import subprocess
 
+import pytest
 import yaml
 
 from tests.cluster.cli import Cli
@@ -71,11 +72,13 @@ def test_a_key_pair_that_the_user_brings(lab: Lab, cli: Cli) -> None:
     assert "mine is not there" in cli.run("up", site.inventory, cwd=site.folder, check=2).err
 
 
-def test_an_sshd_that_denies_forwarding_to_sockets(lab: Lab, cli: Cli) -> None:
-    """Then the docker CLI on the host carries the engine's API."""
+@pytest.mark.parametrize("rule", ["AllowStreamLocalForwarding no", "DisableForwarding yes"])
+def test_an_sshd_that_denies_forwarding(lab: Lab, cli: Cli, rule: str) -> None:
+    """To sockets: then the docker CLI on the host carries the engine's API. To ports too: then the worker
+    itself tells whether its sshd answers."""
     hosts = lab.fresh(2)
     folder = "/etc/ssh/sshd_config.d"
-    deny = f"mkdir -p {folder}; echo 'AllowStreamLocalForwarding no' > {folder}/00-deny.conf"
+    deny = f"mkdir -p {folder}; echo '{rule}' > {folder}/00-deny.conf"
     hosts[1].exec(deny)
     hosts[1].stop_sshd()
     hosts[1].start_sshd()
