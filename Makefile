@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WHEEL_BIN := .venv-wheel/bin
+PEERS := .venv-bench
 N ?= 3
 
 .PHONY: help demo test unit cluster training lint format lab lab-down bench clean engine images wheel venv
@@ -47,12 +48,12 @@ lab: engine $(VENV)/.ready ## N real hosts to play with (make lab N=3)
 lab-down: $(VENV)/.ready ## Remove the lab's hosts, volumes and network
 	@$(BIN)/python -m tests.cluster.lab down
 
-bench: engine images wheel ## Speed, as ratios taken side by side in one run
-	@HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m bench
+bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by side in one run (ROWS=up,sync)
+	@HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker ROWS="$(ROWS)" $(BIN)/python -m bench
 
 clean: ## Remove what make made here (images and the engine stay)
 	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(BIN)/python -m tests.cluster.lab down; fi
-	rm -rf $(VENV) .venv-wheel .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
+	rm -rf $(VENV) .venv-wheel $(PEERS) bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
 
 engine:
 	@tests/setup/engine.sh
@@ -70,6 +71,10 @@ $(VENV)/.ready: pyproject.toml tests/setup/venv.sh
 
 $(VENV)/.examples: $(VENV)/.ready
 	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[examples]'
+	@touch $@
+
+$(PEERS)/.ready: bench/setup.sh
+	@bench/setup.sh $(PEERS) "$(PYTHON)"
 	@touch $@
 
 $(WHEEL_BIN)/.ready: pyproject.toml $(VENV)/.ready $(shell find hvdocker templates images -type f -not -name '*.pyc')

@@ -1,67 +1,45 @@
-"""Prints one table. Each pair is measured alternately, medians of five with their spread; a row says whether
-it met its bar. `ROWS=connect,call make bench` chooses rows."""
+"""Prints one table. `make bench ROWS=up,sync` chooses rows by the beginning of their keys."""
 
-import json
 import os
-import statistics
 import sys
-import time
-from collections.abc import Callable
-from pathlib import Path
 
-from bench.rows import ROWS, Row, bench_hosts
-
-ROUNDS = 5
-RESULTS = Path(__file__).parent / "results"
+from bench.contest import Contest, chosen
+from bench.ground import Ground
+from bench.measure import Measured, judge, measure
+from bench.rows import CONTESTS
+from bench.show import RESULTS, plot, say, table, write_json
 
 
-def main() -> None:
-    wanted = [name for name in os.environ.get("ROWS", "").split(",") if name]
-    hosts = bench_hosts(8)
-    table = []
-    for row in ROWS:
-        if wanted and not any(row.name.startswith(name) for name in wanted):
-            continue
-        print(f"bench: {row.name}", file=sys.stderr)
-        with row.prepared(hosts) as (ours, theirs):
-            table.append(measure(row, ours, theirs))
-    show(table)
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "bench.json").write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+def main() -> int:
+    contests = chosen(CONTESTS, os.environ.get("ROWS", ""))
+    measured: list[Measured] = []
+    failed: list[str] = []
+    with Ground.open() as ground:
+        for contest in contests:
+            say(f"{contest.key}: {contest.rounds} rounds")
+            try:
+                measured += run(contest, ground)
+            except Exception as error:
+                # One row that cannot be measured must not cost the others their hour.
+                failed.append(f"{contest.key} could not be measured: {error}")
+                say(failed[-1])
+            write_json(measured, RESULTS / "bench.json")
+    print(table(measured))
+    trouble = plot(RESULTS / "bench.json", RESULTS / "bench.png", ground.peers)
+    say(f"no plot: {trouble}" if trouble else f"JSON and plot are in {RESULTS}")
+    for line in failed:
+        print(line)
+    return 1 if failed else 0
 
 
-def measure(row: Row, ours: Callable[[], None], theirs: Callable[[], None]) -> dict[str, object]:
-    ours()
-    theirs()
-    pairs = [(timed(ours), timed(theirs)) for _ in range(ROUNDS)]
-    ratios = sorted(mine / other for mine, other in pairs)
-    return {
-        "row": row.name,
-        "against": row.against,
-        "ours_s": round(statistics.median(mine for mine, _ in pairs), 4),
-        "theirs_s": round(statistics.median(other for _, other in pairs), 4),
-        "ratio": round(statistics.median(ratios), 3),
-        "spread": [round(ratios[0], 3), round(ratios[-1], 3)],
-        "bar": row.bar,
-        "verdict": "met" if statistics.median(ratios) <= row.bar else "missed",
-    }
-
-
-def timed(work: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def show(table: list[dict[str, object]]) -> None:
-    print(f"{'row':<38} {'against':<34} {'ours s':>8} {'theirs s':>8} {'ratio':>6} {'spread':>14} {'bar':>5}")
-    for row in table:
-        low, high = row["spread"]  # type: ignore[misc]  # two numbers
-        print(
-            f"{row['row']:<38} {row['against']:<34} {row['ours_s']:>8} {row['theirs_s']:>8} "
-            f"{row['ratio']:>6} {low:>6}–{high:<7} {row['bar']:>5} {row['verdict']}"
-        )
+def run(contest: Contest, ground: Ground) -> list[Measured]:
+    with contest.prepared(ground) as contestants:
+        samples = measure(contest, contestants)
+    found = [judge(contest, row, samples) for row in contest.rows]
+    for one in found:
+        say(f"  {one.row} / {one.against}: {one.ratio:.3g}, bar {one.bar}: {one.verdict}")
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,4 +1,5 @@
-"""The command tree. Importing it costs typer and nothing else: verbs import their ops when called."""
+"""The command tree. Importing it costs typer and nothing else: a verb is imported when it is named, and its
+ops when it is called."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from typing import Annotated
 import typer
 
 from hvdocker import __version__
-from hvdocker.cli import down, fetch, image, logs, status, stop, train, up
+from hvdocker.cli.verbs import VerbGroup
 
 app = typer.Typer(
     name="hvdocker",
+    cls=VerbGroup,
     help="Distributed training on a handful of Docker hosts, over SSH.",
     epilog="Exit codes: 0 ok, 1 error, 2 usage, 3 host unfit, 4 host unreachable, "
     "6 too few slots, 100 job failed, 103 job stopped by someone else, 130 Ctrl-C.",
@@ -39,14 +41,3 @@ def _main(
 
     [bold]hvdocker up inventory.yaml[/] · [bold]hvdocker train train.py -np 2[/] · [bold]hvdocker down[/]
     """
-
-
-app.command("up")(up.up)
-app.command("status")(status.status)
-# What typer does not know is looked at by `train` itself: Horovod's tuning flags are passed on.
-app.command("train", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(train.train)
-app.command("logs")(logs.logs)
-app.command("stop")(stop.stop)
-app.command("fetch")(fetch.fetch)
-app.command("down")(down.down)
-app.add_typer(image.app, name="image")

@@ -7,14 +7,24 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, QuietFlag, no_rest, working
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    InventoryFlag,
+    QuietFlag,
+    ScriptFlag,
+    check_script,
+    no_rest,
+    plan_shower,
+    working,
+)
 
-app = typer.Typer(help="Build the training image.", no_args_is_help=True)
+app = typer.Typer(help="Build the training image, and push it to the hosts.", no_args_is_help=True)
 
 
 @app.callback()
 def _image() -> None:
-    """Build the training image."""
+    """Build the training image, and push it to the hosts."""
 
 
 @app.command("build")
@@ -62,3 +72,40 @@ def build(
     with working(quiet) as (env, _):
         tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base), inventory)
     out().print(tag)
+
+
+@app.command("push")
+def push(
+    ctx: typer.Context,
+    image: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Argument(help="Default: the cluster's image.", show_default=False),
+    ] = None,
+    inventory: InventoryFlag = None,
+    accept_new_host_keys: AcceptFlag = False,
+    dry_run: DryRunFlag = False,
+    script: ScriptFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Put an image onto every host of the inventory.
+
+    Only layers that a host lacks travel, and from four hosts up the hosts
+    pass them on to each other. With `registry:` in the inventory this
+    machine pushes there, and the hosts pull.
+    """
+    no_rest(ctx)
+    from hvdocker.console import words
+    from hvdocker.console.style import out
+    from hvdocker.ops.image import PushRequest
+    from hvdocker.ops.image import push as run
+    from hvdocker.ops.locate import locate
+
+    check_script(script, dry_run)
+    with working(quiet or script) as (env, progress):
+        located = locate(env, inventory)
+        request = PushRequest(image, accept_new_host_keys, dry_run)
+        report = run(env, located, request, plan_shower(progress, dry_run and not script))
+    if script:
+        print(report.script(), end="")
+    elif report.plan.is_empty or not dry_run:
+        out().print(words.is_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))

@@ -80,6 +80,12 @@ def train(
             "--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."
         ),
     ] = 120,
+    checksum: Annotated[
+        bool,
+        typer.Option(
+            "--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."
+        ),
+    ] = False,
     detach: Annotated[
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
@@ -97,14 +103,14 @@ def train(
     stops nothing: [bold]hvdocker logs -f[/] shows it again. Horovod's tuning flags
     (--fusion-threshold-mb, --autotune, …) are passed on.
     """
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.train import TrainRequest, Viewer
-    from hvdocker.ops.train import train as run
-
     check_script(as_script, dry_run)
     # A tuning flag in front of the script is what typer took for the script.
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import train as run
+
     request = TrainRequest(
         script=plain[0] if plain else None,
         module=module,
@@ -117,6 +123,7 @@ def train(
         env=tuple(env_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
+        checksum=checksum,
         is_detached=detach,
         is_dry_run=dry_run,
         accept_new_host_keys=accept_new_host_keys,

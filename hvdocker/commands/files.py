@@ -1,15 +1,10 @@
-"""Commands that make, list and remove our folders on a host; they need a POSIX shell, find, tar and
-sha256sum, nothing else."""
+"""Commands that make, pack and remove our folders on a host; they need a POSIX shell and tar."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from hvdocker.commands.command import Command, command, shell
-
-# Long enough to save round trips, short enough for every kernel's limit on one command line.
-_BATCH_BYTES = 60_000
-SEPARATOR = "--hvdocker--"
 
 
 def make_folders(paths: Iterable[str], is_shared: bool = False) -> Command:
@@ -29,18 +24,9 @@ def remove_tree(path: str) -> Command:
     return shell(script, path)
 
 
-def check_tree(folder: str, manifest: str) -> Command:
-    """Prints the manifest of the last sync, a separator, and for every `HASH  PATH` line on standard
-    input whether the file is intact; in the order of the input."""
-    script = (
-        'cat -- "$2" 2>/dev/null; printf "\\n%s\\n" "$3"; '
-        'cd -- "$1" 2>/dev/null || exit 0; sha256sum -c - 2>/dev/null; exit 0'
-    )
-    return shell(script, folder, manifest, SEPARATOR)
-
-
 def unpack(folder: str) -> Command:
-    """Readable for a container of another user; the folders above are private."""
+    """Everything, for a plan as a script. Readable for a container of another user; the folders above are
+    private."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
@@ -53,27 +39,6 @@ def pack(folder: str, names: Iterable[str]) -> Command:
         "if [ $code -eq 1 ]; then case $(tar --version 2>/dev/null) in *GNU*) exit 0;; esac; fi; exit $code"
     )
     return shell(script, folder, *names)
-
-
-def remove_files(folder: str, paths: Iterable[str]) -> Iterator[Command]:
-    """Deletes files and then the folders that this emptied, in batches that fit a command line."""
-    batch: list[str] = []
-    size = 0
-    for path in paths:
-        batch.append(f"./{path}")
-        size += len(path.encode("utf-8", "surrogateescape")) + 8
-        if size > _BATCH_BYTES:
-            yield _remove(folder, batch)
-            batch, size = [], 0
-    if batch:
-        yield _remove(folder, batch)
-
-
-def _remove(folder: str, paths: list[str]) -> Command:
-    """Folders go only where this emptied them: an empty one that a job made stays."""
-    empty = 'for path do dir=${path%/*}; while [ "$dir" != . ]; do rmdir -- "$dir" 2>/dev/null || break; '
-    empty += "dir=${dir%/*}; done; done"
-    return shell(f'cd -- "$1" || exit 0; shift; rm -f -- "$@"; {empty}; exit 0', folder, *paths)
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:

@@ -1,6 +1,7 @@
 """One script per host that says in one round trip what the engine's API cannot say.
 
-It only reads. Its output is `key value` lines; unknown lines are ignored, missing ones have defaults."""
+It only reads. Its output is `key value` lines; unknown lines are ignored, missing ones have defaults. It
+starts as few processes as it can: every verb runs it on every host."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from hvdocker.commands.command import Command, shell
 
 _SCRIPT = r"""
 dir=$1; host=$2; root=$3; shift 3
-echo "uid $(id -u)"
-echo "gid $(id -g)"
-home=$(cd ~ 2>/dev/null && pwd -P || echo "$HOME")
+id=$(id); id=${id#uid=}; echo "uid ${id%%[!0-9]*}"
+id=${id#* gid=}; echo "gid ${id%%[!0-9]*}"
+if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"
 ok=
@@ -25,19 +26,21 @@ done
 command -v docker >/dev/null 2>&1 && echo "cli yes"
 if [ -z "$ok" ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
 for tool in tar gzip sha256sum find; do command -v $tool >/dev/null 2>&1 || echo "lacks $tool"; done
-{ ip -o addr show 2>/dev/null | awk '{sub("/.*","",$4); print $4}'; hostname -I 2>/dev/null; } \
-    | tr ' ' '\n' | while read -r a; do [ -n "$a" ] && echo "address $a"; done
-cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
-    [ "$state" = 0A ] && echo "listens ${local##*:}"
-done
-echo "free $({ df -Pk "$root/docker" || df -Pk "$root"; } 2>/dev/null | awk 'NR==2 {print $4}')"
+if command -v ip >/dev/null 2>&1; then
+    ip -o addr show 2>/dev/null | while read -r _ _ _ a _; do echo "address ${a%%/*}"; done
+else
+    for a in $(hostname -I 2>/dev/null); do echo "address $a"; done
+fi
+[ -d "$root/docker" ] && root=$root/docker
+df -Pk "$root" "$home" 2>/dev/null | {
+    read -r _; read -r _ _ _ left _ && echo "free $left"; read -r device _ && echo "homefs $device"
+}
 if command -v nvidia-smi >/dev/null 2>&1; then
     if command -v timeout >/dev/null 2>&1; then limit="timeout 10"; else limit=; fi
     $limit nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader,nounits 2>/dev/null \
         | while read -r line; do echo "gpu $line"; done
 fi
 for path in "$@"; do [ -e "$path" ] || echo "missing $path"; done
-echo "homefs $(df -P "$HOME" 2>/dev/null | awk 'NR==2 {print $1}')"
 dir=$home/.hvdocker/$dir
 [ -d "$dir/$host/jobs" ] && dir=$dir/$host
 [ -d "$dir" ] && echo "clusterdir $dir"
@@ -86,6 +89,19 @@ def reached_address(answer: ProbeAnswer) -> str:
 
 def listening_ports(answer: ProbeAnswer) -> frozenset[int]:
     return frozenset(int(port, 16) for port in answer.all("listens") if port)
+
+
+# The kernel walks all its connections for this table: it is asked for only where the answer matters.
+_LISTENERS = r"""
+cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
+    [ "$state" = 0A ] && echo "listens ${local##*:}"
+done
+echo "done"
+"""
+
+
+def listeners() -> Command:
+    return shell(_LISTENERS)
 
 
 _HOLDER = r"""

@@ -13,6 +13,10 @@ def nothing_to_do(cluster: str, hosts: int) -> str:
     return f"nothing to do: {cluster} is up on {count(hosts, 'host')}"
 
 
+def is_pushed(image: str, hosts: int, was_there: bool) -> str:
+    return f"{image} {'was already' if was_there else 'is'} on {count(hosts, 'host')}"
+
+
 def is_down(cluster: str, hosts: int) -> str:
     return f"{cluster} is down: {count(hosts, 'host')} given back"
 

@@ -5,50 +5,62 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hvdocker.commands import files
-from hvdocker.commands.container import create_body
+from hvdocker.commands.container import ContainerSpec, create_body
 from hvdocker.commands.container_files import MASTER_TAKES, folders, trust_files, worker_files
 from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import archive, keys, ship, sync
+from hvdocker.hosts import archive, code, keys
 from hvdocker.hosts.apply import Context
 from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
+from hvdocker.hosts.images import registry
+from hvdocker.hosts.images.shipment import Errand, shipping
 from hvdocker.hosts.layer import build_layer
 from hvdocker.hosts.link import must
 from hvdocker.model import names
 from hvdocker.model.seen import image_content
-from hvdocker.model.units import count, show_bytes
 from hvdocker.plan import steps
 from hvdocker.plan.steps import Stage
 
 SSHD_DEADLINE_S = 30
+PULLED = "pulled"
+SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 
 
 @contextmanager
 def prepare(stage: Stage, context: Context) -> Iterator[None]:
-    """What the hosts of a stage share: an image is saved once, a folder is read once."""
+    """What the hosts of a stage share: an image is saved once, a folder is read and packed once."""
     ships = [step for step in stage.steps if isinstance(step, steps.ShipImage)]
     syncs = [step for step in stage.steps if isinstance(step, steps.SyncCode)]
-    if syncs and context.tree is None:
-        context.tree = sync.read_tree(Path(syncs[0].source))
+    if syncs:
+        code.bring(syncs, context)
     with contextlib.ExitStack() as stack:
         if ships:
-            context.say("image", f"saving {ships[0].image}", ships[0].source)
-            source = context.engine(ships[0].source)
-            content = image_content(source.inspect_image(ships[0].image))
-
-            def progress(done: int, total: int) -> None:
-                context.say("image", f"saving {ships[0].image}", ships[0].source, done=done)
-
-            path = stack.enter_context(ship.saved(source, ships[0].image, progress))
-            context.say("image", f"saving {ships[0].image}", ships[0].source, is_end=True)
-            context.results[("image", ships[0].image)] = (path, content)
+            context.shipment = stack.enter_context(shipping(_errand(ships, context)))
         yield
+    registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
+
+
+def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
+    first = ships[0]
+    described = {step.host: step.describe() for step in ships}
+
+    def say(text: str, host: str, done: int, total: int) -> None:
+        if host == first.source:
+            context.say("image", f"{text} {first.image}", host, done=done)
+        else:
+            via = f" (passed on by {text})" if text else ""
+            context.say("image", described[host] + via, host, done=done, total=total)
+
+    links = {step.host: context.link(step.host) for step in ships}
+    return Errand(context.inventory, first.image, first.source, context.engine(first.source), links, say)
 
 
 def _build_image(step: steps.BuildImage, context: Context) -> None:
@@ -69,12 +81,23 @@ def _build_layer(step: steps.BuildLayer, context: Context) -> None:
 
 
 def _ship_image(step: steps.ShipImage, context: Context) -> None:
-    path, content = context.results[("image", step.image)]
+    context.shipment.deliver(step.host)
 
-    def progress(done: int, total: int) -> None:
-        context.say("image", step.describe(), step.host, done=done, total=total)
 
-    ship.load(context.engine(step.host), path, step.image, content, progress)
+def _push_image(step: steps.PushImage, context: Context) -> None:
+    registry.push(context.engine(step.host), step.image, step.registry, _counting(step, context))
+
+
+def _pull_image(step: steps.PullImage, context: Context) -> None:
+    engine = context.engine(step.host)
+    registry.pull(engine, step.image, step.registry, _counting(step, context))
+    if step.needs_label:
+        registry.demand_label(engine, step.image)
+    context.results[(PULLED, step.host)] = image_content(engine.inspect_image(step.image))
+
+
+def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:
+    return lambda done, total: context.say("image", step.describe(), step.host, done=done, total=total)
 
 
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
@@ -135,8 +158,7 @@ def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
         context.engine(step.host).remove_container(step.id, force=True, v=True)
 
 
-def create(context: Context, host: str, spec: Any, extra_labels: Mapping[str, str]) -> str:
-    """Any: a ContainerSpec."""
+def create(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
@@ -158,8 +180,15 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
         step.port,
         spec.uid,
     )
-    archive.add_user(engine, made, spec.uid, spec.gid)
-    archive.put_files(engine, made, wanted, spec.uid, spec.gid)
+    archive.furnish(engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made))
+
+
+def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
+    """Every host of a plan runs the same image: one container is read for all of them."""
+    return context.once(
+        f"passwd of {spec.image}",
+        lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or "",
+    )
 
 
 def _trust_files(context: Context) -> list[FileSpec]:
@@ -185,8 +214,23 @@ def run_inside(context: Context, host: str, container: str, argv: list[str]) -> 
     return engine.exec_inspect(made)["ExitCode"], output.decode("utf-8", "replace")
 
 
+def _greets(step: steps.AwaitSshd, context: Context) -> bool:
+    """Whether sshd answers its own host soon, which costs the host no process."""
+    for pause_s in SSHD_PAUSES_S:
+        said = context.link(step.host).greeting(step.address, step.port, timeout_s=1.0)
+        if said is None:
+            return False
+        if said.startswith(b"SSH-"):
+            return True
+        time.sleep(pause_s)
+    return False
+
+
 def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
-    """The worker itself tries its own address; if it has died, its log says why."""
+    """Where it does not answer at once, the worker itself tries its own address; if it has died, its log
+    says why."""
+    if _greets(step, context):
+        return
     from docker.errors import APIError
 
     argv = ["/opt/hvdocker/bin/check", "sshd", step.address, str(step.port), str(SSHD_DEADLINE_S)]
@@ -230,12 +274,8 @@ def _mesh_lines(head: str, said: str) -> list[str]:
 
 
 def _sync_code(step: steps.SyncCode, context: Context) -> None:
-    report = sync.sync(context.link(step.host), context.tree, step.folder)
-    if report.sent or report.removed:
-        changes = (
-            f"{count(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)}), {report.removed} removed"
-        )
-        context.say("code", changes, step.host)
+    """Its host was synced with all others, before: here it gets its own outcome."""
+    code.tell(step.host, context)
 
 
 def _write_job(step: steps.WriteJob, context: Context) -> None:
@@ -250,16 +290,16 @@ def _write_job(step: steps.WriteJob, context: Context) -> None:
 def _create_master(step: steps.CreateMaster, context: Context) -> None:
     """The client key comes from the head's worker: any laptop can train."""
     engine, spec = context.engine(step.host), step.spec
-    made = create(context, step.host, spec, {})
-    taken = [
-        FileSpec(path, archive.read_text(engine, step.worker, f"{names.IN_CONTAINER}/{path}"))
-        for path in MASTER_TAKES
-    ]
-    missing = [file.path for file in taken if file.content is None]
+    with ThreadPoolExecutor(max_workers=2) as beside:
+        keys_there = beside.submit(archive.read_texts, engine, step.worker, FOLDER)
+        passwd = beside.submit(archive.read_text, engine, step.worker, "/etc/passwd")
+        made = create(context, step.host, spec, {})
+    found = keys_there.result()
+    missing = [path for path in MASTER_TAKES if path not in found]
     if missing:
         raise HvdockerError(f"its worker lacks {', '.join(missing)}", fix="hvdocker down, then up again")
-    archive.add_user(engine, made, spec.uid, spec.gid)
-    archive.put_files(engine, made, [*folders(), *taken], spec.uid, spec.gid)
+    taken = [FileSpec(path, found[path]) for path in MASTER_TAKES]
+    archive.furnish(engine, made, [*folders(), *taken], spec.uid, spec.gid, passwd.result() or "")
 
 
 def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
@@ -301,6 +341,8 @@ ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.BuildImage: _build_image,
     steps.BuildLayer: _build_layer,
     steps.ShipImage: _ship_image,
+    steps.PushImage: _push_image,
+    steps.PullImage: _pull_image,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _make_folders,
     steps.MakeNetwork: _make_network,

@@ -1,10 +1,11 @@
-"""Carries out a plan: stage by stage, all hosts of a stage at once. Remembers what it made, so that a
+"""Carries out a plan: wave by wave, all hosts at once. Remembers what it made, so that a
 failure can be undone."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ from hvdocker.hosts.pool import each
 from hvdocker.hosts.translate import talking
 from hvdocker.model.event import Event, Listener, ignore
 from hvdocker.model.inventory import Inventory
-from hvdocker.plan.steps import CONTROLLER, Plan, Stage, Step
+from hvdocker.plan.steps import CONTROLLER, Plan, Stage, Step, by_host
 
 Undo = tuple[str, str, Callable[[], None]]
 
@@ -41,9 +42,12 @@ class Context:
     cancelled: threading.Event = field(default_factory=threading.Event)
     keyring: Any = None  # Any: a Keyring; set by MakeKeys
     trust: Any = None  # Any: a plan.steps.Trust; set by MakeKeys
+    shipment: Any = None  # Any: an images.shipment.Shipment; for as long as an image is under way
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
     fetch: Callable[[str], None] = _no_fetch
     _controller: LocalLink | None = None
+    _asking: threading.Lock = field(default_factory=threading.Lock)
+    _told: dict[str, str] = field(default_factory=dict)
 
     def link(self, host: str) -> HostLink:
         if host != CONTROLLER:
@@ -55,6 +59,13 @@ class Context:
 
     def engine(self, host: str) -> APIClient:
         return self.link(host).engine()
+
+    def once(self, what: str, make: Callable[[], str]) -> str:
+        """A text that all hosts need and any of them can tell: the first asks, the others wait for it."""
+        with self._asking:
+            if what not in self._told:
+                self._told[what] = make()
+            return self._told[what]
 
     def made(self, host: str, what: str, undo: Callable[[], None]) -> None:
         with self.lock:
@@ -72,17 +83,17 @@ class Context:
 
 
 def apply(plan: Plan, context: Context) -> None:
-    """Creation stops at the first stage in which a host failed; every host of that stage is reported."""
-    for stage in plan.stages:
-        _run_stage(plan, stage, context, stop_at_first=True)
+    """Creation stops at the first wave in which a host failed; every host of that wave is reported."""
+    for wave in plan.waves():
+        _run_wave(plan, wave, context, stop_at_first=True)
 
 
 def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
     """Removal goes on: what failed is collected."""
     errors: list[HvdockerError] = []
-    for stage in plan.stages:
+    for wave in plan.waves():
         try:
-            _run_stage(plan, stage, context, stop_at_first=False)
+            _run_wave(plan, wave, context, stop_at_first=False)
         except HvdockerError as error:
             errors += getattr(error, "errors", None) or [error]
     return errors
@@ -106,17 +117,20 @@ def roll_back(context: Context) -> list[HvdockerError]:
     return errors
 
 
-def _run_stage(plan: Plan, stage: Stage, context: Context, stop_at_first: bool) -> None:
+def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first: bool) -> None:
     from hvdocker.hosts.actions import ACTIONS, prepare
 
-    by_host = stage.by_host()
-    with talking(CONTROLLER, f"preparing the stage {stage.name}"), prepare(stage, context):
+    work_of = by_host(wave)
+    with ExitStack() as prepared:
+        for stage in wave:
+            prepared.enter_context(talking(CONTROLLER, f"preparing the stage {stage.name}"))
+            prepared.enter_context(prepare(stage, context))
 
         def work(host: str) -> None:
-            for step in by_host[host]:
-                _run_step(stage.name, step, context, ACTIONS[type(step)])
+            for name, step in work_of[host]:
+                _run_step(name, step, context, ACTIONS[type(step)])
 
-        outcomes = each(by_host, work, stop_at_first, context.cancel)
+        outcomes = each(work_of, work, stop_at_first, context.cancel)
     outcomes.or_raise(f"{plan.verb} failed on {len(outcomes.failed)} hosts")
 
 

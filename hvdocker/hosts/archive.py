@@ -14,38 +14,43 @@ from hvdocker.model import names
 
 def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int) -> None:
     """Below /run/hvdocker, owned by the container's user, with exactly these modes."""
-    engine.put_archive(container, "/run", _pack(files, uid, gid))
+    folder, _, top = names.IN_CONTAINER.rpartition("/")
+    engine.put_archive(container, folder, _pack(files, uid, gid, top))
 
 
-def add_user(engine: APIClient, container: str, uid: int, gid: int) -> None:
-    """The container's user gets a line in its /etc/passwd: sshd and ssh insist on one."""
-    if uid == 0:
-        return
-    passwd = with_user(read_text(engine, container, "/etc/passwd") or "", uid, gid)
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as tar:
-        _add(tar, "passwd", passwd, 0o644, 0, 0)
-    engine.put_archive(container, "/etc", buffer.getvalue())
+def furnish(
+    engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int, passwd: str
+) -> None:
+    """Before its first start, and at once: for every archive the engine mounts the container's files anew.
+    `passwd` is the image's own; the container's user gets a line in it: sshd and ssh insist on one."""
+    users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
+    engine.put_archive(container, "/", _pack(files, uid, gid, names.IN_CONTAINER.lstrip("/"), users))
 
 
 def read_text(engine: APIClient, container: str, path: str) -> str | None:
     """A file of a container, running or not; None where it is not there."""
+    return read_texts(engine, container, path).get(path.rsplit("/", 1)[1])
+
+
+def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
+    """A file, or all files of a folder, by their names below the folder that it lies in."""
     from docker.errors import NotFound
 
     try:
         chunks, _ = engine.get_archive(container, path)
     except NotFound:
-        return None
+        return {}
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
-        member = tar.next()
-        content = tar.extractfile(member) if member else None
-        return content.read().decode("utf-8", "replace") if content else None
+        opened = {member.name: tar.extractfile(member) for member in tar if member.isfile()}
+        return {name: file.read().decode("utf-8", "replace") for name, file in opened.items() if file}
 
 
-def _pack(files: Iterable[FileSpec], uid: int, gid: int) -> bytes:
-    top = names.IN_CONTAINER.rsplit("/", 1)[1]
+def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterable[FileSpec] = ()) -> bytes:
+    """`files` lie below `top` and are the container's user's; `roots` are root's."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for file in roots:
+            _add(tar, file.path, file.content, file.mode, 0, 0)
         for file in files:
             _add(tar, f"{top}/{file.path}".rstrip("/"), file.content, file.mode, uid, gid)
     return buffer.getvalue()

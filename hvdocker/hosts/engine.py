@@ -39,7 +39,10 @@ def local_client(socket_url: str) -> APIClient:
 
 
 def _agree_on_version(client: APIClient) -> APIClient:
-    offered = client.version(api_version=False)["ApiVersion"]
+    """From the header of a ping: asked for its version, an engine first asks runc and others for theirs."""
+    answer = client.get(client._url("/_ping", versioned_api=False), timeout=TIMEOUT_S)
+    client._raise_for_status(answer)
+    offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
     if version_lt(offered, DEFAULT_DOCKER_API_VERSION):
         client._version = offered
     return client

@@ -55,6 +55,11 @@ class HostLink(Protocol):
         """The Docker engine's API on this connection."""
         ...
 
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        """What a server says to the host before it is asked anything; empty where none answers, None where
+        this link cannot find out."""
+        ...
+
     def pasteable(self, command: Command) -> str:
         """How a person would run that command by hand."""
         ...

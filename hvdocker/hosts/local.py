@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import tempfile
 import threading
@@ -72,6 +73,14 @@ class LocalLink:
         if self._engine is None:
             self._engine = _open()
         return self._engine
+
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        try:
+            with socket.create_connection((address, port), timeout_s) as link:
+                link.settimeout(timeout_s)
+                return link.recv(64)
+        except OSError:
+            return b""
 
     def pasteable(self, command: Command) -> str:
         return command.line()

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import Any
 
 from docker import APIClient
 
 from hvdocker.commands.command import command
-from hvdocker.commands.probe import ProbeAnswer, listening_ports, probe, reached_address, read_probe
+from hvdocker.commands.probe import (
+    ProbeAnswer,
+    listeners,
+    listening_ports,
+    probe,
+    reached_address,
+    read_probe,
+)
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.local import own_engine
@@ -45,51 +54,96 @@ def whole_state(
 ) -> ClusterState:
     """Every host's state, or an error that names all hosts that cannot be reached (`unreached`) or are
     not fit."""
-    outcomes = observe(inventory, links)
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        here = beside.submit(_see_controller, inventory, with_images)
+        outcomes = observe(inventory, links)
     raise_together("some hosts cannot be used", [*unreached, *outcomes.failed.values()])
-    return as_state(inventory, outcomes.done, with_images)
+    return replace(here.result(), hosts=_in_order(inventory, outcomes.done))
 
 
 def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
-    in_order = {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
+    return replace(_see_controller(inventory, with_images), hosts=_in_order(inventory, hosts))
+
+
+def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, HostSeen]:
+    return {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
+
+
+def _see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
+    """A state with no hosts in it yet."""
     engine = own_engine() if inventory.is_local or with_images else None
+    if engine is None:
+        return ClusterState(hosts={})
     try:
+        image = _see_image(engine, inventory.image) if with_images else None
         return ClusterState(
-            hosts=in_order,
-            network=_see_network(engine, inventory) if engine and inventory.is_local else NetworkSeen(),
-            controller_image=_see_image(engine, inventory.image) if engine and with_images else None,
-            controller_engine=_see_engine(engine) if engine else None,
+            hosts={},
+            network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
+            controller_image=image,
+            # Only who lacks the image has to know whether it could be built here.
+            controller_engine=None if image else _as_engine(engine.info()),
         )
     finally:
-        if engine:
-            engine.close()
+        engine.close()
+
+
+@dataclass(frozen=True)
+class _EngineAnswers:
+    info: dict[str, Any]  # Any: the engine's JSON
+    image: ImageSeen | None
+    containers: tuple[ContainerSeen, ...]
+
+
+def _ask_engine(link: HostLink, inventory: Inventory) -> _EngineAnswers:
+    engine = link.engine()
+    return _EngineAnswers(
+        engine.info(), _see_image(engine, inventory.image), see_containers(engine, inventory.cluster)
+    )
+
+
+def _look(inventory: Inventory, link: HostLink) -> tuple[ProbeAnswer, _EngineAnswers]:
+    """The engine is asked where it usually is while the probe finds out where it truly is: mostly there."""
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        guess = beside.submit(_ask_engine, link, inventory)
+        answer = _probe(link, inventory)
+    is_right = link.use_engine(choose_access(answer, link)) if isinstance(link, SshLink) else True
+    if is_right and guess.exception() is None:
+        return answer, guess.result()
+    return answer, _ask_engine(link, inventory)
 
 
 def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
     with talking(link.name, "looking at the host"):
-        answer = _probe(link, inventory)
-        if isinstance(link, SshLink):
-            link.use_engine(choose_access(answer, link))
-        engine = link.engine()
+        answer, told = _look(inventory, link)
         return HostSeen(
             name=link.name,
             uid=answer.number("uid", 0),
             gid=answer.number("gid", 0),
             home=answer.values.get("home", ""),
-            engine=_see_engine(engine),
+            engine=_as_engine(told.info),
             reached_at=reached_address(answer),
             addresses=tuple(dict.fromkeys(answer.all("address"))),
-            listening_ports=listening_ports(answer),
+            listening_ports=_listening(link, inventory, told.containers),
             gpus=_gpus(answer),
             missing_paths=tuple(answer.all("missing")),
-            free_bytes=_free_bytes(link, answer, engine),
-            image=_see_image(engine, inventory.image),
-            containers=see_containers(engine, inventory.cluster),
+            free_bytes=_free_bytes(link, answer, told.info),
+            image=told.image,
+            containers=told.containers,
             job_folders=tuple(answer.all("job")),
             cluster_dir=answer.values.get("clusterdir"),
             home_device=answer.values.get("homefs", ""),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
         )
+
+
+def _listening(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
+    """Where the host's worker runs on the port that it should, nobody else can be in its way."""
+    for container in seen:
+        port = container.labels.get(names.LABEL_PORT, "")
+        is_own = container.role == names.ROLE_WORKER and container.host == link.name
+        if is_own and container.is_running and port.isdigit() and port == str(inventory.port or port):
+            return frozenset({int(port)})
+    return listening_ports(read_probe(link.run(listeners(), timeout_s=PROBE_TIMEOUT_S).text))
 
 
 def _probe(link: HostLink, inventory: Inventory) -> ProbeAnswer:
@@ -150,9 +204,9 @@ def see_containers(engine: APIClient, cluster: str) -> tuple[ContainerSeen, ...]
     )
 
 
-def _free_bytes(link: HostLink, answer: ProbeAnswer, engine: APIClient) -> int | None:
-    """Where the engine keeps its images, which need not be where engines usually do."""
-    root = engine.info().get("DockerRootDir", _USUAL_ROOT)
+def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any]) -> int | None:
+    """Where the engine keeps its images, which need not be where engines usually do. Any: its JSON."""
+    root = info.get("DockerRootDir", _USUAL_ROOT)
     if root != _USUAL_ROOT:
         fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]
         free = fields[0].split()[3:4] if fields else []
@@ -160,8 +214,8 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, engine: APIClient) -> int |
     return answer.number("free", 0) * 1024 or None
 
 
-def _see_engine(engine: APIClient) -> EngineSeen:
-    info: dict[str, Any] = engine.info()  # Any: the engine's JSON
+def _as_engine(info: Mapping[str, Any]) -> EngineSeen:
+    """Any: the engine's JSON."""
     return EngineSeen(
         version=info.get("ServerVersion", "?"),
         architecture=info.get("Architecture", "?"),

@@ -28,13 +28,14 @@ def each(
     work: Callable[[str], T],
     stop_at_first: bool = False,
     on_interrupt: Callable[[], None] = lambda: None,
+    most_at_once: int = MOST_AT_ONCE,
 ) -> Outcomes[T]:
     """Runs `work(name)` for every name. Removal collects every failure; creation may stop early: what
     has not begun is then left out, what is under way is finished."""
     order = list(names)
     if not order:
         return Outcomes({}, {})
-    with ThreadPoolExecutor(max_workers=min(MOST_AT_ONCE, len(order))) as pool:
+    with ThreadPoolExecutor(max_workers=min(most_at_once, len(order))) as pool:
         try:
             futures = {name: pool.submit(work, name) for name in order}
             wait(futures.values(), return_when=FIRST_EXCEPTION if stop_at_first else ALL_COMPLETED)

@@ -25,6 +25,7 @@ from hvdocker.hosts.translate import connecting, lost, talking
 from hvdocker.model.inventory import Host
 
 _CHUNK = 1 << 18
+_REFUSED = 2  # of RFC 4254: nobody listens there; any other code means that this sshd does not forward
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,14 @@ class SshLink:
     def needs_sudo(self) -> bool:
         return self._access.needs_sudo
 
-    def use_engine(self, access: EngineAccess) -> None:
+    def use_engine(self, access: EngineAccess) -> bool:
+        """From now on this way. Tells whether it is the one so far; if not, the engine is opened anew."""
+        is_same = (access.socket, access.needs_sudo) == (self._access.socket, self._access.needs_sudo)
         self._access = access
+        if not is_same and self._engine is not None:
+            self._engine.close()
+            self._engine = None
+        return is_same
 
     def run(
         self,
@@ -124,6 +131,25 @@ class SshLink:
                 lines=self.run(words).tail(3) or [str(error)],
                 fix="is it running? sudo systemctl start docker",
             ) from error
+
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        try:
+            channel = self._transport.open_channel(
+                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s
+            )
+        except paramiko.ChannelException as error:
+            return b"" if error.code == _REFUSED else None
+        except paramiko.SSHException:
+            if not self._transport.is_active():
+                raise
+            return None
+        try:
+            channel.settimeout(timeout_s)
+            return channel.recv(64)
+        except TimeoutError:
+            return b""
+        finally:
+            channel.close()
 
     def pasteable(self, command: Command) -> str:
         return shlex.join((*ssh_words(self._host), command.line()))

@@ -1,216 +1,120 @@
-"""The same code on every host: only files that differ travel, as one tar; what a sync put there and the
-folder no longer has is removed; what jobs wrote beside it stays."""
+"""The same code on every host: each is asked what it holds, and what it lacks travels as one stream, which
+is read and packed once for all hosts that lack the same. What a sync put there and the folder no longer has
+is removed; what jobs wrote beside it stays."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import stat
-import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache, partial
 
-import pathspec
-
-from hvdocker.commands import files
-from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.hosts.link import HostLink, must
-
-ALWAYS_SKIPPED = (".git", ".hvdocker", "__pycache__")
-IGNORE_FILES = (".hvdockerignore", ".gitignore")
-_CHUNK = 1 << 20
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A file (with its hash) or a symlink (with its target)."""
-
-    path: str
-    sha256: str = ""
-    is_executable: bool = False
-    target: str = ""
-    size: int = 0
-
-    def mark(self) -> list[object]:
-        return [self.sha256, self.is_executable, self.target]
-
-
-@dataclass(frozen=True)
-class Tree:
-    root: Path
-    entries: Mapping[str, Entry]
-
-    @property
-    def hash(self) -> str:
-        text = json.dumps([[path, *entry.mark()] for path, entry in sorted(self.entries.items())])
-        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+from hvdocker.hosts.delivery import Courier, Progress, Sent
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.pack import Parcel, compressed_ratio
+from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.question import Answer, Target, ask
+from hvdocker.model.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
+from hvdocker.model.tree import Changes, Tree
 
 
 @dataclass(frozen=True)
 class SyncReport:
+    """`sent_bytes` is the size of the files, `wire_bytes` what the streams weighed on their way."""
+
     sent: int
     sent_bytes: int
     removed: int
     tree_hash: str
+    codec: Codec = Codec.NONE
+    wire_bytes: int = 0
 
 
-def read_tree(root: Path) -> Tree:
-    """Reads and hashes once for all hosts."""
-    rules = _ignore_rules(root)
-    return Tree(root, {entry.path: entry for entry in _walk(root, rules)})
+@dataclass(frozen=True)
+class How:
+    """`checksum`: the hosts hash what they hold. `choose`: when to compress."""
+
+    checksum: bool = False
+    progress: Progress = lambda host, done, total: None
+    on_interrupt: Callable[[], None] = lambda: None
+    choose: Callable[[LinkSpeed], Codec] = choose_codec
 
 
-def sync(link: HostLink, tree: Tree, folder: str) -> SyncReport:
-    previous, intact = _compare(link, tree, folder)
-    changed = [
-        entry
-        for path, entry in tree.entries.items()
-        if previous.get(path) != entry.mark() or (entry.sha256 and path not in intact)
-    ]
-    gone = [path for path in previous if path not in tree.entries]
-    for command in files.remove_files(folder, gone):
-        must(link, command, "removing old files failed", timeout_s=None)
-    if changed:
-        must(link, files.unpack(folder), "writing the code failed", _pack(tree, changed))
-        _, intact = _compare(link, tree, folder)
-        broken = [entry.path for entry in changed if entry.sha256 and entry.path not in intact]
-        if broken:
-            raise HvdockerError(
-                f"{len(broken)} files arrived damaged",
-                lines=broken[:5],
-                fix="is the disk full? run the command again",
-            )
-    if changed or gone:
-        body = json.dumps({path: entry.mark() for path, entry in tree.entries.items()}).encode()
-        must(link, files.write_file(_manifest(folder)), "writing the sync's manifest failed", [body])
-    return SyncReport(len(changed), sum(entry.size for entry in changed), len(gone), tree.hash)
+def sync(link: HostLink, tree: Tree, folder: str, how: How | None = None) -> SyncReport:
+    outcomes = sync_all({link.name: Target(link, folder)}, tree, how)
+    return outcomes.or_raise("syncing the code failed")[link.name]
 
 
-def _manifest(folder: str) -> str:
-    return f"{folder}.manifest"
+def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) -> Outcomes[SyncReport]:
+    """In steps that all hosts take together; none goes on when one has failed. Raises what is wrong with
+    the folder here."""
+    how = how or How()
+    ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 
+    def question(name: str) -> Answer:
+        return ask(targets[name], tree, ids[targets[name].is_shared], how.checksum)
 
-def _compare(link: HostLink, tree: Tree, folder: str) -> tuple[dict[str, list[object]], set[str]]:
-    """What the last sync put there, and which files are what they should be now."""
-    paths = [path for path, entry in tree.entries.items() if entry.sha256]
-    wanted = "".join(_checksum_line(tree.entries[path].sha256, path) for path in paths)
-    result = link.run(
-        files.check_tree(folder, _manifest(folder)), [wanted.encode("utf-8", "surrogateescape")]
-    )
-    manifest, _, verdicts = result.text.partition(f"\n{files.SEPARATOR}\n")
-    lines = verdicts.split("\n")[:-1]
-    if len(lines) != len(paths):
-        return _read_manifest(manifest), set()
-    return _read_manifest(manifest), {
-        path for path, line in zip(paths, lines, strict=True) if line.endswith(": OK")
+    asked = each(targets, question, on_interrupt=how.on_interrupt)
+    if asked.failed:
+        return Outcomes({}, asked.failed)
+    courier = Courier(targets, tree, ids, how.progress, how.on_interrupt)
+    lacking = {name: answer for name, answer in asked.done.items() if not answer.changes.is_empty}
+    samples = {name: found for name, answer in lacking.items() if (found := _sample(tree, answer.changes))}
+    sampled = courier.spread(samples)
+    if sampled.failed:
+        return Outcomes({}, sampled.failed)
+    parcels = _rests(tree, lacking, samples, sampled.done, how)
+    spread = courier.spread(parcels)
+    reports = {
+        name: _report(tree, answer.changes, parcels.get(name), sampled.done.get(name), spread.done.get(name))
+        for name, answer in asked.done.items()
+        if name not in lacking or name in spread.done
     }
+    return Outcomes(reports, spread.failed)
 
 
-def _checksum_line(sha256: str, path: str) -> str:
-    """As sha256sum writes it: odd names are escaped and marked by a backslash in front."""
-    escaped = path.replace("\\", "\\\\").replace("\n", "\\n")
-    return f"{'' if escaped == path else chr(92)}{sha256}  ./{escaped}\n"
-
-
-def _read_manifest(text: str) -> dict[str, list[object]]:
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def _walk(root: Path, rules: pathspec.GitIgnoreSpec) -> Iterator[Entry]:
-    for folder, subfolders, names in os.walk(root, onerror=_unreadable):
-        here = Path(folder)
-        relative = here.relative_to(root)
-        subfolders[:] = sorted(
-            name for name in subfolders if not _is_ignored(relative / name, rules, is_folder=True)
-        )
-        links = [name for name in subfolders if (here / name).is_symlink()]
-        subfolders[:] = [name for name in subfolders if name not in links]
-        for name in sorted([*names, *links]):
-            if not _is_ignored(relative / name, rules, is_folder=False):
-                entry = _entry(here / name, (relative / name).as_posix())
-                if entry:
-                    yield entry
-
-
-def _unreadable(error: OSError) -> None:
-    raise UsageProblem(
-        f"cannot read {error.filename}: {error.strerror}",
-        fix="make it readable, or name it in .hvdockerignore",
-    ) from error
-
-
-def _entry(path: Path, relative: str) -> Entry | None:
-    try:
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            return Entry(relative, target=str(path.readlink()))
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        return Entry(relative, _hash(path), bool(status.st_mode & stat.S_IXUSR), size=status.st_size)
-    except OSError as error:
-        raise UsageProblem(
-            f"cannot read {path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
-        ) from error
-
-
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _pack(tree: Tree, entries: list[Entry]) -> Iterator[bytes]:
-    """One tar stream; a piece at a time, so that large files never sit in memory."""
-    for entry in entries:
-        info = tarfile.TarInfo(f"./{entry.path}")
-        info.mode = 0o755 if entry.is_executable else 0o644
-        info.mtime = 0
-        if entry.target:
-            info.type, info.linkname = tarfile.SYMTYPE, entry.target
-            yield _header(info)
-            continue
-        info.size = entry.size
-        info.mtime = int((tree.root / entry.path).stat().st_mtime)
-        yield _header(info)
-        yield from _content(tree.root / entry.path, entry.size)
-    yield bytes(2 * tarfile.BLOCKSIZE)
-
-
-def _header(info: tarfile.TarInfo) -> bytes:
-    return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
-
-
-def _content(path: Path, size: int) -> Iterator[bytes]:
-    """Exactly `size` bytes and padding, even if the file changes meanwhile: the check after it tells."""
-    left = size
-    with path.open("rb") as file:
-        while left:
-            chunk = file.read(min(_CHUNK, left)) or bytes(min(_CHUNK, left))
-            left -= len(chunk)
-            yield chunk
-    yield bytes(-size % tarfile.BLOCKSIZE)
-
-
-def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec:
-    """Exactly git's rules, from the first ignore file that is there."""
-    lines: list[str] = []
-    for name in IGNORE_FILES:
-        path = root / name
-        if path.is_file():
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+def _sample(tree: Tree, lacked: Changes) -> Parcel | None:
+    """The smallest files, as they are: the link is measured with them."""
+    wanted = sample_bytes(tree.bytes_of(lacked.send))
+    if not wanted:
+        return None
+    size = 0
+    taken: list[str] = []
+    for path in sorted(lacked.send, key=lambda path: tree.entries[path].size):
+        if size + tree.entries[path].size > wanted:
             break
-    return pathspec.GitIgnoreSpec.from_lines(lines)
+        size += tree.entries[path].size
+        taken.append(path)
+    return Parcel(lacked, tuple(taken), is_last=False, padding=wanted - size)
 
 
-def _is_ignored(path: Path, rules: pathspec.GitIgnoreSpec, is_folder: bool) -> bool:
-    if path.name in ALWAYS_SKIPPED:
-        return True
-    return rules.match_file(f"{path.as_posix()}/" if is_folder else path.as_posix())
+def _rests(
+    tree: Tree,
+    answers: Mapping[str, Answer],
+    samples: Mapping[str, Parcel],
+    sent: Mapping[str, Sent],
+    how: How,
+) -> dict[str, Parcel]:
+    """What is left for every host, compressed where its link is slow enough to gain by it."""
+    ratio = cache(partial(compressed_ratio, tree))
+    rests: dict[str, Parcel] = {}
+    for name, answer in answers.items():
+        if name not in samples:
+            rests[name] = Parcel(answer.changes, answer.changes.send)
+            continue
+        there = set(samples[name].paths)
+        left = tuple(path for path in answer.changes.send if path not in there)
+        speed = bytes_per_s(sent[name].wire_bytes, sent[name].took_s, answer.took_s)
+        codec = how.choose(LinkSpeed(speed, ratio(left), answer.has_zstd))
+        rests[name] = Parcel(answer.changes, left, is_first=False, codec=codec)
+    return rests
+
+
+def _report(tree: Tree, lacked: Changes, parcel: Parcel | None, *sent: Sent | None) -> SyncReport:
+    return SyncReport(
+        sent=len(lacked.send),
+        sent_bytes=tree.bytes_of(lacked.send),
+        removed=len(lacked.drop),
+        tree_hash=tree.hash,
+        codec=parcel.codec if parcel else Codec.NONE,
+        wire_bytes=sum(part.wire_bytes for part in sent if part),
+    )

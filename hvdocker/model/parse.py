@@ -25,6 +25,7 @@ KEY_KEYS = ("private", "public")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HOST = re.compile(r"[A-Za-z0-9_.:%\[\]-]+")
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d+)?(/[a-z0-9._-]+)*")
 _USER = re.compile(r"host|root|\d+:\d+")
 
 
@@ -120,7 +121,7 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
         cpus=float(cpus) if isinstance(cpus, (int, float)) else None,
         user=reader.checked(top.get("user"), ("user",), _user_problem) or "host",
         keys=_keys(reader, top.get("keys")),
-        registry=_registry(reader, top.get("registry")),
+        registry=reader.checked(top.get("registry"), ("registry",), _registry_problem),
         hosts=_hosts(reader, top, ssh),
     )
 
@@ -267,10 +268,10 @@ def _keys(reader: _Reader, value: object) -> KeyPair | None:
     return KeyPair(private, public)
 
 
-def _registry(reader: _Reader, value: object) -> str | None:
-    if value is not None:
-        reader.complain(("registry",), "hosts do not pull from a registry yet; leave it out")
-    return None
+def _registry_problem(text: str) -> str | None:
+    if _REGISTRY.fullmatch(text):
+        return None
+    return "should be a registry such as registry.lab:5000 or registry.lab:5000/team, without https://"
 
 
 def _network_problem(text: str) -> str | None:

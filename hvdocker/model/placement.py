@@ -70,14 +70,21 @@ def place(np: int, slots: Sequence[Slots]) -> Placement:
         raise _not_enough(np, slots)
     left = np
     shares: dict[str, int] = {}
-    pool = [entry for entry in slots if entry.free > 0]
-    while left:
-        enough = [entry for entry in pool if entry.free >= left]
-        chosen = min(enough, key=lambda e: e.free) if enough else max(pool, key=lambda e: e.free)
-        pool.remove(chosen)
-        shares[chosen.host] = min(left, chosen.free)
-        left -= shares[chosen.host]
+    # Stable: among equals the inventory's order stays.
+    largest_first = sorted((entry for entry in slots if entry.free > 0), key=lambda e: -e.free)
+    for index, entry in enumerate(largest_first):
+        if entry.free >= left:
+            last = _tightest(largest_first[index:], left)
+            shares[last.host] = left
+            break
+        shares[entry.host] = entry.free
+        left -= entry.free
     return _head_first(shares, [entry.host for entry in slots])
+
+
+def _tightest(largest_first: Sequence[Slots], wanted: int) -> Slots:
+    """Of those that have room for all of it, the one that keeps the fewest slots over."""
+    return min((entry for entry in largest_first if entry.free >= wanted), key=lambda e: e.free)
 
 
 def place_exactly(wanted: Sequence[Share], np: int | None, slots: Sequence[Slots]) -> Placement:

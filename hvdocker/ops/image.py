@@ -1,22 +1,29 @@
-"""Build the image: on this machine, or on a host of the inventory."""
+"""Build the image, on this machine or on a host of the inventory; push it to all hosts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import UsageProblem
 from hvdocker.model.event import Event
-from hvdocker.model.inventory import Host
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.seen import HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, locate
+from hvdocker.ops.script import as_script
 from hvdocker.ops.session import connected
+from hvdocker.plan.image import plan_push
+from hvdocker.plan.steps import Plan
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
 
 TARGETS = ("base", "cpu")
+
+Show = Callable[[Plan], None]
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,13 @@ class BuildRequest:
     ca_bundle: Path | None = None
     wheelhouse: Path | None = None
     base: str | None = None
+
+
+@dataclass(frozen=True)
+class PushRequest:
+    image: str | None = None
+    accept_new_host_keys: bool = False
+    is_dry_run: bool = False
 
 
 def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
@@ -40,6 +54,36 @@ def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str
     from hvdocker.hosts.local import LocalLink
 
     return _build(env, LocalLink("this machine"), request)
+
+
+@dataclass(frozen=True)
+class PushReport:
+    plan: Plan
+    inventory: Inventory
+    hosts: Mapping[str, HostSeen]
+
+    def script(self) -> str:
+        return as_script(self.plan, self.inventory, self.hosts)
+
+
+def push(env: Env, located: Located, request: PushRequest, show: Show = lambda plan: None) -> PushReport:
+    """The image onto every host of the inventory: only layers that a host lacks travel."""
+    inventory = located.inventory
+    if inventory.is_local:
+        raise UsageProblem(
+            "a local cluster's workers share this machine's engine: there is nowhere to push to"
+        )
+    inventory = replace(inventory, image=request.image or inventory.image)
+    with connected(env, replace(located, inventory=inventory), request.accept_new_host_keys) as session:
+        from hvdocker.hosts.apply import Context, apply
+        from hvdocker.hosts.observe import whole_state
+
+        state = whole_state(inventory, session.links)
+        plan = plan_push(inventory, state)
+        show(plan)
+        if not request.is_dry_run:
+            apply(plan, Context(inventory, session.links, env.listener))
+        return PushReport(plan, inventory, state.hosts)
 
 
 def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:

@@ -47,6 +47,7 @@ class TrainRequest:
     env: tuple[str, ...] = ()
     start_timeout_s: int = 120
     tuning: tuple[str, ...] = ()
+    checksum: bool = False
     is_detached: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
@@ -88,8 +89,9 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
     variables = environment(located.inventory.env, list(request.env), env.environ)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.apply import Context
+        from hvdocker.hosts.hash_cache import HashCache
         from hvdocker.hosts.observe import whole_state
-        from hvdocker.hosts.sync import read_tree
+        from hvdocker.hosts.walk import read_tree
 
         state = whole_state(located.inventory, session.links, False, session.failed.values())
         placed = places(located.inventory, state)
@@ -101,10 +103,12 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         for running in state.running_jobs():
             env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
         context = Context(located.inventory, session.links, env.listener)
-        context.tree = read_tree(work.source)
+        context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
         image = worker_image(located.inventory, state, placement.head, fitting)
-        plan = plan_train(located.inventory, placed, env.maker(), job, str(work.source), image)
+        plan = plan_train(
+            located.inventory, placed, env.maker(), job, str(work.source), image, request.checksum
+        )
         whole = replace(plan, stages=(*fitting.stages, *plan.stages))
         viewer.plan(whole)
         report = TrainReport(job.job, placement, whole, state.hosts)

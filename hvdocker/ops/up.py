@@ -13,7 +13,6 @@ from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, forget, point_at
-from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
@@ -37,6 +36,8 @@ class UpReport:
     places: Mapping[str, Place]
 
     def script(self, inventory: Inventory) -> str:
+        from hvdocker.ops.script import as_script
+
         return as_script(self.plan, inventory, {name: place.seen for name, place in self.places.items()})
 
     @property

@@ -10,12 +10,8 @@ from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, ImageSeen
-from hvdocker.model.units import show_bytes
-from hvdocker.plan.steps import CONTROLLER, BuildImage, ShipImage, Step
-
-# A load needs the archive's layers and their unpacked files for a moment.
-_ROOM = 2.2
+from hvdocker.model.seen import ClusterState, HostSeen, ImageSeen
+from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, PullImage, PushImage, ShipImage, Step, plan_of
 
 
 @dataclass(frozen=True)
@@ -27,59 +23,92 @@ class ImagePlan:
 
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> ImagePlan:
-    arch = docker_arch(next(iter(placed.values())).seen.engine.architecture)
-    source = _source(state, placed, arch)
+    hosts = {name: place.seen for name, place in placed.items()}
+    arch = docker_arch(next(iter(hosts.values())).engine.architecture)
+    source = _source(state, hosts, arch)
+    if source is None and inventory.registry:
+        return ImagePlan(ship=_pulls(inventory, inventory.image, list(hosts)))
     if source is None:
         return _build(inventory, state, placed, arch)
     where, image = source
     _refuse_foreign(inventory, image, arch, where)
-    lacking = [name for name, place in placed.items() if not _has(place, image)]
-    _refuse_full_disks(placed, lacking, image)
-    steps = tuple(ShipImage(name, inventory.image, where, image.size_bytes) for name in lacking)
-    return ImagePlan(ship=_once_per_engine(steps, inventory), image_id=image.id, content=image.content)
+    return ImagePlan(ship=_delivery(inventory, hosts, source), image_id=image.id, content=image.content)
 
 
-def _source(state: ClusterState, placed: Mapping[str, Place], arch: str) -> tuple[str, ImageSeen] | None:
+def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
+    """The inventory's image onto every host that lacks it, whatever image it is."""
+    arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
+    source = _source(state, state.hosts, arch)
+    if source is None:
+        raise _nowhere(inventory)
+    _refuse_architecture(inventory, source[1], arch, source[0])
+    ship = _delivery(inventory, state.hosts, source, needs_label=False)
+    push = [PushImage(CONTROLLER, inventory.image, inventory.registry)] if inventory.registry and ship else []
+    if push and source[0] != CONTROLLER:
+        raise HvdockerError(
+            f"the image {inventory.image} is on {source[0]}, but not on this machine to push it from",
+            fix="build or load it here, or leave `registry:` out: hvdocker sends it from host to host",
+        )
+    return plan_of("image push", inventory.cluster, ("image", [*push]), ("image", list(ship)))
+
+
+def _delivery(
+    inventory: Inventory,
+    hosts: Mapping[str, HostSeen],
+    source: tuple[str, ImageSeen],
+    needs_label: bool = True,
+) -> tuple[Step, ...]:
+    where, image = source
+    lacking = [name for name, seen in hosts.items() if not _has(seen, image)]
+    if inventory.is_local:
+        # Hosts of a local cluster share the engine that has the image.
+        return ()
+    if inventory.registry:
+        return _pulls(inventory, inventory.image, lacking, needs_label)
+    return tuple(ShipImage(name, inventory.image, where, image.size_bytes) for name in lacking)
+
+
+def _pulls(inventory: Inventory, image: str, hosts: list[str], needs_label: bool = True) -> tuple[Step, ...]:
+    return tuple(PullImage(name, image, inventory.registry or "", needs_label) for name in hosts)
+
+
+def _source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:
     """This machine's image counts first, if the hosts could run it; then the first host's."""
     own = state.controller_image
     if own and own.architecture == arch:
         return CONTROLLER, own
-    for name, place in placed.items():
-        if place.seen.image:
-            return name, place.seen.image
+    for name, seen in hosts.items():
+        if seen.image:
+            return name, seen.image
     # Of the wrong architecture, and the only one: the refusal names it.
     return (CONTROLLER, own) if own else None
 
 
-def _has(place: Place, image: ImageSeen) -> bool:
-    return place.seen.image is not None and place.seen.image.content == image.content
+def _has(seen: HostSeen, image: ImageSeen) -> bool:
+    return seen.image is not None and seen.image.content == image.content
 
 
 def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], arch: str) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
-        raise HvdockerError(
-            f"the image {inventory.image} is on no host and not on this machine",
-            command=f"docker image inspect {inventory.image}",
-            fix="docker pull or docker build it here or on one host; hvdocker loads it onto the others",
-        )
+        raise _nowhere(inventory)
     engine = state.controller_engine
     can_build_here = engine is not None and docker_arch(engine.architecture) == arch
     builder = CONTROLLER if can_build_here or inventory.is_local else next(iter(placed))
-    ship = tuple(ShipImage(name, inventory.image, builder) for name in placed if name != builder)
-    return ImagePlan(build=(BuildImage(builder, inventory.image),), ship=_once_per_engine(ship, inventory))
+    others = [] if inventory.is_local else [name for name in placed if name != builder]
+    ship = tuple(ShipImage(name, inventory.image, builder) for name in others)
+    return ImagePlan(build=(BuildImage(builder, inventory.image),), ship=ship)
 
 
-def _once_per_engine(steps: tuple[Step, ...], inventory: Inventory) -> tuple[Step, ...]:
-    """Hosts of a local cluster share the engine that has or builds the image."""
-    return () if inventory.is_local else steps
+def _nowhere(inventory: Inventory) -> HvdockerError:
+    return HvdockerError(
+        f"the image {inventory.image} is on no host and not on this machine",
+        command=f"docker image inspect {inventory.image}",
+        fix="docker pull or docker build it here or on one host; hvdocker loads it onto the others",
+    )
 
 
 def _refuse_foreign(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:
-    if image.architecture != arch:
-        raise HostUnfit(
-            f"the image {inventory.image} on {where} is for {image.architecture}, the hosts are {arch}",
-            fix="build or pull it for their architecture",
-        )
+    _refuse_architecture(inventory, image, arch, where)
     if not image.is_ours:
         raise HvdockerError(
             f"the image {inventory.image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
@@ -87,20 +116,9 @@ def _refuse_foreign(inventory: Inventory, image: ImageSeen, arch: str, where: st
         )
 
 
-def _refuse_full_disks(placed: Mapping[str, Place], lacking: list[str], image: ImageSeen) -> None:
-    from hvdocker.errors import raise_together
-
-    errors: list[HvdockerError] = []
-    for name in lacking:
-        free = placed[name].seen.free_bytes
-        if free is not None and free < image.size_bytes * _ROOM:
-            errors.append(
-                HostUnfit(
-                    f"the image needs about {show_bytes(image.size_bytes * _ROOM)} of disk, "
-                    f"{show_bytes(free)} are free",
-                    host=name,
-                    command="df -h /var/lib/docker",
-                    fix="free some space: docker system prune",
-                )
-            )
-    raise_together("some hosts have too little disk", errors)
+def _refuse_architecture(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:
+    if image.architecture != arch:
+        raise HostUnfit(
+            f"the image {inventory.image} on {where} is for {image.architecture}, the hosts are {arch}",
+            fix="build or pull it for their architecture",
+        )

@@ -143,6 +143,19 @@ def _ship(writer: Writer, step: steps.ShipImage, trust: Any) -> Iterator[str]:
     yield f"{source} | {writer.on(step.host, command('docker', 'load', '--quiet'))}"
 
 
+def _push(writer: Writer, step: steps.PushImage, trust: Any) -> Iterator[str]:
+    remote = f"{step.registry}/{step.image}"
+    yield writer.on(
+        step.host, command("docker", "tag", step.image, remote), command("docker", "push", "--quiet", remote)
+    )
+
+
+def _pull(writer: Writer, step: steps.PullImage, trust: Any) -> Iterator[str]:
+    remote = f"{step.registry}/{step.image}"
+    pull, tag = command("docker", "pull", "--quiet", remote), command("docker", "tag", remote, step.image)
+    yield writer.on(step.host, pull, tag)
+
+
 def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
     mine = step.trust
     if mine.brought:
@@ -301,6 +314,8 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.BuildImage: _build,
     steps.BuildLayer: _layer,
     steps.ShipImage: _ship,
+    steps.PushImage: _push,
+    steps.PullImage: _pull,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _folders,
     steps.MakeNetwork: _network,

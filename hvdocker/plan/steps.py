@@ -1,9 +1,9 @@
 """Steps, stages and plans. A step says what to do on one host; stages follow each other; the steps of a
-stage run on all hosts at once, those of one host in order."""
+stage run on all hosts at once, those of one host in order. Within a wave hosts do not wait for each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hvdocker.commands.command import Command
@@ -54,6 +54,29 @@ class ShipImage(Step):
     def describe(self) -> str:
         size = f", {show_bytes(self.size_bytes)}" if self.size_bytes else ""
         return f"load {self.image} from {self.source}{size}"
+
+
+@dataclass(frozen=True)
+class PushImage(Step):
+    """From this machine to the registry that the hosts pull from."""
+
+    image: str
+    registry: str
+
+    def describe(self) -> str:
+        return f"push {self.image} to {self.registry}"
+
+
+@dataclass(frozen=True)
+class PullImage(Step):
+    """`needs_label`: the image has to be one that workers can be made of."""
+
+    image: str
+    registry: str
+    needs_label: bool = True
+
+    def describe(self) -> str:
+        return f"pull {self.registry}/{self.image}"
 
 
 @dataclass(frozen=True)
@@ -172,11 +195,16 @@ class CheckMesh(Step):
 
 @dataclass(frozen=True)
 class SyncCode(Step):
+    """`checks_contents`: files are compared by content, here and there, not by how they look."""
+
     source: str
     folder: str
+    is_shared: bool = False
+    checks_contents: bool = False
 
     def describe(self) -> str:
-        return f"sync {self.source} to {self.folder}"
+        how = ", comparing contents" if self.checks_contents else ""
+        return f"sync {self.source} to {self.folder}{how}"
 
 
 @dataclass(frozen=True)
@@ -228,14 +256,11 @@ class RemoveNetwork(Step):
 
 @dataclass(frozen=True)
 class Stage:
+    """It begins when all hosts are done with the stage before; with `follows_on` each host goes on alone."""
+
     name: str
     steps: tuple[Step, ...]
-
-    def by_host(self) -> dict[str, list[Step]]:
-        hosts: dict[str, list[Step]] = {}
-        for step in self.steps:
-            hosts.setdefault(step.host, []).append(step)
-        return hosts
+    follows_on: bool = False
 
 
 @dataclass(frozen=True)
@@ -252,6 +277,16 @@ class Plan:
     def steps(self) -> Iterator[Step]:
         return (step for stage in self.stages for step in stage.steps)
 
+    def waves(self) -> list[list[Stage]]:
+        """Stages that hosts go through without waiting for each other."""
+        found: list[list[Stage]] = []
+        for stage in self.stages:
+            if stage.follows_on and found:
+                found[-1].append(stage)
+            else:
+                found.append([stage])
+        return found
+
     def lines(self) -> list[str]:
         """How a plan prints itself, one line per step."""
         return [
@@ -261,6 +296,16 @@ class Plan:
         ]
 
 
-def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]]) -> Plan:
+def by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
+    """What each host does in a wave, in order, with the names of the stages."""
+    hosts: dict[str, list[tuple[str, Step]]] = {}
+    for stage in wave:
+        for step in stage.steps:
+            hosts.setdefault(step.host, []).append((stage.name, step))
+    return hosts
+
+
+def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]] | Stage) -> Plan:
     """Stages with nothing in them are left out."""
-    return Plan(verb, cluster, tuple(Stage(name, tuple(steps)) for name, steps in stages if steps))
+    made = [stage if isinstance(stage, Stage) else Stage(stage[0], tuple(stage[1])) for stage in stages]
+    return Plan(verb, cluster, tuple(stage for stage in made if stage.steps))

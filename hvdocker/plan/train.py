@@ -12,7 +12,16 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Slots, from_label
 from hvdocker.model.seen import ClusterState
-from hvdocker.plan.steps import CreateMaster, MakeFolders, Plan, StartContainer, SyncCode, WriteJob, plan_of
+from hvdocker.plan.steps import (
+    CreateMaster,
+    MakeFolders,
+    Plan,
+    Stage,
+    StartContainer,
+    SyncCode,
+    WriteJob,
+    plan_of,
+)
 
 
 def plan_train(
@@ -22,6 +31,7 @@ def plan_train(
     job: JobSpec,
     source: str | None,
     image: str | None = None,
+    checksum: bool = False,
 ) -> Plan:
     """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
     master: `image` is that of its worker, where it is not the cluster's own."""
@@ -32,20 +42,26 @@ def plan_train(
     return plan_of(
         "train",
         inventory.cluster,
-        ("code", [SyncCode(place.name, source, f"{place.folder}/code") for place in used if source]),
-        ("files", [
+        ("code", [
+            SyncCode(place.name, source, f"{place.folder}/code", place.needs_open_folders, checksum)
+            for place in used if source
+        ]),
+        Stage("files", tuple(
             MakeFolders(
                 name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
             )
             for name, folder in folders.items()
-        ]),
-        ("files", [
+        ), follows_on=True),
+        Stage("files", tuple(
             WriteJob(
                 name, folder, job.for_host(name), placed[name].needs_open_folders, job.env_from_caller
             )
             for name, folder in folders.items()
-        ]),
-        ("master", [CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command)]),
+        ), follows_on=True),
+        Stage("master", (
+            CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
+        ), follows_on=True),
+        # It begins when every host has the code and the job's file.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
 

@@ -24,12 +24,11 @@ from hvdocker.plan.steps import (
     MakeNetwork,
     RefreshTrust,
     RemoveContainer,
+    Stage,
     StartContainer,
     Step,
     Trust,
 )
-
-Stages = list[tuple[str, list[Step]]]
 
 
 def worker_of(inventory: Inventory, place: Place, maker: Maker, image: str) -> ContainerSpec:
@@ -43,7 +42,7 @@ def worker_stages(
     placed: Mapping[str, Place],
     specs: Mapping[str, ContainerSpec],
     reasons: Mapping[str, str],
-) -> Stages:
+) -> list[Stage]:
     """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
     they sleep, and told about the new ones."""
     workers = state.workers()
@@ -63,14 +62,19 @@ def worker_stages(
         for name in kept
         if fresh
     ]
+    created = [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]
+    started = [StartContainer(name, placed[name].worker_name) for name in touched]
+    awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
-        ("files", _files(inventory, state, placed, fresh, trust)),
-        ("containers", removals),
-        ("containers", [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]),
-        ("containers", refreshed),
-        ("containers", [StartContainer(name, placed[name].worker_name) for name in touched]),
-        ("sshd", [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]),
-        ("mesh", _mesh(placed, touched)),
+        Stage("files", tuple(_files(inventory, state, placed, fresh, trust))),
+        Stage("containers", tuple(removals)),
+        # Keys are made before the first worker is, and who was there is told before a new one starts; beyond
+        # that no host waits for another.
+        Stage("containers", tuple(created), follows_on=bool(removals)),
+        Stage("containers", tuple(refreshed)),
+        Stage("containers", tuple(started), follows_on=bool(created) and not refreshed),
+        Stage("sshd", tuple(awaited), follows_on=True),
+        Stage("mesh", tuple(_mesh(placed, touched))),
     ]
 
 

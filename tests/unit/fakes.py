@@ -3,7 +3,7 @@
 import io
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from docker.errors import NotFound
 
@@ -48,18 +48,36 @@ class FakeLink:
         self.ran.clear()
 
 
-class CountingLink(LocalLink):
-    """This machine as a host; counts how many bytes of archives travelled to it."""
+@dataclass(frozen=True)
+class Trip:
+    """One round trip: what was asked, and how many bytes went each way."""
+
+    command: Command
+    fed: int
+    told: int
+
+
+class RecordingLink(LocalLink):
+    """This machine as a host; writes down every round trip. `cut` keeps only so many bytes of what a
+    delivery is fed, as a lost link does; `greeting` is what the host's shell says first."""
 
     def __init__(self, name: str = "a") -> None:
         super().__init__(name)
-        self.unpacked = 0
+        self.trips: list[Trip] = []
+        self.cut: int | None = None
+        self.greeting = b""
 
-    def run(self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 60.0) -> Result:
+    @property
+    def deliveries(self) -> int:
+        return sum(any("tar -x" in word for word in trip.command.argv) for trip in self.trips)
+
+    def run(
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
+    ) -> Result:
         data = b"".join(stdin or ())
-        if any("tar -x" in word for word in command.argv):
-            self.unpacked += 1
-        return super().run(command, [data], timeout_s)
+        result = super().run(command, [data[: self.cut]], timeout_s)
+        self.trips.append(Trip(command, len(data), len(result.out)))
+        return replace(result, out=self.greeting + result.out)
 
 
 @dataclass

@@ -4,27 +4,42 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from ast import literal_eval
+from collections.abc import Iterator, Mapping
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 
 from hvdocker.cli.app import app
+from hvdocker.cli.verbs import VERBS as ALL_VERBS
 from hvdocker.model.parse import parse
 
 README = Path(__file__).parents[3] / "README.md"
-HEAVY = ("fabric", "paramiko", "docker", "requests", "jinja2", "yaml", "cryptography")
+HEAVY = (
+    "fabric", "invoke", "paramiko", "docker", "requests", "urllib3", "jinja2", "yaml", "pathspec",
+    "cryptography", "hvdocker.model.parse", "hvdocker.ops", "hvdocker.hosts",
+)  # fmt: skip
 
 
-def verbs(command: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every command that does something, by the words that name it."""
-    children = getattr(command, "commands", None)
-    if not children:
+    if not hasattr(command, "commands"):
         yield path
         return
-    for name, child in children.items():
-        yield from verbs(child, (*path, name))
+    for name in command.commands:
+        yield from verbs(child_of(command, name), (*path, name))
+
+
+def child_of(command: Any, name: str) -> Any:
+    """Loaded, as a command line that names it does."""
+    return command.resolve_command(command.make_context("hvdocker", ["x"], resilient_parsing=True), [name])[1]
+
+
+def command_of(words: tuple[str, ...]) -> Any:
+    return reduce(child_of, words, typer.main.get_command(app))
 
 
 VERBS = sorted(verbs(typer.main.get_command(app)))
@@ -47,8 +62,10 @@ for line in json.load(sys.stdin):
 """ % (HEAVY,)  # noqa: UP031  # braces are the script's own
 
 
-def in_a_fresh_interpreter(*lines: tuple[str, ...]) -> list[tuple[int, str, str, list[str]]]:
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
+def in_a_fresh_interpreter(
+    *lines: tuple[str, ...], environment: Mapping[str, str] = os.environ
+) -> list[tuple[int, str, str, list[str]]]:
+    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1"}
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps(lines),
@@ -95,9 +112,7 @@ def test_help_leaks_nothing_of_the_code(pages: dict[tuple[str, ...], str], words
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
 def test_every_verb_and_every_flag_has_help(words: tuple[str, ...]) -> None:
-    command = typer.main.get_command(app)
-    for word in words:
-        command = command.commands[word]
+    command = command_of(words)
     assert command.help and command.get_short_help_str(200)
     parameters = [p for p in command.params if not getattr(p, "hidden", False)]
     assert [parameter.name for parameter in parameters if not getattr(parameter, "help", None)] == []
@@ -121,18 +136,43 @@ def test_abbreviation_h_is_help_too() -> None:
     assert code == 0 and "Usage: hvdocker" in out
 
 
-def test_help_and_usage_errors_cost_no_heavy_import() -> None:
-    lines = (
-        ("--help",),
-        ("up", "--help"),
-        ("train", "--help"),
-        ("up", "--nope"),
-        ("nosuchverb",),
-        ("--version",),
-    )
-    answers = in_a_fresh_interpreter(*lines)
-    assert [answer[0] for answer in answers] == [0, 0, 0, 2, 2, 0]
-    assert answers[-1][3] == []
+@pytest.mark.parametrize("name", ALL_VERBS)
+def test_the_list_of_verbs_says_what_the_verbs_say(name: str) -> None:
+    real = command_of((name,))
+    assert real.name == name
+    assert ALL_VERBS[name].help == real.help.splitlines()[0]
+
+
+def test_a_verb_that_is_nearly_right_is_named() -> None:
+    [(code, _, err, _)] = in_a_fresh_interpreter(("trian",))
+    assert code == 2 and "Did you mean 'train'?" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("--help", 0), ("--version", 0), ("up --help", 0), ("train --help", 0), ("image build --help", 0),
+     ("", 2), ("up --nope", 2), ("nosuchverb", 2), ("train train.py -np two", 2),
+     ("train train.py --frobnicate", 2)],
+)  # fmt: skip
+def test_help_and_usage_errors_cost_no_heavy_import(line: str, code: int) -> None:
+    [answer] = in_a_fresh_interpreter(tuple(line.split()))
+    assert (answer[0], answer[3]) == (code, [])
+
+
+def test_the_list_of_verbs_imports_none_of_them() -> None:
+    script = "import sys, hvdocker.cli.app; print([m for m in sys.modules if m.startswith('hvdocker.cli.')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert set(literal_eval(done.stdout)) == {"hvdocker.cli.app", "hvdocker.cli.verbs"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("hvdocker tr", "train"), ("hvdocker train --st", "--start-timeout")]
+)
+def test_completion_offers_words_and_costs_no_heavy_import(typed: str, offered: str) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    environment = {**os.environ, **words, "_HVDOCKER_COMPLETE": "complete_bash"}
+    [(_, out, _, heavy)] = in_a_fresh_interpreter((), environment=environment)
+    assert (out.split(), heavy) == ([offered], [])
 
 
 def test_the_entry_point_is_installed() -> None:

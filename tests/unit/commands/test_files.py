@@ -1,6 +1,5 @@
 """The scripts that touch a host's files, really run, in a folder of the test's own."""
 
-import hashlib
 import io
 import stat
 import subprocess
@@ -103,29 +102,6 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_text() == "old"
 
 
-def line(content: bytes, name: str) -> bytes:
-    return f"{hashlib.sha256(content).hexdigest()}  ./{name}\n".encode()
-
-
-def test_checking_a_tree_says_for_every_file_whether_it_is_intact(tmp_path: Path) -> None:
-    code = tmp_path / "code"
-    code.mkdir()
-    (code / "good").write_bytes(b"1")
-    (code / "bad").write_bytes(b"changed")
-    (tmp_path / "code.manifest").write_text('{"the": "manifest"}')
-    wanted = line(b"2", "bad") + line(b"1", "good") + line(b"3", "gone")
-    done = run(files.check_tree(str(code), f"{code}.manifest"), wanted)
-    manifest, _, verdicts = done.stdout.decode().partition(f"\n{files.SEPARATOR}\n")
-    assert done.returncode == 0
-    assert manifest == '{"the": "manifest"}'
-    assert [verdict.endswith(": OK") for verdict in verdicts.splitlines()] == [False, True, False]
-
-
-def test_checking_a_tree_that_is_not_there(tmp_path: Path) -> None:
-    done = run(files.check_tree(f"{tmp_path}/code", f"{tmp_path}/code.manifest"), line(b"1", "x"))
-    assert (done.returncode, done.stdout) == (0, f"\n{files.SEPARATOR}\n".encode())
-
-
 def test_packing_and_unpacking(tmp_path: Path) -> None:
     source = tmp_path / "job"
     for name in ("out", "logs"):
@@ -178,46 +154,6 @@ def test_a_running_jobs_folder_can_be_packed(
     (tmp_path / "out").mkdir()
     packed = run(files.pack(str(tmp_path), ["out"]))
     assert (packed.returncode, packed.stdout) == (code, b"archive\n")
-
-
-def removed(folder: Path, *paths: str) -> None:
-    for command in files.remove_files(str(folder), paths):
-        assert run(command).returncode == 0
-
-
-def test_removing_files_takes_the_folders_it_empties(tmp_path: Path) -> None:
-    for name in ("a/b/c.py", "a/kept.py", "-rf", "it's $odd\nname"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    removed(tmp_path, "a/b/c.py", "-rf", "it's $odd\nname", "never/was")
-    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")) == ["a", "a/kept.py"]
-
-
-def test_removing_files_leaves_empty_folders_that_others_made(tmp_path: Path) -> None:
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "old.py").touch()
-    removed(tmp_path, "old.py")
-    assert [path.name for path in tmp_path.iterdir()] == ["checkpoints"]
-
-
-def test_removing_nothing_runs_nothing() -> None:
-    assert list(files.remove_files("/x", [])) == []
-
-
-def test_many_files_go_in_batches_that_fit_a_command_line(tmp_path: Path) -> None:
-    names = [f"{'x' * 100}-{number}" for number in range(1500)]
-    batches = list(files.remove_files(str(tmp_path), names))
-    assert len(batches) > 1
-    assert all(len(batch.line()) < 128 * 1024 for batch in batches)
-    assert [word for batch in batches for word in batch.argv[5:]] == [f"./{name}" for name in names]
-
-
-def test_a_file_name_that_is_no_text_can_be_removed(tmp_path: Path) -> None:
-    """Names on disk are bytes; Python carries odd ones as surrogates."""
-    odd = b"caf\xe9.txt".decode("utf-8", "surrogateescape")
-    (tmp_path / odd).touch()
-    removed(tmp_path, odd)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("name", "code"), [("there", 0), ("not there", 1)])

@@ -8,8 +8,17 @@ import pytest
 
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, Interrupted
 from hvdocker.hosts.apply import Context, apply, apply_all, roll_back
+from hvdocker.hosts.pool import each
 from hvdocker.model.event import Event
-from hvdocker.plan.steps import MakeFolders, Plan, RemoveContainer, RemoveTree, Stage, StartContainer
+from hvdocker.plan.steps import (
+    AwaitSshd,
+    MakeFolders,
+    Plan,
+    RemoveContainer,
+    RemoveTree,
+    Stage,
+    StartContainer,
+)
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
 
@@ -95,9 +104,11 @@ class InStep(Engine):
     """Fails when its neighbour has begun too."""
 
     barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
+    waits_at: str = ""
 
     def start(self, name: str) -> None:
-        self.barrier.wait(timeout=10)
+        if self.waits_at in ("", name):
+            self.barrier.wait(timeout=10)
         super().start(name)
 
 
@@ -164,3 +175,81 @@ def test_after_ctrl_c_what_was_made_is_still_undone() -> None:
     assert roll_back(made) == []
     assert a.called == [("remove", "w")]
     assert events[-1] == Event("undo", "undoing", "a")
+
+
+def test_what_all_hosts_need_is_asked_once() -> None:
+    made, _ = context(a=Engine(), b=Engine())
+    asked: list[str] = []
+
+    def ask() -> str:
+        asked.append("passwd")
+        return "root"
+
+    answers = each(["a", "b", "c"], lambda name: made.once("passwd", ask)).done
+    assert (set(answers.values()), asked) == ({"root"}, ["passwd"])
+
+
+def test_after_one_host_failed_to_tell_the_next_is_asked() -> None:
+    made, _ = context(a=Engine())
+
+    def fail() -> str:
+        raise HvdockerError("lost")
+
+    with pytest.raises(HvdockerError):
+        made.once("passwd", fail)
+    assert made.once("passwd", lambda: "root") == "root"
+
+
+def test_within_a_wave_no_host_waits_for_another() -> None:
+    """b's second step is what a's first step waits for."""
+    barrier = threading.Barrier(2)
+    a, b = InStep(barrier=barrier), InStep(barrier=barrier, waits_at="b2")
+    made, events = context(a=a, b=b)
+    stages = (
+        Stage("containers", (StartContainer("a", "a1"), StartContainer("b", "b1"))),
+        Stage("sshd", (StartContainer("b", "b2"),), follows_on=True),
+    )
+    apply(Plan("up", "lab", stages), made)
+    assert (a.called, b.called) == ([("start", "a1")], [("start", "b1"), ("start", "b2")])
+    assert Event("sshd", "start b2", "b") in events
+
+
+@dataclass
+class Listening(Link):
+    """Says these one after the other, each time somebody asks for the greeting."""
+
+    says: list[bytes | None] = field(default_factory=list)
+
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        assert (address, port) == ("10.0.0.11", 7)
+        return self.says.pop(0)
+
+
+AWAIT = Plan("up", "lab", (Stage("sshd", (AwaitSshd("a", "worker", "10.0.0.11", 7),)),))
+
+
+def test_an_sshd_that_greets_costs_the_host_no_process() -> None:
+    link = Listening("a", says=[b"", b"SSH-2.0-OpenSSH_9.2\r\n"])
+    apply(AWAIT, Context(inventory(), {"a": link}, template=""))
+    assert (link.says, link.ran, link.own.called) == ([], [], [])
+
+
+@dataclass
+class Checking(Engine):
+    """An engine whose container finds that its sshd answers."""
+
+    def exec_create(self, container: str, argv: list[str]) -> dict[str, str]:
+        self.called.append((container, " ".join(argv)))
+        return {"Id": "1"}
+
+    def exec_start(self, made: str) -> bytes:
+        return b""
+
+    def exec_inspect(self, made: str) -> dict[str, int]:
+        return {"ExitCode": 0}
+
+
+def test_where_the_link_cannot_hear_sshd_the_worker_itself_is_asked() -> None:
+    engine = Checking()
+    apply(AWAIT, Context(inventory(), {"a": Listening("a", own=engine, says=[None])}, template=""))
+    assert engine.called == [("worker", "/opt/hvdocker/bin/check sshd 10.0.0.11 7 30")]

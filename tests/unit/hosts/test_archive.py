@@ -32,23 +32,27 @@ def test_files_belong_to_the_containers_user_with_exactly_their_modes() -> None:
     }
 
 
-def test_the_containers_user_gets_a_line_in_passwd() -> None:
-    engine = FakeEngine({"/etc/passwd": b"root:x:0:0::/root:/bin/sh\n"})
-    archive.add_user(engine, "worker", 1000, 1001)
+def test_a_container_is_furnished_by_one_archive_with_its_user_in_passwd() -> None:
+    engine = FakeEngine()
+    wanted = [FileSpec("", None, 0o700), FileSpec("ssh/config", "x\n")]
+    archive.furnish(engine, "worker", wanted, 1000, 1001, "root:x:0:0::/root:/bin/sh\n")
     [(container, folder, data)] = engine.put
-    assert (container, folder) == ("worker", "/etc")
+    assert (container, folder) == ("worker", "/")
     assert members(data) == {
-        "passwd": (
+        "etc/passwd": (
             False, 0o644, 0, 0,
             "root:x:0:0::/root:/bin/sh\nhvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n",
-        )
+        ),
+        "run/hvdocker": (True, 0o700, 1000, 1001, ""),
+        "run/hvdocker/ssh/config": (False, 0o600, 1000, 1001, "x\n"),
     }  # fmt: skip
 
 
 def test_root_is_in_passwd_already() -> None:
     engine = FakeEngine()
-    archive.add_user(engine, "worker", 0, 0)
-    assert engine.put == []
+    archive.furnish(engine, "worker", [FileSpec("", None, 0o700)], 0, 0, "")
+    [(_, _, data)] = engine.put
+    assert list(members(data)) == ["run/hvdocker"]
 
 
 def test_reading_a_file_of_a_container() -> None:

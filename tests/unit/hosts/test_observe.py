@@ -2,7 +2,7 @@ import pytest
 
 from hvdocker.commands.probe import read_probe
 from hvdocker.errors import HostUnfit
-from hvdocker.hosts.observe import _gpus, _probe, choose_access, see_containers
+from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access, see_containers
 from hvdocker.hosts.ssh import EngineAccess
 from hvdocker.model.seen import ContainerSeen, GpuSeen
 from tests.unit.builders import inventory
@@ -91,3 +91,30 @@ def test_only_containers_with_the_clusters_label_are_looked_at() -> None:
         ContainerSeen("1" * 64, "w", "running", "sha256:a", {"x": "y"}, 7),
         ContainerSeen("1" * 64, "1" * 12, "running", "sha256:a", {}, 7),
     )
+
+
+def worker(**changes: object) -> ContainerSeen:
+    labels = {"hvdocker.role": "worker", "hvdocker.host": "a", "hvdocker.port": "12346"}
+    return ContainerSeen("id", "w", "running", "sha256:i", labels | changes.pop("labels", {}), 1, **changes)
+
+
+LISTENS = "listens 0016\nlistens 3039\ndone\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "seen", "ports", "commands"),
+    [
+        ("hosts: [a]", [worker()], {12346}, 0),
+        ("hosts: [a]\nport: 12346", [worker()], {12346}, 0),
+        ("hosts: [a]\nport: 22", [worker()], {22, 12345}, 1),
+        ("hosts: [a]", [worker(labels={"hvdocker.host": "b"})], {22, 12345}, 1),
+        ("hosts: [a]", [], {22, 12345}, 1),
+    ],
+    ids=["runs", "runs where it should", "is to move", "another host's", "none"],
+)
+def test_who_listens_is_asked_only_where_it_matters(
+    text: str, seen: list[ContainerSeen], ports: set[int], commands: int
+) -> None:
+    link = FakeLink("a", lambda command, stdin: (0, LISTENS.encode(), b""))
+    assert _listening(link, inventory(text), seen) == ports
+    assert len(link.ran) == commands

@@ -1,15 +1,24 @@
 """Sync against this machine as a host: real tar, real sha256sum, a folder of the test's own."""
 
+import hashlib
+import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from hvdocker.errors import HvdockerError
-from hvdocker.hosts.sync import SyncReport, read_tree, sync
-from tests.unit.fakes import CountingLink, FakeLink
+from hvdocker.commands.command import Command
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.hosts.hash_cache import HashCache
+from hvdocker.hosts.question import Target
+from hvdocker.hosts.sync import How, SyncReport, sync, sync_all
+from hvdocker.hosts.walk import read_tree
+from hvdocker.model.codec import Codec, LinkSpeed
+from tests.unit.fakes import FakeLink, RecordingLink
 
 
 class Pair:
@@ -19,7 +28,8 @@ class Pair:
         self.here, self.there = root / "project", root / "host" / "code"
         self.here.mkdir()
         self.there.parent.mkdir()
-        self.link = CountingLink()
+        self.state = self.there.with_name("code.sync")
+        self.link = RecordingLink()
 
     def write(self, name: str, text: str = "x") -> Path:
         path = self.here / name
@@ -55,7 +65,8 @@ def test_the_first_sync_brings_everything(pair: Pair) -> None:
     report = pair.sync()
     assert pair.names() == ["pkg/deep/model.py", "train.py"]
     assert (pair.there / "train.py").read_text() == "print('hi')"
-    assert report == SyncReport(2, 11, 0, read_tree(pair.here).hash)
+    assert (report.sent, report.sent_bytes, report.removed) == (2, 11, 0)
+    assert report.tree_hash == read_tree(pair.here).hash
 
 
 def test_an_untouched_folder_sends_nothing(pair: Pair) -> None:
@@ -65,7 +76,7 @@ def test_an_untouched_folder_sends_nothing(pair: Pair) -> None:
     pair.sync()
     report = pair.sync()
     assert (report.sent, report.sent_bytes, report.removed) == (0, 0, 0)
-    assert pair.link.unpacked == 1
+    assert pair.link.deliveries == 1
 
 
 def test_a_host_that_speaks_another_language_is_not_sent_everything_again(
@@ -82,7 +93,7 @@ def test_a_host_that_speaks_another_language_is_not_sent_everything_again(
     pair.write("train.py")
     pair.sync()
     assert pair.sync().sent == 0
-    assert pair.link.unpacked == 1
+    assert pair.link.deliveries == 1
 
 
 def test_only_changed_files_travel(pair: Pair) -> None:
@@ -145,26 +156,49 @@ def test_a_file_that_vanished_there_comes_back(pair: Pair) -> None:
     assert pair.names() == ["train.py"]
 
 
-def test_a_lost_or_damaged_manifest_only_costs_a_transfer(pair: Pair) -> None:
+def test_a_lost_or_damaged_index_only_costs_a_transfer(pair: Pair) -> None:
     pair.write("train.py")
     pair.sync()
-    manifest = pair.there.with_name("code.manifest")
-    for damage in ("", "{", "[]", "null"):
-        manifest.write_text(damage)
+    index = pair.state / "index"
+    for damage in ("", "{", "x y\n[]\n", "x y\nnull\n", "x y\n[[1]]\n"):
+        index.write_text(damage)
         assert pair.sync().sent == 1
         assert pair.sync().sent == 0
 
 
-def test_executable_bits_travel_and_change(pair: Pair) -> None:
-    script = pair.write("run.sh")
-    pair.write("plain.py")
-    script.chmod(0o700)
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o700, 0o664, 0o640, 0o600, 0o400], ids=oct)
+def test_permissions_travel(pair: Pair, mode: int) -> None:
+    pair.write("run.sh").chmod(mode)
     pair.sync()
-    modes = {name: stat.S_IMODE((pair.there / name).stat().st_mode) for name in ("run.sh", "plain.py")}
-    assert modes == {"run.sh": 0o755, "plain.py": 0o644}
-    script.chmod(0o600)
+    assert permissions(pair.there / "run.sh") == mode
+    assert pair.sync().sent == 0
+
+
+def test_permissions_that_change_travel_too(pair: Pair) -> None:
+    script = pair.write("run.sh")
+    script.chmod(0o755)
+    pair.write("plain.py")
+    pair.sync()
+    script.chmod(0o644)
     assert pair.sync().sent == 1
-    assert stat.S_IMODE((pair.there / "run.sh").stat().st_mode) == 0o644
+    assert permissions(pair.there / "run.sh") == 0o644
+    (pair.there / "run.sh").chmod(0o600)
+    assert pair.sync().sent == 1
+    assert permissions(pair.there / "run.sh") == 0o644
+
+
+def test_a_container_of_another_user_can_read_what_its_owner_can(pair: Pair) -> None:
+    pair.write("secret.py").chmod(0o600)
+    pair.write("run.sh").chmod(0o700)
+    target = {"a": Target(pair.link, str(pair.there), is_shared=True)}
+    assert sync_all(target, read_tree(pair.here)).done["a"].sent == 2
+    assert permissions(pair.there / "secret.py") == 0o644
+    assert permissions(pair.there / "run.sh") == 0o755
+    assert sync_all(target, read_tree(pair.here)).done["a"].sent == 0
+
+
+def permissions(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 def test_symlinks_stay_symlinks(pair: Pair) -> None:
@@ -271,19 +305,321 @@ def test_an_empty_folder_is_a_tree_too(pair: Pair) -> None:
     assert (report.sent, report.removed) == (0, 0)
 
 
+def refusing(words: bytes) -> FakeLink:
+    """Holds nothing, and fails to write."""
+
+    def answer(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+        is_question = not any("tar -x" in word for word in command.argv)
+        return (0, b"hvdocker-sync differs \n", b"") if is_question else (2, b"", words)
+
+    return FakeLink("b", answer)
+
+
 def test_a_host_that_refuses_is_an_error_with_its_words(pair: Pair) -> None:
     pair.write("train.py")
-    full = FakeLink("b", lambda command, stdin: (2, b"", b"tar: No space left on device\n"))
     with pytest.raises(HvdockerError) as caught:
-        sync(full, read_tree(pair.here), "/there")
+        sync(refusing(b"tar: Permission denied\n"), read_tree(pair.here), "/there")
     assert str(caught.value) == "b: writing the code failed (exit 2)"
-    assert caught.value.lines == ("tar: No space left on device",)
+    assert caught.value.lines == ("tar: Permission denied",)
     assert caught.value.command and caught.value.command.startswith("ssh b sh -c ")
 
 
-def test_files_that_arrive_damaged_are_noticed(pair: Pair) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [b"tar: x: No space left on device\n", b"Disk quota exceeded\n", b"Wrote only 1 of 9\n"],
+)
+def test_a_full_disk_is_a_host_that_is_unfit(pair: Pair, words: bytes) -> None:
     pair.write("train.py")
-    liar = FakeLink("b", lambda command, stdin: (0, b"\n--hvdocker--\n./train.py: FAILED\n", b""))
-    with pytest.raises(HvdockerError, match=r"1 files? arrived damaged") as caught:
-        sync(liar, read_tree(pair.here), "/there")
-    assert caught.value.lines == ("train.py",)
+    with pytest.raises(HostUnfit, match="the disk is full") as caught:
+        sync(refusing(words), read_tree(pair.here), "/there")
+    assert caught.value.host == "b" and caught.value.fix
+
+
+def test_a_host_that_answers_something_else_is_an_error(pair: Pair) -> None:
+    pair.write("train.py")
+    menu = FakeLink("b", lambda command, stdin: (0, b"Welcome! Choose 1 to 3\n", b""))
+    with pytest.raises(HvdockerError, match="did not say what it holds") as caught:
+        sync(menu, read_tree(pair.here), "/there")
+    assert caught.value.lines == ("Welcome! Choose 1 to 3",)
+
+
+def test_a_start_up_file_that_talks_does_not_confuse(pair: Pair) -> None:
+    pair.write("train.py")
+    pair.link.greeting = b"Last login: yesterday\nsame differs\n"
+    assert pair.sync().sent == 1
+    assert pair.sync().sent == 0
+
+
+# Round trips
+
+
+def test_nothing_changed_is_one_round_trip_that_carries_nothing(pair: Pair) -> None:
+    for number in range(50):
+        pair.write(f"pkg{number % 5}/module{number}.py")
+    pair.sync()
+    pair.link.trips.clear()
+    pair.sync()
+    assert len(pair.link.trips) == 1
+    assert pair.link.trips[0].fed == 0
+    assert pair.link.trips[0].told < 100
+
+
+def test_a_change_is_two_round_trips(pair: Pair) -> None:
+    pair.write("train.py")
+    gone = pair.write("old/gone.py")
+    pair.sync()
+    pair.link.trips.clear()
+    pair.write("train.py", "changed")
+    gone.unlink()
+    pair.sync()
+    assert len(pair.link.trips) == 2
+
+
+def test_a_touched_file_does_not_travel(pair: Pair) -> None:
+    os.utime(pair.write("train.py"), (1, 1))
+    pair.sync()
+    os.utime(pair.here / "train.py", (2_000_000_000, 2_000_000_000))
+    pair.link.trips.clear()
+    assert pair.sync().sent == 0
+    assert len(pair.link.trips) == 1
+
+
+def test_times_are_kept(pair: Pair) -> None:
+    os.utime(pair.write("train.py"), (1_500_000_000, 1_500_000_000))
+    pair.sync()
+    assert (pair.there / "train.py").stat().st_mtime == 1_500_000_000
+
+
+# What happens on the host meanwhile
+
+
+def test_a_file_tampered_with_in_secret_is_mended(pair: Pair) -> None:
+    """Equal size, equal time: nobody can set back the time of the change itself."""
+    pair.write("train.py", "good")
+    pair.sync()
+    there = pair.there / "train.py"
+    before = there.stat()
+    there.write_text("evil")
+    os.utime(there, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert pair.sync().sent == 1
+    assert there.read_text() == "good"
+
+
+def test_a_link_that_was_bent_is_mended(pair: Pair) -> None:
+    (pair.here / "data").symlink_to("one")
+    pair.sync()
+    (pair.there / "data").unlink()
+    (pair.there / "data").symlink_to("two")
+    assert pair.sync().sent == 1
+    assert (pair.there / "data").readlink() == Path("one")
+
+
+def test_a_folder_that_became_a_link_leads_nothing_astray(pair: Pair, tmp_path: Path) -> None:
+    pair.write("pkg/a.py", "ours")
+    gone = pair.write("pkg/gone.py", "ours")
+    pair.sync()
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("a.py", "gone.py"):
+        (outside / name).write_text("precious")
+        (pair.there / "pkg" / name).unlink()
+    (pair.there / "pkg").rmdir()
+    (pair.there / "pkg").symlink_to(outside)
+    gone.unlink()
+    pair.sync()
+    assert pair.names() == ["pkg/a.py"]
+    assert {path.read_text() for path in outside.iterdir()} == {"precious"}
+
+
+def test_what_a_job_put_in_the_way_is_an_error_and_stays(pair: Pair) -> None:
+    pair.write("train.py")
+    pair.sync()
+    (pair.there / "results").write_text("weights")
+    pair.write("results/read.py")
+    with pytest.raises(HvdockerError, match="writing the code failed") as caught:
+        pair.sync()
+    assert caught.value.fix and "in the way" in caught.value.fix
+    assert (pair.there / "results").read_text() == "weights"
+    (pair.there / "results").unlink()
+    assert pair.sync().sent == 1
+    assert pair.names() == ["results/read.py", "train.py"]
+
+
+def test_the_code_folder_itself_stays_the_same_folder(pair: Pair) -> None:
+    """Running workers have it mounted."""
+    pair.there.mkdir()
+    inode = pair.there.stat().st_ino
+    pair.write("train.py")
+    pair.sync()
+    pair.write("train.py", "changed")
+    pair.sync()
+    assert pair.there.stat().st_ino == inode
+
+
+def test_a_running_job_keeps_reading_the_file_it_opened(pair: Pair) -> None:
+    pair.write("data.txt", "old")
+    pair.sync()
+    with (pair.there / "data.txt").open() as file:
+        pair.write("data.txt", "new")
+        pair.sync()
+        assert file.read() == "old"
+    assert (pair.there / "data.txt").read_text() == "new"
+
+
+def test_nothing_is_left_beside_the_code(pair: Pair) -> None:
+    pair.write("train.py")
+    pair.sync()
+    assert sorted(path.name for path in pair.there.parent.iterdir()) == ["code", "code.sync"]
+    assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
+
+
+# Cut off
+
+
+def test_a_stream_that_is_cut_off_changes_nothing(pair: Pair) -> None:
+    pair.write("train.py", "old")
+    pair.sync()
+    pair.write("train.py", "new")
+    pair.write("added.py")
+    for keep in (0, 512, 2000, -1536):
+        pair.link.cut = keep
+        with pytest.raises(HvdockerError, match="writing the code failed"):
+            pair.sync()
+        assert pair.names() == ["train.py"]
+        assert (pair.there / "train.py").read_text() == "old"
+        assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
+    pair.link.cut = None
+    assert pair.sync().sent == 2
+
+
+def test_a_sync_that_died_while_it_put_files_in_place_is_made_good(pair: Pair, tmp_path: Path) -> None:
+    """Killed after the new files took their places and before the index was written: what it added is
+    known to be a sync's, and goes when the folder no longer has it."""
+    pair.write("train.py", "old")
+    pair.sync()
+    index = (pair.state / "index").read_bytes()
+    pair.write("train.py", "new")
+    added = pair.write("pkg/added.py")
+    pending = read_tree(pair.here).index()
+    pair.sync()
+    (pair.state / "index").write_bytes(index)
+    (pair.state / "paths").write_bytes(b"./train.py\0")
+    (pair.state / "pending").write_bytes(pending)
+    (pair.state / "in" / "new").mkdir(parents=True)
+    added.unlink()
+    pair.write("train.py", "old")
+    report = pair.sync()
+    assert (report.sent, report.removed) == (1, 1)
+    assert pair.names() == ["train.py"]
+    assert (pair.there / "train.py").read_text() == "old"
+    assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
+    assert pair.sync().sent == 0
+
+
+# Contents
+
+
+def test_a_file_changed_with_equal_size_and_time_is_found_by_checksum(pair: Pair, tmp_path: Path) -> None:
+    """Even where the file system tells no change times: the cache is made to believe the old hash."""
+    cache = HashCache(tmp_path / "cache")
+    path = pair.write("train.py", "good")
+    os.utime(path, (1_500_000_000, 1_500_000_000))
+    pair.sync()
+    old = read_tree(pair.here).entries["train.py"].sha256
+    path.write_text("evil")
+    os.utime(path, (1_500_000_000, 1_500_000_000))
+    seen = path.stat()
+    look = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino]
+    cache.folder.mkdir()
+    cache.file(pair.here).write_text(json.dumps({"train.py": [look, old]}))
+    assert sync(pair.link, read_tree(pair.here, cache), str(pair.there)).sent == 0
+    tree = read_tree(pair.here, cache, checksum=True)
+    assert sync(pair.link, tree, str(pair.there), How(checksum=True)).sent == 1
+    assert (pair.there / "train.py").read_text() == "evil"
+
+
+def test_contents_are_checked_on_the_host(pair: Pair) -> None:
+    """Whatever the index says: here it was forged to hide a change."""
+    pair.write("train.py", "good")
+    pair.write("new\nline.py", "odd")
+    pair.sync()
+    (pair.there / "train.py").write_text("evil")
+    forge(pair)
+    assert pair.sync().sent == 0
+    checked = sync(pair.link, read_tree(pair.here), str(pair.there), How(checksum=True))
+    assert (checked.sent, (pair.there / "train.py").read_text()) == (1, "good")
+    pair.link.trips.clear()
+    assert sync(pair.link, read_tree(pair.here), str(pair.there), How(checksum=True)).sent == 0
+    assert len(pair.link.trips) == 1
+
+
+def forge(pair: Pair) -> None:
+    """The host's index, as if the last sync had seen the files as they are now."""
+    paths = (pair.state / "paths").read_bytes()
+    argv = ["xargs", "-0", "stat", "-c", "//%f/%s/%y/%z/%n"]
+    environment = {**os.environ, "TZ": "UTC0", "LC_ALL": "C"}
+    listing = subprocess.run(
+        argv, input=paths, cwd=pair.there, env=environment, check=True, capture_output=True
+    ).stdout
+    header, rows, _ = (pair.state / "index").read_bytes().split(b"\n", 2)
+    digest = hashlib.sha256(listing).hexdigest().encode()
+    whole = b"%b %b\n%b\n%b" % (header.split()[0], digest, rows, listing)
+    (pair.state / "index").write_bytes(whole)
+
+
+# Large ones
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_large_sync_is_measured_and_then_compressed_as_chosen(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: Codec
+) -> None:
+    stand_in_for_zstd(tmp_path, monkeypatch)
+    asked: list[LinkSpeed] = []
+
+    def choose(speed: LinkSpeed) -> Codec:
+        asked.append(speed)
+        return codec
+
+    text = "all work and no play makes a dull file\n" * 150_000
+    for name in ("a.txt", "b.txt", "small.txt"):
+        pair.write(name, text if name != "small.txt" else "small")
+    report = sync(pair.link, read_tree(pair.here), str(pair.there), How(choose=choose))
+    assert (report.sent, report.codec) == (3, codec)
+    assert (report.wire_bytes < report.sent_bytes / 2) == (codec is not Codec.NONE)
+    assert (pair.there / "b.txt").read_text() == text
+    assert [(speed.has_zstd, speed.ratio < 0.5) for speed in asked] == [(True, True)]
+    assert len(pair.link.trips) == 3
+    assert pair.sync().sent == 0
+
+
+def stand_in_for_zstd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not every machine that runs this test has the program; the library is the same."""
+    program = tmp_path / "bin" / "zstd"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!{sys.executable}\nimport sys, zstandard\n"
+        "zstandard.ZstdDecompressor().copy_stream(sys.stdin.buffer, sys.stdout.buffer)\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+
+
+def test_one_large_file_is_measured_with_padding_that_stays_nowhere(pair: Pair) -> None:
+    data = os.urandom(9 << 20)
+    (pair.here / "data.bin").write_bytes(data)
+    report = pair.sync()
+    assert report.codec is Codec.NONE
+    assert len(data) < report.wire_bytes < 1.2 * len(data)
+    assert (pair.there / "data.bin").read_bytes() == data
+    assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
+
+
+def test_progress_goes_up_to_the_whole(pair: Pair) -> None:
+    (pair.here / "data.bin").write_bytes(os.urandom(10 << 20))
+    told: list[tuple[str, int, int]] = []
+    how = How(progress=lambda host, done, total: told.append((host, done, total)))
+    sync(pair.link, read_tree(pair.here), str(pair.there), how)
+    assert {(host, total) for host, _, total in told} == {("a", 10 << 20)}
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][1] == 10 << 20 and len(told) > 10

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.sync import _entry, read_tree
+from hvdocker.hosts.walk import read_tree
 
 
 def write(folder: Path, name: str, text: str = "x") -> Path:
@@ -88,7 +88,7 @@ def test_a_symlink_to_itself_is_only_a_symlink(tmp_path: Path) -> None:
     assert sorted(read_tree(tmp_path).entries) == ["loop"]
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageProblem, match=r"cannot read .*/gone.py: No such file") as caught:
-        _entry(tmp_path / "gone.py", "gone.py")
+def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match=r"cannot read .*/gone: No such file") as caught:
+        read_tree(tmp_path / "gone")
     assert caught.value.fix and ".hvdockerignore" in caught.value.fix

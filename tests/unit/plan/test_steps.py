@@ -6,7 +6,7 @@ from hvdocker.hosts.actions import ACTIONS
 from hvdocker.model.requirements import Requirements
 from hvdocker.plan import steps
 from hvdocker.plan.script import _RENDER
-from hvdocker.plan.steps import CONTROLLER, Stage, StartContainer, Step, Trust, plan_of
+from hvdocker.plan.steps import CONTROLLER, Stage, StartContainer, Step, Trust, by_host, plan_of
 
 SPEC = ContainerSpec("hvdocker-lab-worker", "doc-hvd:cpu", ("worker",), 1000, 1000)
 TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", "b"))
@@ -47,6 +47,10 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
         (steps.AwaitSshd("a", "c", "10.0.0.11", 1), "wait for sshd on 10.0.0.11:1"),
         (steps.CheckMesh("a", "c", ("a", "b")), "log in from a to a, b"),
         (steps.SyncCode("a", "/me", "/there"), "sync /me to /there"),
+        (
+            steps.SyncCode("a", "/me", "/there", checks_contents=True),
+            "sync /me to /there, comparing contents",
+        ),
         (steps.WriteJob("a", "/there", "{}"), "write /there/job.json"),
         (
             steps.CreateMaster("a", SPEC, "w", ("horovodrun", "-np", "2"), ("python", "two words")),
@@ -71,7 +75,17 @@ def test_a_plan_prints_itself() -> None:
 
 def test_the_steps_of_one_host_stay_in_order() -> None:
     first, second, other = StartContainer("a", "1"), StartContainer("a", "2"), StartContainer("b", "3")
-    assert Stage("x", (first, other, second)).by_host() == {"a": [first, second], "b": [other]}
+    wave = [Stage("x", (first, other)), Stage("y", (second,), follows_on=True)]
+    assert by_host(wave) == {"a": [("x", first), ("y", second)], "b": [("x", other)]}
+
+
+def test_a_wave_ends_where_all_hosts_wait_for_each_other() -> None:
+    stages = [
+        Stage(name, (StartContainer("a", name),), follows_on)
+        for name, follows_on in (("1", True), ("2", True), ("3", False), ("4", True))
+    ]
+    waves = plan_of("up", "lab", *stages).waves()
+    assert [[stage.name for stage in wave] for wave in waves] == [["1", "2"], ["3", "4"]]
 
 
 def test_every_kind_of_step_can_be_done_and_written_as_a_script() -> None:

@@ -45,12 +45,14 @@ def test_the_whole_plan() -> None:
         Stage("files", (
             MakeFolders("a", JOB_A, (JOB_A, f"{JOB_A}/out", f"{JOB_A}/logs")),
             MakeFolders("b", JOB_B, (JOB_B, f"{JOB_B}/out", f"{JOB_B}/logs")),
-        )),
+        ), follows_on=True),
         Stage("files", (
             WriteJob("a", JOB_A, JOB.for_host("a")),
             WriteJob("b", JOB_B, JOB.for_host("b")),
-        )),
-        Stage("master", (CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),)),
+        ), follows_on=True),
+        Stage("master", (
+            CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),
+        ), follows_on=True),
         Stage("master", (StartContainer("a", "hvdocker-lab-train-abcd"),)),
     ))  # fmt: skip
 
@@ -68,9 +70,14 @@ def test_without_a_folder_nothing_is_synced() -> None:
 
 def test_another_users_containers_get_open_folders_and_readable_files() -> None:
     other = inventory("hosts: [a, b, c]\nuser: 2000:2000\n")
-    plan = plan_train(other, places(other, STATE), MAKER, JOB, None)
-    shared = [step.is_shared for step in plan.steps if isinstance(step, (MakeFolders, WriteJob))]
-    assert shared == [True] * 4
+    plan = plan_train(other, places(other, STATE), MAKER, JOB, "/home/me/project")
+    shared = [step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJob))]
+    assert shared == [True] * 6
+
+
+def test_contents_are_compared_on_request() -> None:
+    plan = plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project", checksum=True)
+    assert [step.checks_contents for step in plan.steps if isinstance(step, SyncCode)] == [True, True]
 
 
 def test_every_host_reads_its_own_name() -> None:

@@ -1,0 +1,164 @@
+"""Where the benchmark runs: real hosts of the lab, and a home in which OpenSSH, docker and we find the same
+keys. Hosts are made when the first row asks for them: some rows need none."""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hvdocker.hosts.pool import each
+from hvdocker.hosts.ssh import SshLink, open_ssh
+from hvdocker.model.inventory import Host, SshSettings
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import side_by_side
+
+HOSTS = 8
+USER = "trainer"
+SMALL_IMAGE = "doc-hvd:base"
+TRAINING_IMAGE = "doc-hvd:cpu"
+REPOSITORY = Path(__file__).parents[1]
+
+
+class BenchError(Exception):
+    """A contestant failed: its time would mean nothing."""
+
+
+@dataclass
+class Ground:
+    folder: Path
+    peers: Path = REPOSITORY / ".venv-bench"
+    openssh: str = field(default_factory=lambda: shutil.which("ssh") or "ssh")
+    _lab: Lab | None = None
+    _hosts: list[LabHost] = field(default_factory=list)
+
+    @classmethod
+    @contextmanager
+    def open(cls) -> Iterator["Ground"]:
+        with tempfile.TemporaryDirectory(prefix="hvdocker-bench-") as name:
+            ground = cls(Path(name))
+            yield ground
+            side_by_side(LabHost.reset, ground._hosts)
+
+    @property
+    def binary(self) -> str:
+        return os.environ.get("HVDOCKER_BIN", str(Path(sys.executable).with_name("hvdocker")))
+
+    @property
+    def lab(self) -> Lab:
+        if self._lab is None:
+            self._lab = Lab.attach()
+        return self._lab
+
+    @property
+    def ssh_config(self) -> Path:
+        return self.folder / "home" / ".ssh" / "config"
+
+    def hosts(self, count: int = HOSTS, image: str | None = SMALL_IMAGE) -> list[LabHost]:
+        """Fresh hosts with nothing on them but images, this one among them."""
+        hosts = self.lab.fresh(count)
+        if len(hosts) > len(self._hosts):
+            self._hosts = hosts
+        self._furnish()
+        if image:
+            for host in hosts:
+                host.load(image)
+        return hosts
+
+    def _furnish(self) -> None:
+        """One home for everybody. OpenSSH takes its home from the user database: a program that starts `ssh`
+        itself, such as docker, finds one first on the PATH that is told where its config lies."""
+        ssh = self.ssh_config.parent
+        ssh.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (ssh / "known_hosts").write_bytes(self.lab.state.known_hosts.read_bytes())
+        prefix = self._hosts[0].address.rpartition(".")[0]
+        self.ssh_config.write_text(
+            f"Host {prefix}.*\n  User {USER}\n  IdentityFile {self._hosts[0].key(USER)}\n  BatchMode yes\n"
+            f"  UserKnownHostsFile {ssh}/known_hosts\n",
+            encoding="utf-8",
+        )
+        shim = self.folder / "bin" / "ssh"
+        if not shim.exists():
+            shim.parent.mkdir()
+            shim.write_text(f'#!/bin/sh\nexec {self.openssh} -F {self.ssh_config} "$@"\n', encoding="utf-8")
+            shim.chmod(0o755)
+            os.environ["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
+        os.environ["HOME"] = str(self.folder / "home")
+        # It logs whatever it meets on standard error, as the CLI does not let it.
+        logging.getLogger("paramiko").setLevel(logging.CRITICAL)
+        os.environ.pop("SSH_AUTH_SOCK", None)
+
+    # What contestants do
+
+    def ssh(self, host: LabHost, *words: str, options: Sequence[str] = ()) -> list[str]:
+        return [self.openssh, "-F", str(self.ssh_config), *options, host.address, *words]
+
+    def link(self, host: LabHost) -> SshLink:
+        return open_ssh(Host(host.name, host.address, ssh=SshSettings(user=USER, key=str(host.key(USER)))))
+
+    @contextmanager
+    def links(self, hosts: Sequence[LabHost]) -> Iterator[Mapping[str, SshLink]]:
+        """All hosts, connected at once, as a verb does."""
+        named = {host.name: host for host in hosts}
+        opened = each(named, lambda name: self.link(named[name])).or_raise("connecting failed")
+        try:
+            yield opened
+        finally:
+            for link in opened.values():
+                link.close()
+
+    def inventory(self, hosts: Sequence[LabHost], image: str, cluster: str = "bench") -> Path:
+        folder = self.folder / cluster
+        folder.mkdir(exist_ok=True)
+        return self.lab.write_inventory(
+            folder / "inventory.yaml", hosts, user=USER, cluster=cluster, image=image
+        )
+
+    def hvdocker(self, *words: str | Path, cwd: Path | None = None, **variables: str) -> str:
+        """The installed program, as a person types it."""
+        return run([self.binary, *map(str, words)], cwd=cwd or self.folder, env={**os.environ, **variables})
+
+
+def run(argv: Sequence[str], **how: Any) -> str:
+    """To the end; standard output."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, **how)
+    if done.returncode != 0:
+        raise BenchError(f"`{' '.join(argv)[:200]}` ended with {done.returncode}: {done.stderr[-800:]}")
+    return done.stdout
+
+
+def together(lines: Sequence[Sequence[str]], stdin: Sequence[Path] = ()) -> None:
+    """Processes side by side, each with its own standard input where there is one."""
+    files = [path.open("rb") for path in stdin]
+    try:
+        started = [
+            subprocess.Popen(
+                argv,
+                stdin=files[number] if files else subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number, argv in enumerate(lines)
+        ]
+        for argv, process in zip(lines, started, strict=True):
+            _, said = process.communicate()
+            if process.returncode != 0:
+                raise BenchError(f"`{' '.join(argv)[:200]}` ended with {process.returncode}: {said[-800:]}")
+    finally:
+        for file in files:
+            file.close()
+
+
+def pipes(sources: Sequence[str], targets: Sequence[Sequence[str]]) -> None:
+    """`source | target` for every host, side by side."""
+    import shlex
+
+    lines = [f"{source} | {shlex.join(target)}" for source, target in zip(sources, targets, strict=True)]
+    together([["bash", "-o", "pipefail", "-c", line] for line in lines])

@@ -1,0 +1,12 @@
+"""The rows of the benchmark, a module per family, in the order of the table."""
+
+from bench.rows import connect, images, startup, sync, train, up
+
+CONTESTS = (
+    *startup.CONTESTS,
+    *connect.CONTESTS,
+    *up.CONTESTS,
+    *sync.CONTESTS,
+    *train.CONTESTS,
+    *images.CONTESTS,
+)

@@ -1,0 +1,104 @@
+"""The wire: connecting, and Docker's API over it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+
+from bench.contest import Bar, Contest, Contestant, Prepared, Row
+from bench.ground import SMALL_IMAGE, USER, Ground, run, together
+from hvdocker.commands.command import command
+from hvdocker.hosts.pool import each
+from tests.cluster.lab import LabHost
+
+
+def _connect(count: int) -> Prepared:
+    @contextmanager
+    def prepared(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+        """Both open a connection to every host at once, log in with a key, run `true` and close. OpenSSH with
+        its defaults, one process per host; ours in one process with its imports done."""
+        hosts = {host.name: host for host in ground.hosts(count, image=None)}
+
+        def one(name: str) -> None:
+            link = ground.link(hosts[name])
+            assert link.run(command("true")).code == 0
+            link.close()
+
+        def ours() -> None:
+            each(hosts, one).or_raise("connecting failed")
+
+        def theirs() -> None:
+            together([ground.ssh(host, "true") for host in hosts.values()])
+
+        yield {"hvdocker": Contestant(ours), "ssh": Contestant(theirs)}
+
+    return prepared
+
+
+@contextmanager
+def _container(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """Both connect to one host, start a container in the host's network, as workers are, and leave."""
+    (host,) = ground.hosts(1)
+
+    def ours() -> None:
+        link = ground.link(host)
+        engine = link.engine()
+        config = engine.create_host_config(network_mode="host")
+        engine.start(engine.create_container(SMALL_IMAGE, ["sleep", "60"], host_config=config)["Id"])
+        link.close()
+
+    def theirs() -> None:
+        remote = ["docker", "-H", f"ssh://{USER}@{host.address}"]
+        run([*remote, "run", "-d", "--network", "host", SMALL_IMAGE, "sleep", "60"])
+
+    before = partial(_clear, host)
+    yield {"hvdocker": Contestant(ours, before), "docker": Contestant(theirs, before)}
+    host.reset()
+
+
+def _clear(host: LabHost) -> None:
+    host.exec("docker ps -aq | xargs -r docker rm -f")
+
+
+@contextmanager
+def _call(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """Both list the containers of a host ten times: ours on a link that is open, theirs `docker ps` on the
+    host itself, timed there, so that the way to the host costs them nothing."""
+    (host,) = ground.hosts(1)
+    script = "i=0; while [ $i -lt 10 ]; do docker ps -q >/dev/null || exit 1; i=$((i+1)); done"
+    times = 10
+    with ground.links([host]) as links:
+        engine = links[host.name].engine()
+
+        def ours() -> None:
+            for _ in range(times):
+                engine.containers()
+
+        def theirs() -> float:
+            timed = f"s=$(date +%s%N); {script}; e=$(date +%s%N); echo $((e - s))"
+            return int(host.exec(timed)) / 1e9
+
+        yield {"hvdocker": Contestant(ours), "docker": Contestant(theirs)}
+
+
+CONTESTS = (
+    Contest(
+        "connect-1",
+        _connect(1),
+        (Row("connect and run, 1 host", "ssh, cold", "hvdocker", "ssh", Bar(0.35)),),
+    ),
+    Contest(
+        "connect-8",
+        _connect(8),
+        (Row("connect and run, 8 hosts", "ssh, cold, in parallel", "hvdocker", "ssh", Bar(0.35)),),
+    ),
+    Contest(
+        "container",
+        _container,
+        (Row("run a container over SSH, cold", "docker -H ssh://host run", "hvdocker", "docker", Bar(0.25)),),
+    ),
+    Contest(
+        "call",
+        _call,
+        (Row("ten Docker calls, open link", "docker on the host itself", "hvdocker", "docker", Bar(0.3)),),
+    ),
+)

@@ -1,0 +1,33 @@
+"""rsync for the benchmark's hosts, which have none on purpose: this machine's program with its libraries."""
+
+import io
+import re
+import shutil
+import tarfile
+from pathlib import Path
+
+from bench.ground import BenchError, run
+from tests.cluster.lab import LabHost
+
+FOLDER = "/opt/bench-rsync"
+# The machine's own loader and libraries come along: the host's may be of another release.
+REMOTE = f"{FOLDER}/loader --library-path {FOLDER} {FOLDER}/rsync"
+
+
+def install(host: LabHost) -> None:
+    host.exec(["mkdir", "-p", FOLDER])
+    host.engine.put_archive(host.container, FOLDER, _bundle())
+
+
+def _bundle() -> bytes:
+    program = shutil.which("rsync")
+    if program is None:
+        raise BenchError("rsync is not installed here: sudo apt-get install rsync")
+    libraries = re.findall(r"(/\S+) \(0x", run(["ldd", program]))
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as tar:
+        tar.add(program, "rsync")
+        for library in libraries:
+            name = Path(library).name
+            tar.add(library, "loader" if name.startswith("ld-") else name)
+    return buffer.getvalue()

@@ -1,0 +1,62 @@
+"""Before anything is done: help on the terminal, and the placement of very many slots. No hosts."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.contest import Bar, Contest, Contestant, Row
+from bench.ground import Ground, run
+from hvdocker.model.placement import Slots, place
+
+HELLO = """\
+import typer
+app = typer.Typer()
+@app.command()
+def hello(name: str = "you") -> None: print("hello", name)
+app()
+"""
+
+
+@contextmanager
+def _help(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """`hvdocker --help` and `--help` of a typer program of five lines, both by the Python that hvdocker is
+    installed with, both with its byte code cached."""
+    program = ground.folder / "hello.py"
+    program.write_text(HELLO, encoding="utf-8")
+    python = str(Path(ground.binary).with_name("python"))
+    quiet = {**os.environ, "COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": ""}
+
+    def ours() -> None:
+        run([ground.binary, "--help"], env=quiet)
+
+    def theirs() -> None:
+        run([python if Path(python).exists() else sys.executable, str(program), "--help"], env=quiet)
+
+    yield {"hvdocker": Contestant(ours), "typer": Contestant(theirs)}
+
+
+@contextmanager
+def _placement(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """10,000 ranks over 2,000 hosts with five slots each; nobody else to compare with."""
+    slots = [Slots(f"h{number}", 5, {}) for number in range(2000)]
+
+    def ours() -> None:
+        assert place(10_000, slots).np == 10_000
+
+    yield {"hvdocker": Contestant(ours)}
+
+
+CONTESTS = (
+    Contest(
+        "help",
+        _help,
+        (Row("hvdocker --help", "--help of five lines of typer", "hvdocker", "typer", Bar(1.2)),),
+    ),
+    Contest(
+        "placement",
+        _placement,
+        (Row("place 10,000 slots on 2,000 hosts", "nobody: seconds", "hvdocker", None, Bar(1.0)),),
+    ),
+)

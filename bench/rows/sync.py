@@ -1,0 +1,155 @@
+"""Code and data on eight hosts: the first time, again with nothing changed, and one large file."""
+
+import os
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.contest import Bar, Contest, Contestant, Row, doing
+from bench.ground import Ground, pipes, together
+from bench.rows import rsync
+from hvdocker.hosts.hash_cache import HashCache
+from hvdocker.hosts.question import Target
+from hvdocker.hosts.ssh import SshLink
+from hvdocker.hosts.sync import sync_all
+from hvdocker.hosts.walk import read_tree
+from tests.cluster.lab import LabHost
+from tests.cluster.lab.wait import side_by_side
+
+FILES = 2000
+SIZE = 10_000
+LARGE_MB = 512
+FOLDER = "/home/trainer/bench"
+
+
+def _push(links: Mapping[str, SshLink], source: Path, folder: str) -> None:
+    """As `train` does it: the folder is read and packed once for all hosts."""
+    tree = read_tree(source, HashCache.of_user())
+    targets = {name: Target(link, folder) for name, link in links.items()}
+    sync_all(targets, tree).or_raise("syncing failed")
+
+
+def _ours(ground: Ground, hosts: Sequence[LabHost], source: Path) -> None:
+    with ground.links(hosts) as links:
+        _push(links, source, FOLDER)
+
+
+def _project(folder: Path) -> Path:
+    """2,000 files of 10 KB in 40 folders, half text-like, half noise; the same bytes in every run."""
+    if folder.exists():
+        return folder
+    seeded = random.Random(7)
+    for number in range(FILES):
+        path = folder / f"package{number % 40}" / f"file{number}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        words = b"".join(b"value_%d = %d\n" % (n, seeded.randrange(10**6)) for n in range(220))
+        path.write_bytes(words[: SIZE // 2] + seeded.randbytes(SIZE - SIZE // 2))
+    return folder
+
+
+def _clear(hosts: Sequence[LabHost]) -> None:
+    side_by_side(lambda host: host.exec(f"rm -rf {FOLDER} {FOLDER}.*"), hosts)
+
+
+@contextmanager
+def _first(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """Eight hosts that have none of 2,000 files (20 MB). Ours: connect, read the folder, send, check. Theirs:
+    `tar | ssh tar -x`, eight at once, which checks nothing."""
+    hosts, source = ground.hosts(image=None), _project(ground.folder / "project")
+
+    def theirs() -> None:
+        unpack = f"mkdir -p {FOLDER} && tar -xf - -C {FOLDER}"
+        pipes([f"tar -cf - -C {source} ."] * len(hosts), [ground.ssh(host, unpack) for host in hosts])
+
+    def before() -> None:
+        _clear(hosts)
+
+    yield {
+        "hvdocker": Contestant(doing(_ours, ground, hosts, source), before),
+        "tar": Contestant(theirs, before),
+    }
+    _clear(hosts)
+
+
+@contextmanager
+def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """Eight hosts that have all 2,000 files as they should be. Ours: connect, read the folder, find that
+    nothing is to be sent. Theirs: `rsync -a --delete`, eight at once, over ssh."""
+    hosts, source = ground.hosts(image=None), _project(ground.folder / "project")
+    side_by_side(rsync.install, hosts)
+    shell = f"{ground.openssh} -F {ground.ssh_config}"
+    words = ["rsync", "-a", "--delete", "-e", shell, "--rsync-path", rsync.REMOTE, f"{source}/"]
+
+    def theirs() -> None:
+        together([[*words, f"{host.address}:{FOLDER}-rsync/"] for host in hosts])
+
+    _clear(hosts)
+    yield {"hvdocker": Contestant(doing(_ours, ground, hosts, source)), "rsync": Contestant(theirs)}
+    _clear(hosts)
+    side_by_side(lambda host: host.exec(f"rm -rf {FOLDER}-rsync {rsync.FOLDER}"), hosts)
+
+
+@contextmanager
+def _large(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """One file of random bytes to one host, megabytes in a second. Ours: connect and sync a folder that holds
+    it, with its hashing at both ends. Theirs: `ssh` with its fastest cipher into `cat`, unchecked."""
+    (host,) = ground.hosts(1, image=None)
+    folder = ground.folder / "large"
+    folder.mkdir(exist_ok=True)
+    path = folder / "data.bin"
+    with path.open("wb") as file:
+        for _ in range(LARGE_MB):
+            file.write(os.urandom(1_000_000))
+
+    def ours() -> float:
+        started = time.perf_counter()
+        _ours(ground, [host], folder)
+        return LARGE_MB / (time.perf_counter() - started)
+
+    def theirs() -> float:
+        line = ground.ssh(
+            host, f"mkdir -p {FOLDER} && cat > {FOLDER}/data.bin", options=["-c", "aes128-gcm@openssh.com"]
+        )
+        started = time.perf_counter()
+        with path.open("rb") as file:
+            subprocess.run(line, stdin=file, check=True)
+        return LARGE_MB / (time.perf_counter() - started)
+
+    def before() -> None:
+        _clear([host])
+
+    yield {"hvdocker": Contestant(ours, before), "ssh": Contestant(theirs, before)}
+    _clear([host])
+    shutil.rmtree(folder)
+
+
+CONTESTS = (
+    Contest(
+        "sync-again",
+        _again,
+        (Row("re-sync 2,000 files, 8 hosts", "rsync -a in parallel", "hvdocker", "rsync", Bar(0.5)),),
+    ),
+    Contest(
+        "sync-first",
+        _first,
+        (Row("first sync of 2,000 files, 8 hosts", "tar | ssh tar", "hvdocker", "tar", Bar(1.2)),),
+    ),
+    Contest(
+        "sync-large",
+        _large,
+        (
+            Row(
+                "one large file",
+                "ssh, aes128-gcm",
+                "hvdocker",
+                "ssh",
+                Bar(0.65, is_floor=True),
+                unit="MB/s",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,154 @@
+"""Bringing a cluster up, and looking at one that is up."""
+
+import base64
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.contest import Bar, Contest, Contestant, Row, doing
+from bench.ground import SMALL_IMAGE, USER, Ground, run, together
+from bench.rows.by_hand import SSH, Worker, workers
+from hvdocker.hosts.pool import each
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import read_inventory
+from hvdocker.ops.up import UpOptions, up
+from tests.cluster.lab import LabHost
+from tests.cluster.lab.wait import side_by_side
+
+PEERS = Path(__file__).parents[1] / "peers"
+CLEAR = "docker ps -aq | xargs -r docker rm -f; rm -rf /home/*/.hvdocker /home/*/by-hand"
+
+
+@contextmanager
+def _up(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """Eight hosts that have the image and nothing else; at the end eight workers with the same options, keys
+    and files run, and their sshd answers.
+
+    - hvdocker: `hvdocker up`, a process from its start to its end: connects, looks, plans, makes keys, makes
+      and starts the workers, waits for their sshd, logs in from one to all.
+    - floor: ssh to all hosts at once; each unpacks the files that were made beforehand and does one
+      `docker run` that mounts them; then one ssh logs in from the first worker to all.
+    - ansible, pyinfra: create, files in, start, wait for sshd, as four tasks of a playbook, with their
+      fastest settings; files were made beforehand; nobody logs in from worker to worker."""
+    hosts = ground.hosts()
+    inventory = ground.inventory(hosts, SMALL_IMAGE)
+    by_hand = workers(ground, hosts, inventory)
+    ansible, pyinfra = _ansible(ground, by_hand), _pyinfra(ground, by_hand)
+
+    def clear() -> None:
+        side_by_side(lambda host: host.exec(CLEAR), hosts)
+        shutil.rmtree(inventory.parent / ".hvdocker", ignore_errors=True)
+
+    yield {
+        "hvdocker": Contestant(doing(ground.hvdocker, "up", inventory, "-q"), clear),
+        "floor": Contestant(doing(_floor, ground, by_hand), clear),
+        "ansible": Contestant(doing(run, ansible, env=_ansible_settings(ground)), clear),
+        "pyinfra": Contestant(doing(run, pyinfra, cwd=ground.folder), clear),
+    }
+    clear()
+
+
+def _floor(ground: Ground, by_hand: Sequence[Worker]) -> None:
+    unpack = "mkdir -p by-hand && tar -xf - -C by-hand"
+    lines = [ground.ssh(worker.host, f"{worker.folders} && {unpack} && {worker.run}") for worker in by_hand]
+    together(lines, [worker.files for worker in by_hand])
+    names = " ".join(worker.host.name for worker in by_hand)
+    begin = f'for host in {names}; do {SSH} $host true & all="$all $!"; done'
+    log_in = f"{begin}; for one in $all; do wait $one || exit 1; done"
+    # sshd may need a moment after its container has started.
+    again = f"for i in 1 2 3 4 5; do docker exec {by_hand[0].name} sh -c '{log_in}' && exit 0; done; exit 1"
+    run(ground.ssh(by_hand[0].host, again))
+
+
+def _variables(worker: Worker) -> dict[str, str]:
+    return {
+        "worker": worker.name,
+        "folders": worker.folders,
+        "create": worker.create,
+        "files": base64.b64encode(worker.files.read_bytes()).decode(),
+        "await_sshd": worker.await_sshd,
+    }
+
+
+def _ansible(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
+    hosts = {worker.host.address: _variables(worker) for worker in by_hand}
+    path = ground.folder / "ansible-hosts.json"
+    path.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
+    playbook = str(ground.peers / "bin" / "ansible-playbook")
+    return [playbook, "-i", str(path), "-f", "50", str(PEERS / "ansible.yaml")]
+
+
+def _ansible_settings(ground: Ground) -> dict[str, str]:
+    """Pipelining, no facts, no retry files: as fast as it goes."""
+    return {
+        **os.environ,
+        "ANSIBLE_PIPELINING": "1",
+        "ANSIBLE_LOCAL_TEMP": str(ground.folder / "ansible"),
+        "ANSIBLE_SSH_ARGS": f"-F {ground.ssh_config} -o ControlMaster=auto -o ControlPersist=1s",
+        "ANSIBLE_NOCOLOR": "1",
+    }
+
+
+def _pyinfra(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
+    way = {
+        "ssh_user": USER,
+        "ssh_key": str(by_hand[0].host.key(USER)),
+        "ssh_known_hosts_file": str(ground.ssh_config.with_name("known_hosts")),
+        "ssh_look_for_keys": False,
+        "ssh_allow_agent": False,
+    }
+    hosts = [(worker.host.address, {**way, **_variables(worker)}) for worker in by_hand]
+    path = ground.folder / "pyinfra_hosts.py"
+    path.write_text(f"hosts = {hosts!r}\n", encoding="utf-8")
+    return [str(ground.peers / "bin" / "pyinfra"), "-y", str(path), str(PEERS / "pyinfra_deploy.py")]
+
+
+@contextmanager
+def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    """Eight healthy workers. Ours: `up` in this process, which looks at everything and finds nothing to do.
+    Theirs: connecting to the same hosts and asking each engine for its containers, in this process too."""
+    hosts = ground.hosts()
+    env = Env(cwd=ground.folder)
+    located = read_inventory(env, ground.inventory(hosts, SMALL_IMAGE))
+    up(env, located, UpOptions())
+
+    def ours() -> None:
+        assert up(env, located, UpOptions()).plan.is_empty
+
+    def theirs() -> None:
+        with ground.links(hosts) as links:
+            each(links, lambda name: links[name].engine().containers(all=True)).or_raise("asking failed")
+
+    yield {"hvdocker": Contestant(ours), "calls": Contestant(theirs)}
+    side_by_side(LabHost.reset, hosts)
+
+
+CONTESTS = (
+    Contest(
+        "up",
+        _up,
+        (
+            Row(
+                "up, 8 hosts, image present", "ssh docker run, then ssh to all", "hvdocker", "floor", Bar(2.0)
+            ),
+            Row("up, 8 hosts", "ansible-core", "hvdocker", "ansible", Bar(0.6)),
+            Row("up, 8 hosts", "pyinfra", "hvdocker", "pyinfra", Bar(0.9)),
+        ),
+    ),
+    Contest(
+        "up-again",
+        _again,
+        (
+            Row(
+                "up again, nothing to do, 8 hosts",
+                "connect, one Docker call each",
+                "hvdocker",
+                "calls",
+                Bar(1.5),
+            ),
+        ),
+    ),
+)

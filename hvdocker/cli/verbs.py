@@ -1,0 +1,67 @@
+"""The verbs by name, imported when they are meant: the list of all of them needs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Where a verb is, `module:name` below hvdocker.cli, and the first line of its help: a test keeps them
+    equal. What is there is a function, or a typer app with verbs of its own."""
+
+    where: str
+    help: str
+    settings: Mapping[str, bool] = field(default_factory=dict)
+
+    def load(self, name: str) -> Any:
+        """Any: typer's command, whose base class depends on typer's version."""
+        module, _, attribute = self.where.partition(":")
+        found = getattr(import_module(f"hvdocker.cli.{module}"), attribute)
+        if isinstance(found, typer.Typer):
+            command: Any = typer.main.get_group(found)
+        else:
+            alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+            alone.command(name, context_settings=dict(self.settings))(found)
+            command = typer.main.get_command(alone)
+        command.name = name
+        return command
+
+
+VERBS = {
+    "up": Verb("up:up", "Bring the cluster up: image, keys and one worker on every host."),
+    "status": Verb("status:status", "Show every host's worker and the cluster's jobs."),
+    "train": Verb(
+        "train:train",
+        "Train on the cluster: sync the code, run every rank, stream their output.",
+        # What typer does not know is looked at by `train` itself: Horovod's tuning flags are passed on.
+        {"allow_extra_args": True, "ignore_unknown_options": True},
+    ),
+    "logs": Verb("logs:logs", "Print a job's output again; with -f, as it comes."),
+    "stop": Verb("stop:stop", "Stop a job: every rank on every host gets SIGTERM, then SIGKILL."),
+    "fetch": Verb("fetch:fetch", "Bring a job's outputs and logs home from all its hosts."),
+    "down": Verb("down:down", "Give the machines back: bring outputs home, then remove all that is ours."),
+    "image": Verb("image:app", "Build the training image, and push it to the hosts."),
+}
+
+
+class VerbGroup(typer.core.TyperGroup):
+    """Lists verbs by what is known of them here; loads the one that a command line names."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Any: typer's own business."""
+        super().__init__(**settings)
+        for name, verb in VERBS.items():
+            self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode="rich")
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Any: classes of the click that typer brings or needs, which depends on its version."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, VERBS[name].load(name) if name else None, rest

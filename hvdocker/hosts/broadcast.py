@@ -1,0 +1,88 @@
+"""One stream, read and packed once, for many hosts at once. The slowest sets the pace, within a window of
+pieces that bounds the memory; whoever leaves no longer counts."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.pack import Piece
+
+_WINDOW = 16
+
+
+class Broadcast:
+    def __init__(self, pieces: Iterable[Piece], names: Iterable[str], window: int = _WINDOW) -> None:
+        self._pieces = pieces
+        self._waiting: dict[str, deque[Piece]] = {name: deque() for name in names}
+        self._window = window
+        self._moved = threading.Condition()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._produce, daemon=True)
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[Iterator[Piece]]:
+        """The pieces for one host. When it is done, for whatever reason, the others go on without it."""
+        try:
+            yield self._all(name)
+        finally:
+            self._leave(name)
+
+    def close(self) -> None:
+        """Nobody reads any more."""
+        for name in list(self._waiting):
+            self._leave(name)
+        self._thread.join()
+
+    def _all(self, name: str) -> Iterator[Piece]:
+        """A stream that failed ends in an error, never as if it were whole."""
+        while piece := self._next(name):
+            yield piece
+        if self.error:
+            raise HvdockerError("what was being sent could not be read to its end") from self.error
+
+    def _next(self, name: str) -> Piece | None:
+        with self._moved:
+            self._moved.wait_for(lambda: self._waiting.get(name, True) or self._is_over)
+            waiting = self._waiting.get(name)
+            if not waiting:
+                return None
+            piece = waiting.popleft()
+            self._moved.notify_all()
+            return piece
+
+    def _leave(self, name: str) -> None:
+        with self._moved:
+            self._waiting.pop(name, None)
+            self._moved.notify_all()
+
+    def _produce(self) -> None:
+        try:
+            for piece in self._pieces:
+                if not self._hand_out(piece):
+                    break
+        except BaseException as error:
+            # Whoever reads raises it.
+            self.error = error
+        with self._moved:
+            self._is_over = True
+            self._moved.notify_all()
+
+    def _hand_out(self, piece: Piece) -> bool:
+        """False when nobody is left."""
+        with self._moved:
+            self._moved.wait_for(self._has_room)
+            for waiting in self._waiting.values():
+                waiting.append(piece)
+            self._moved.notify_all()
+            return bool(self._waiting)
+
+    def _has_room(self) -> bool:
+        return all(len(waiting) < self._window for waiting in self._waiting.values())

@@ -1,0 +1,137 @@
+"""Streams on their way to hosts: hosts that lack the same share one, and are fed at the same time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hvdocker.commands import sync_files
+from hvdocker.commands.command import Command
+from hvdocker.commands.sync_files import Stage
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.hosts.broadcast import Broadcast
+from hvdocker.hosts.link import must
+from hvdocker.hosts.pack import Parcel, Piece, pack
+from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.question import Target
+from hvdocker.model.tree import Tree
+
+# Of one batch, all at the same time; three threads each.
+_MOST_AT_ONCE = 64
+# As the kernel, GNU tar and busybox say it.
+_FULL = ("no space left", "disk quota exceeded", "wrote only", "short write")
+
+# A host, the bytes done and the bytes in all; may raise to end the transfer.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Sent:
+    wire_bytes: int
+    took_s: float
+
+
+@dataclass(frozen=True)
+class Courier:
+    targets: Mapping[str, Target]
+    tree: Tree
+    ids: Mapping[bool, str]
+    progress: Progress
+    on_interrupt: Callable[[], None]
+    most_at_once: int = _MOST_AT_ONCE
+
+    def spread(self, parcels: Mapping[str, Parcel]) -> Outcomes[Sent]:
+        """Raises what is wrong with the files here; what is wrong with a host is its outcome."""
+        order = [name for names in _sharing(parcels).values() for name in names]
+        done: dict[str, Sent] = {}
+        failed: dict[str, HvdockerError] = {}
+        while order and not failed:
+            batch, order = order[: self.most_at_once], order[self.most_at_once :]
+            outcomes = self._spread_at_once({name: parcels[name] for name in batch})
+            done |= outcomes.done
+            failed |= outcomes.failed
+        return Outcomes(done, failed)
+
+    def _spread_at_once(self, parcels: Mapping[str, Parcel]) -> Outcomes[Sent]:
+        """Everybody runs: a stream never waits for a host that has not begun."""
+        sharing = _sharing(parcels)
+        streams = {parcel: Broadcast(pack(self.tree, parcel), names) for parcel, names in sharing.items()}
+
+        def work(name: str) -> Sent:
+            with streams[parcels[name]].reading(name) as pieces:
+                return self._deliver(name, parcels[name], pieces)
+
+        try:
+            for stream in streams.values():
+                stream.start()
+            outcomes = each(parcels, work, False, self.on_interrupt, self.most_at_once)
+        finally:
+            for stream in streams.values():
+                stream.close()
+        for stream in streams.values():
+            if stream.error:
+                raise stream.error
+        return outcomes
+
+    def _deliver(self, name: str, parcel: Parcel, pieces: Iterator[Piece]) -> Sent:
+        target = self.targets[name]
+        feed = _Feed(name, parcel, self.tree, pieces, self.progress)
+        started = time.monotonic()
+        try:
+            must(
+                target.link,
+                self._receiver(target, parcel),
+                "writing the code failed",
+                feed.chunks(),
+                fix="if something that no sync put there is in the way, move it aside on the host",
+            )
+        except HvdockerError as error:
+            raise _if_full(error, name) from error.__cause__
+        return Sent(feed.wire_bytes, time.monotonic() - started)
+
+    def _receiver(self, target: Target, parcel: Parcel) -> Command:
+        stage = Stage(target.folder)
+        if not parcel.is_last:
+            return sync_files.receive(stage, parcel.codec, parcel.is_first)
+        tree_id, drops_first = self.ids[target.is_shared], parcel.changes.drops_first
+        return sync_files.receive_last(stage, parcel.codec, parcel.is_first, tree_id, drops_first)
+
+
+def _sharing(parcels: Mapping[str, Parcel]) -> dict[Parcel, list[str]]:
+    found: dict[Parcel, list[str]] = {}
+    for name, parcel in parcels.items():
+        found.setdefault(parcel, []).append(name)
+    return found
+
+
+@dataclass
+class _Feed:
+    """What one host is fed, counted."""
+
+    name: str
+    parcel: Parcel
+    tree: Tree
+    pieces: Iterator[Piece]
+    progress: Progress
+    wire_bytes: int = field(default=0, init=False)
+
+    def chunks(self) -> Iterator[bytes]:
+        total, own = map(self.tree.bytes_of, (self.parcel.changes.send, self.parcel.paths))
+        before = 0 if self.parcel.is_first else total - own
+        for piece in self.pieces:
+            self.wire_bytes += len(piece.data)
+            self.progress(self.name, before + min(own, piece.done), total)
+            yield piece.data
+
+
+def _if_full(error: HvdockerError, name: str) -> HvdockerError:
+    if not any(word in line.lower() for line in error.lines for word in _FULL):
+        return error
+    return HostUnfit(
+        "the disk is full: the code does not fit; no half-written file was put in place",
+        host=name,
+        command=error.command,
+        lines=error.lines,
+        fix="free some space there, or keep data out of the code with .hvdockerignore and `mounts:`",
+    )

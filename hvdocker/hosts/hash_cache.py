@@ -1,0 +1,71 @@
+"""Hashes of files that have not changed since they were read, kept between runs. A cache: whatever goes
+wrong with it only costs a read."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+Look = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
+Known = Mapping[str, tuple[Look, str]]
+
+# A file that changed this recently may change again within one tick of the file system's clock.
+_SETTLED_NS = 2_000_000_000
+_MOST_FOLDERS = 64
+
+
+@dataclass(frozen=True)
+class HashCache:
+    folder: Path
+
+    @classmethod
+    def of_user(cls) -> HashCache:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        return cls(Path(base).expanduser() / "hvdocker" / "sync")
+
+    def load(self, root: Path) -> Known:
+        try:
+            value = json.loads(self.file(root).read_bytes())
+            return {str(path): (_look(look), str(sha256)) for path, (look, sha256) in value.items()}
+        except (OSError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def save(self, root: Path, known: Known, seen_ns: int) -> None:
+        """`seen_ns` is when the files were looked at, before they were read."""
+        settled = seen_ns - _SETTLED_NS
+        kept = {path: value for path, value in known.items() if max(value[0][1:3]) < settled}
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(self.file(root), json.dumps(kept).encode())
+            self._forget_oldest()
+
+    def _write(self, path: Path, body: bytes) -> None:
+        """Whole or not at all, also with two programs at once."""
+        handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(body)
+            Path(draft).replace(path)
+        except OSError:
+            Path(draft).unlink(missing_ok=True)
+            raise
+
+    def _forget_oldest(self) -> None:
+        files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[_MOST_FOLDERS:]:
+            path.unlink(missing_ok=True)
+
+    def file(self, root: Path) -> Path:
+        """What is remembered of that folder."""
+        return self.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.json"
+
+
+def _look(values: list[int]) -> Look:
+    size, mtime, ctime, inode = values
+    return size, mtime, ctime, inode

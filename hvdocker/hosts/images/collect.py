@@ -1,0 +1,182 @@
+"""An image's configuration and layers, out of the cache or out of the engine that has the image.
+
+Engines hand out images only whole, and their archives differ: one folder per layer up to engine 24, OCI
+blobs later, compressed where the engine keeps images in containerd. What is in an archive is therefore
+told by what it is, not by its name: a layer is whatever has a wanted layer's digest once unpacked."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import tarfile
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from docker import APIClient
+
+from hvdocker.commands.image_parts import ImageContent, Layer, full_reference
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.images.cache import LayerCache
+from hvdocker.model.seen import image_content
+
+Progress = Callable[[int], None]
+_CHUNK = 1 << 20
+_MOST_JSON = 8 << 20
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+def layers_of(engine: APIClient, reference: str) -> tuple[str, ...]:
+    return tuple(engine.inspect_image(reference)["RootFS"].get("Layers") or ())
+
+
+def collect(
+    engine: APIClient, reference: str, needed: Collection[str], cache: LayerCache, progress: Progress
+) -> ImageContent:
+    """The image, with the needed layers in the cache. The engine is asked only for what is not there."""
+    seen = engine.inspect_image(reference)
+    chain = tuple(seen["RootFS"].get("Layers") or ())
+    config = _known_config(cache, seen["Id"])
+    missing = {digest for digest in needed if cache.size(digest) is None}
+    if config is None or missing:
+        config = _read_engine(engine, reference, _Wanted(chain, missing), cache, progress)
+        with cache.draft() as draft:
+            draft.write(config)
+            cache.keep(draft, f"sha256:{hashlib.sha256(config).hexdigest()}")
+        _remember_config(cache, seen["Id"], config)
+    layers = tuple(Layer(digest, cache.size(digest) or 0) for digest in chain)
+    return ImageContent(full_reference(reference), config, layers, image_content(seen))
+
+
+def _known_config(cache: LayerCache, image_id: str) -> bytes | None:
+    """Most engines name an image by its configuration's digest; for the others it is looked up."""
+    content = cache.read(image_id)
+    if content is not None and f"sha256:{hashlib.sha256(content).hexdigest()}" == image_id:
+        return content
+    return cache.read(content.decode()) if content else None
+
+
+def _remember_config(cache: LayerCache, image_id: str, config: bytes) -> None:
+    digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
+    if digest != image_id:
+        with cache.draft() as draft:
+            draft.write(digest.encode())
+            cache.keep(draft, image_id)
+
+
+def _save(engine: APIClient, reference: str) -> Iterator[bytes]:
+    """The SDK's own call gives up when an engine takes minutes over a large image before its first word;
+    a host that is really gone is noticed by the connection underneath."""
+    response = engine._get(engine._url("/images/{0}/get", reference), stream=True, timeout=None)
+    yield from engine._stream_raw_result(response, _CHUNK, False)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """`known_sizes`: files of these sizes are taken for layers that are not missing."""
+
+    chain: tuple[str, ...]
+    missing: Collection[str]
+    known_sizes: Collection[int] = ()
+
+
+def _read_engine(
+    engine: APIClient, reference: str, wanted: _Wanted, cache: LayerCache, progress: Progress
+) -> bytes:
+    """The configuration; missing layers end in the cache. Hashing a gigabyte to find a kilobyte is spared
+    by going over what has the size of a layer that is known; where that was wrong, all is read."""
+    known = [cache.size(digest) for digest in wanted.chain if digest not in wanted.missing]
+    sizes = frozenset(size for size in known if size and size > _MOST_JSON)
+    if sizes:
+        with contextlib.suppress(_Lacking):
+            guess = _Wanted(wanted.chain, wanted.missing, sizes)
+            return _read_archive(_save(engine, reference), guess, cache, progress)
+    return _read_archive(_save(engine, reference), wanted, cache, progress)
+
+
+class _Lacking(HvdockerError):
+    """Layers that should have been in the archive were not found in it."""
+
+
+def _read_archive(chunks: Iterator[bytes], wanted: _Wanted, cache: LayerCache, progress: Progress) -> bytes:
+    stream = _Stream(chunks, progress)
+    texts: dict[str, bytes] = {}
+    left = set(wanted.missing)
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:  # type: ignore[call-overload]
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is None or member.size in wanted.known_sizes:
+                continue
+            if member.size <= _MOST_JSON:
+                texts[member.name] = content.read()
+                content = io.BytesIO(texts[member.name])
+            if left:
+                left.discard(_take_layer(content, left, cache))
+    if left:
+        raise _Lacking("the engine's archive of the image lacks layers", lines=sorted(left))
+    return _config(texts, wanted.chain)
+
+
+def _take_layer(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:
+    digest = hashlib.sha256()
+    with cache.draft() as draft:
+        for chunk in _unpacked(content):
+            digest.update(chunk)
+            draft.write(chunk)
+        found = f"sha256:{digest.hexdigest()}"
+        if found in wanted:
+            cache.keep(draft, found)
+    return found
+
+
+def _unpacked(content: IO[bytes]) -> Iterator[bytes]:
+    chunk = content.read(_CHUNK)
+    decoder = _decoder(chunk)
+    while chunk:
+        yield decoder.decompress(chunk) if decoder else chunk
+        chunk = content.read(_CHUNK)
+
+
+def _decoder(head: bytes) -> Any:
+    """Any: an object with decompress(), of either library; None for a plain tar."""
+    if head.startswith(_GZIP):
+        return zlib.decompressobj(wbits=31)
+    if head.startswith(_ZSTD):
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompressobj()
+    return None
+
+
+def _config(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
+    """The one whose layers are the image's: the archive's manifest names it."""
+    try:
+        manifest = json.loads(texts["manifest.json"])
+        config = texts[manifest[0]["Config"]]
+        if tuple(json.loads(config)["rootfs"]["diff_ids"]) == chain:
+            return config
+    except (KeyError, IndexError, ValueError, TypeError) as error:
+        raise HvdockerError("the engine's archive of the image has no readable manifest") from error
+    raise HvdockerError("the engine's archive is of another image", fix="run the command again")
+
+
+@dataclass
+class _Stream:
+    """Chunks as a file to read from."""
+
+    chunks: Iterator[bytes]
+    progress: Progress
+    rest: bytes = b""
+    done: int = field(default=0)
+
+    def read(self, size: int) -> bytes:
+        if not self.rest:
+            self.rest = next(self.chunks, b"")
+            self.done += len(self.rest)
+            self.progress(self.done)
+        taken, self.rest = self.rest[:size], self.rest[size:]
+        return taken

@@ -1,0 +1,93 @@
+"""A channel that never speaks after it was closed.
+
+When a command ends, the server closes its channel, and paramiko's reader answers at once. Whoever is just
+sending on that channel, data or the end of it, has let go of the channel's lock by then, so that the message
+may come after the answer: on a channel that the server no longer knows. OpenSSH then ends the whole
+connection ("ieof packet referred to nonexistent channel"). Here the answer waits until nobody sends, and
+never in the reader's thread while keys are renewed, which only that thread can finish."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from paramiko import Channel
+from paramiko.message import Message
+
+# Everything private that this class leans on or replaces.
+CHANNEL_PARTS = ("_send", "_send_eof", "_handle_close", "_close_internal")
+TRANSPORT_PARTS = ("_unlink_channel", "_send_user_message", "clear_to_send")
+
+
+class OrderlyChannel(Channel):
+    """Any: paramiko's stubs know nothing of the parts above."""
+
+    def __init__(self, chanid: int) -> None:
+        super().__init__(chanid)
+        self._senders = 0
+        self._waiting: list[Message] = []
+
+    def _send(self, data: Any, message: Any) -> int:
+        with self._sending():
+            return super()._send(data, message)  # type: ignore[misc,no-any-return]
+
+    def shutdown(self, how: int) -> None:
+        with self._sending():
+            super().shutdown(how)
+
+    def close(self) -> None:
+        parts: Any = self
+        with self.lock:
+            if parts._pipe is not None:
+                parts._pipe.close()
+                parts._pipe = None
+            messages = parts._close_internal()
+        self._answer(messages)
+
+    def _handle_close(self, message: Any) -> None:
+        parts: Any = self
+        with self.lock:
+            messages = parts._close_internal()
+            parts.transport._unlink_channel(self.chanid)
+        self._answer(messages)
+
+    def _sending(self) -> _Sending:
+        return _Sending(self)
+
+    def _answer(self, messages: tuple[Message | None, ...]) -> None:
+        with self.lock:
+            self._waiting += [message for message in messages if message is not None]
+        self._flush()
+
+    def _flush(self) -> None:
+        with self.lock:
+            if self._senders:
+                return
+            messages, self._waiting = self._waiting, []
+        if not messages:
+            return
+        parts: Any = self
+        transport = parts.transport
+        if transport.clear_to_send.is_set():
+            _send_all(transport, messages)
+        else:
+            threading.Thread(target=_send_all, args=(transport, messages), daemon=True).start()
+
+
+class _Sending:
+    def __init__(self, channel: OrderlyChannel) -> None:
+        self._channel = channel
+
+    def __enter__(self) -> None:
+        with self._channel.lock:
+            self._channel._senders += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._channel.lock:
+            self._channel._senders -= 1
+        self._channel._flush()
+
+
+def _send_all(transport: Any, messages: list[Message]) -> None:
+    for message in messages:
+        transport._send_user_message(message)

@@ -1,0 +1,187 @@
+"""One stream of what hosts lack: a tar, perhaps compressed, made a piece at a time, so that no file has to
+fit into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from hvdocker.commands.sync_files import DONE
+from hvdocker.errors import UsageProblem
+from hvdocker.hosts.walk import unreadable
+from hvdocker.model.codec import Codec
+from hvdocker.model.tree import Changes, Entry, Tree
+
+_READ = 1 << 20
+_PIECE = 1 << 18
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """The files of one stream. The first clears the place for it on the host, the last carries what has
+    to be known to put everything in its place."""
+
+    changes: Changes
+    paths: tuple[str, ...]
+    is_first: bool = True
+    is_last: bool = True
+    codec: Codec = Codec.NONE
+    padding: int = 0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes for the link, and how much of the files they bring it to."""
+
+    data: bytes
+    done: int
+
+
+def pack(tree: Tree, parcel: Parcel) -> Iterator[Piece]:
+    compressor = _compressor(parcel.codec)
+    waiting: list[bytes] = []
+    size = done = 0
+    for chunk in _archive(tree, parcel):
+        packed = compressor.compress(chunk)
+        done += len(chunk)
+        size += len(packed)
+        waiting.append(packed)
+        if size >= _PIECE:
+            yield Piece(b"".join(waiting), done)
+            waiting, size = [], 0
+    waiting.append(compressor.flush())
+    yield Piece(b"".join(waiting), done)
+
+
+def compressed_ratio(tree: Tree, paths: Iterable[str], most: int = 16, each: int = 1 << 16) -> float:
+    """Of the beginnings of the largest files: whether compressing the rest is worth anything."""
+    largest = sorted(paths, key=lambda path: tree.entries[path].size, reverse=True)[:most]
+    sample = b""
+    for path in largest:
+        if tree.entries[path].sha256:
+            with _opened(tree, path) as file:
+                sample += file.read(each)
+    return len(zlib.compress(sample, 1)) / len(sample) if sample else 1.0
+
+
+class Compressor(Protocol):
+    def compress(self, data: bytes, /) -> bytes: ...
+
+    def flush(self) -> bytes: ...
+
+
+class _Plain:
+    def compress(self, data: bytes, /) -> bytes:
+        return data
+
+    def flush(self) -> bytes:
+        return b""
+
+
+def _compressor(codec: Codec) -> Compressor:
+    if codec is Codec.ZSTD:
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=1).compressobj()
+    return zlib.compressobj(1, wbits=31) if codec is Codec.GZIP else _Plain()
+
+
+def _archive(tree: Tree, parcel: Parcel) -> Iterator[bytes]:
+    if parcel.is_last:
+        for name, body in _notes(tree, parcel.changes):
+            yield _member(f"meta/{name}", body)
+    for path in parcel.paths:
+        yield from _file(tree, tree.entries[path], parcel.changes.is_shared)
+    if parcel.padding:
+        yield _member("meta/padding", bytes(parcel.padding))
+    if parcel.is_last:
+        yield _member(DONE, b"")
+    yield bytes(2 * tarfile.BLOCKSIZE)
+
+
+def _notes(tree: Tree, changes: Changes) -> Iterator[tuple[str, bytes]]:
+    yield "index", tree.index(changes.is_shared)
+    yield "paths", _names(sorted(tree.entries))
+    yield "folders", _names(changes.folders())
+    yield "drop", _names(changes.drop)
+    yield "emptied", _names(changes.emptied(tree))
+
+
+def _names(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(f"./{path}") + b"\0" for path in paths)
+
+
+def _member(name: str, body: bytes) -> bytes:
+    info = tarfile.TarInfo(name)
+    info.size = len(body)
+    return b"".join((_header(info), body, bytes(-len(body) % tarfile.BLOCKSIZE)))
+
+
+def _header(info: tarfile.TarInfo) -> bytes:
+    return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+
+
+def _file(tree: Tree, entry: Entry, is_shared: bool) -> Iterator[bytes]:
+    info = tarfile.TarInfo(f"new/{entry.path}")
+    info.mode = entry.mode_for(is_shared)
+    if entry.target:
+        info.type, info.linkname = tarfile.SYMTYPE, entry.target
+        yield _header(info)
+        return
+    info.size, info.mtime = entry.size, entry.mtime_ns // 1_000_000_000
+    yield _header(info)
+    yield from _content(tree, entry)
+    yield bytes(-entry.size % tarfile.BLOCKSIZE)
+
+
+def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
+    """Exactly what was hashed, or an error before the stream is whole: then the host takes none of it."""
+    digest = hashlib.sha256()
+    left = entry.size
+    with _opened(tree, entry.path) as file:
+        while left:
+            chunk = _read(file, entry.path, min(_READ, left))
+            if not chunk:
+                break
+            left -= len(chunk)
+            digest.update(chunk)
+            yield chunk
+        if left or digest.hexdigest() != entry.sha256 or _read(file, entry.path, 1):
+            raise _changed(tree, entry.path)
+
+
+class _Reader(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+    def __enter__(self) -> _Reader: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def _opened(tree: Tree, path: str) -> _Reader:
+    full = tree.root / path
+    try:
+        return full.open("rb", buffering=0)  # type: ignore[return-value]  # a regular file gives bytes
+    except FileNotFoundError as error:
+        raise _changed(tree, path) from error
+    except OSError as error:
+        raise unreadable(error, str(full)) from error
+
+
+def _read(file: _Reader, path: str, size: int) -> bytes:
+    try:
+        return file.read(size)
+    except OSError as error:
+        raise unreadable(error, path) from error
+
+
+def _changed(tree: Tree, path: str) -> UsageProblem:
+    return UsageProblem(
+        f"{tree.root / path} changed while it was being synced; no host has taken any of this sync",
+        fix="run it again when nothing writes there, or name the file in .hvdockerignore",
+    )

@@ -1,0 +1,82 @@
+"""One question to one host, in one round trip: what do you hold of this tree?"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hvdocker.commands import sync_files
+from hvdocker.commands.sync_files import Stage
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.link import HostLink, Result, must
+from hvdocker.model.tree import Changes, Entry, Held, Tree, changes, held_from
+
+
+@dataclass(frozen=True)
+class Target:
+    """`is_shared`: the files are read by a container of another user than the one who logs in."""
+
+    link: HostLink
+    folder: str
+    is_shared: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    changes: Changes
+    has_zstd: bool
+    took_s: float
+
+
+def ask(target: Target, tree: Tree, tree_id: str, checksum: bool) -> Answer:
+    started = time.monotonic()
+    question = sync_files.ask(Stage(target.folder), tree_id, checksum)
+    wanted = [_checksum_line(entry) for entry in _files(tree)] if checksum else None
+    result = must(target.link, question, "asking what the host holds failed", wanted)
+    _, found, said = result.out.partition(f"{sync_files.ANSWER} ".encode())
+    if not found:
+        raise _no_answer(result, target.link.name)
+    line, _, body = said.partition(b"\n")
+    held = Held(is_same=True) if line.startswith(b"same") else _held(body, tree, checksum)
+    lacked = changes(tree, held, target.is_shared)
+    return Answer(lacked, b"zstd" in line, time.monotonic() - started)
+
+
+def _no_answer(result: Result, name: str) -> HvdockerError:
+    return HvdockerError(
+        "the host did not say what it holds",
+        host=name,
+        lines=result.tail(3),
+        fix="does the account there have an ordinary shell?",
+    )
+
+
+def _held(body: bytes, tree: Tree, checksum: bool) -> Held:
+    """An answer that cannot be read only costs a transfer."""
+    try:
+        answer = zlib.decompress(body, wbits=31) if body else b""
+    except zlib.error:
+        return Held()
+    return held_from(answer, _damaged(tree, answer.split(b"\0")[3:]) if checksum else ())
+
+
+def _files(tree: Tree) -> Iterator[Entry]:
+    return (entry for _, entry in sorted(tree.entries.items()) if entry.sha256)
+
+
+def _checksum_line(entry: Entry) -> bytes:
+    """As sha256sum writes it: odd names are escaped and marked by a backslash in front."""
+    escaped = entry.path.replace("\\", "\\\\").replace("\n", "\\n")
+    line = f"{'' if escaped == entry.path else chr(92)}{entry.sha256}  ./{escaped}\n"
+    return line.encode("utf-8", "surrogateescape")
+
+
+def _damaged(tree: Tree, sections: list[bytes]) -> list[str]:
+    """By the host's own sha256sum, whose verdicts come in the order of the questions."""
+    paths = [entry.path for entry in _files(tree)]
+    lines = b"".join(sections).split(b"\n")[:-1]
+    if len(lines) != len(paths):
+        return paths
+    return [path for path, line in zip(paths, lines, strict=True) if not line.endswith(b": OK")]

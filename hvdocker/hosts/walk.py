@@ -1,0 +1,133 @@
+"""Reads a folder of code: which files, how they look, and their hashes, which are remembered."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pathspec
+
+from hvdocker.errors import UsageProblem
+from hvdocker.hosts.hash_cache import HashCache, Look
+from hvdocker.model.tree import Entry, Tree
+
+ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
+IGNORE_FILES = (".hvdockerignore", ".gitignore")
+_CHUNK = 1 << 20
+# Hashing lets go of the interpreter's lock only in large pieces: small files gain nothing from threads.
+_LARGE = 8 << 20
+
+
+@dataclass(frozen=True)
+class Found:
+    entry: Entry
+    look: Look | None = None
+
+
+def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
+    """Reads once for all hosts. With `checksum` every file is read, whatever the cache remembers."""
+    started_ns = time.time_ns()
+    found = list(_walk(os.fspath(root), "", _ignore_rules(root)))
+    known = {} if cache is None or checksum else cache.load(root)
+    hashes: dict[str, str] = {}
+    unread: list[Found] = []
+    for file in found:
+        if file.look is None:
+            continue
+        remembered = known.get(file.entry.path)
+        if remembered and remembered[0] == file.look:
+            hashes[file.entry.path] = remembered[1]
+        else:
+            unread.append(file)
+    hashes |= _hash_all(root, unread)
+    if cache is not None and (unread or len(known) != len(hashes)):
+        looks = {file.entry.path: file.look for file in found if file.look}
+        cache.save(root, {path: (look, hashes[path]) for path, look in looks.items()}, started_ns)
+    entries = (replace(file.entry, sha256=hashes.get(file.entry.path, "")) for file in found)
+    return Tree(root, {entry.path: entry for entry in entries})
+
+
+def _hash_all(root: Path, files: list[Found]) -> dict[str, str]:
+    large = [file.entry for file in files if file.entry.size >= _LARGE]
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        pending = {entry.path: pool.submit(_hash, root, entry.path) for entry in large}
+        hashes = {
+            file.entry.path: _hash(root, file.entry.path) for file in files if file.entry.path not in pending
+        }
+        return hashes | {path: done.result() for path, done in pending.items()}
+
+
+def _hash(root: Path, path: str) -> str:
+    full = os.path.join(root, path)  # noqa: PTH118  # a Path per file is most of the time of a walk
+    digest = hashlib.sha256()
+    try:
+        with open(full, "rb", buffering=0) as file:  # noqa: PTH123  # as above
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise unreadable(error, full) from error
+    return digest.hexdigest()
+
+
+def unreadable(error: OSError, path: str) -> UsageProblem:
+    return UsageProblem(
+        f"cannot read {error.filename or path}: {error.strerror}",
+        fix="make it readable, or name it in .hvdockerignore",
+    )
+
+
+def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[Found]:
+    """In the order of names. Strings and scandir: most folders are walked at every `train`."""
+    try:
+        with os.scandir(folder) as listing:
+            items = sorted(listing, key=lambda item: item.name)
+    except OSError as error:
+        raise unreadable(error, folder) from error
+    for item in items:
+        relative = prefix + item.name
+        is_folder = item.is_dir(follow_symlinks=False)
+        if item.name in ALWAYS_SKIPPED or _is_ignored(relative, item, rules):
+            continue
+        if is_folder:
+            yield from _walk(item.path, f"{relative}/", rules)
+        elif found := _found(item, relative):
+            yield found
+
+
+def _found(item: os.DirEntry[str], relative: str) -> Found | None:
+    """Devices, sockets and pipes are left out."""
+    try:
+        status = item.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            return Found(Entry(relative, target=os.readlink(item.path)))  # noqa: PTH115  # as above
+    except OSError as error:
+        raise unreadable(error, item.path) from error
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
+    return Found(entry, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+
+
+def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:
+    """Exactly git's rules, from the first ignore file that is there."""
+    for name in IGNORE_FILES:
+        path = root / name
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            return pathspec.GitIgnoreSpec.from_lines(lines)
+    return None
+
+
+def _is_ignored(relative: str, item: os.DirEntry[str], rules: pathspec.GitIgnoreSpec | None) -> bool:
+    """A link to a folder is a folder to git's rules while it is looked for, and a file when it is taken."""
+    if rules is None:
+        return False
+    if item.is_symlink():
+        return rules.match_file(relative) or (item.is_dir() and rules.match_file(f"{relative}/"))
+    return rules.match_file(f"{relative}/" if item.is_dir(follow_symlinks=False) else relative)

@@ -1,0 +1,165 @@
+"""A folder of code as data: its entries, what a host holds of it, and what has to travel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ID_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file (with its hash) or a symlink (with its target)."""
+
+    path: str
+    sha256: str = ""
+    mode: int = 0o644
+    target: str = ""
+    size: int = 0
+    mtime_ns: int = 0
+
+    def content_mark(self) -> list[object]:
+        return [self.sha256, bool(self.mode & 0o100), self.target]
+
+    def mode_for(self, is_shared: bool) -> int:
+        """What the owner may, everybody may where the container's user is another than the file's."""
+        if self.target:
+            return 0o777
+        open_to_all = self.mode | (self.mode & 0o500) >> 3 | (self.mode & 0o500) >> 6
+        return open_to_all if is_shared else self.mode
+
+    def row(self, is_shared: bool) -> list[object]:
+        return [self.path, self.mode_for(is_shared), self.size, self.mtime_ns, self.sha256, self.target]
+
+
+@dataclass(frozen=True)
+class Tree:
+    root: Path
+    entries: Mapping[str, Entry]
+
+    @property
+    def hash(self) -> str:
+        """Of contents alone: equal for equal code, wherever and whenever it was checked out."""
+        text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(self.entries.items())])
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def id(self, is_shared: bool = False) -> str:
+        """What a host that holds exactly this tree says it holds. Times are left out: a file that was
+        only touched has not changed."""
+        rows: list[list[object]] = [[ID_VERSION, is_shared]]
+        rows += [_mark(entry.row(is_shared)) for _, entry in sorted(self.entries.items())]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    def index(self, is_shared: bool = False) -> bytes:
+        """One line, kept on the host."""
+        rows = [entry.row(is_shared) for _, entry in sorted(self.entries.items())]
+        return json.dumps(rows, separators=(",", ":")).encode() + b"\n"
+
+    def bytes_of(self, paths: Iterable[str]) -> int:
+        return sum(self.entries[path].size for path in paths)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a host holds: the marks of what the last sync put there, the paths that changed there since,
+    and those of a sync that was cut off."""
+
+    marks: Mapping[str, list[object]] = field(default_factory=dict)
+    touched: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()
+    is_same: bool = False
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What one host lacks. Hosts with equal changes share one stream."""
+
+    send: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    is_shared: bool = False
+    finishes: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.send or self.drop or self.finishes)
+
+    @property
+    def drops_first(self) -> bool:
+        """A file became a folder, or a folder a file: the old one has to make room."""
+        sent, dropped = set(self.send), set(self.drop)
+        return bool(ancestors(self.send) & dropped or ancestors(self.drop) & sent)
+
+    def folders(self) -> list[str]:
+        """Every folder that is touched, those above before those below."""
+        return [".", *sorted(ancestors((*self.send, *self.drop)))]
+
+    def emptied(self, tree: Tree) -> list[str]:
+        """Folders that may be empty afterwards, those below before those above."""
+        return sorted(ancestors(self.drop) - ancestors(tree.entries), reverse=True)
+
+
+def changes(tree: Tree, held: Held, is_shared: bool = False) -> Changes:
+    if held.is_same:
+        return Changes(is_shared=is_shared)
+    send = tuple(
+        path
+        for path, entry in sorted(tree.entries.items())
+        if path in held.touched or held.marks.get(path) != _mark(entry.row(is_shared))
+    )
+    drop = tuple(sorted((set(held.marks) | held.unfinished) - set(tree.entries)))
+    return Changes(send, drop, is_shared, bool(held.unfinished))
+
+
+def held_from(answer: bytes, damaged: Iterable[str] = ()) -> Held:
+    """From what a host prints when it does not hold what was asked for: its index (a line of digests, a
+    line of rows, then how every file looked), the unfinished ones, how the files look now."""
+    sections = answer.split(b"\0")
+    if len(sections) < 3:
+        return Held()
+    _, _, rest = sections[0].partition(b"\n")
+    line, _, listing = rest.partition(b"\n")
+    marks = {str(row[0]): _mark(row) for row in _rows(line)}
+    unfinished = frozenset(str(row[0]) for text in sections[1].splitlines() for row in _rows(text))
+    then, now = _listing(listing), _listing(sections[2])
+    touched = {path for path in marks if path not in now or then.get(path) != now[path]}
+    return Held(marks, frozenset(touched | set(damaged)), unfinished)
+
+
+def ancestors(paths: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        while "/" in path:
+            path = path.rpartition("/")[0]
+            if path in found:
+                break
+            found.add(path)
+    return found
+
+
+def _mark(row: list[object]) -> list[object]:
+    """Everything but the time."""
+    return [*row[:3], *row[4:]]
+
+
+def _rows(line: bytes) -> list[list[object]]:
+    """A damaged index only costs a transfer."""
+    try:
+        value = json.loads(line or b"[]")
+    except ValueError:
+        return []
+    if not isinstance(value, list):
+        return []
+    return [row for row in value if isinstance(row, list) and len(row) == 6 and isinstance(row[0], str)]
+
+
+def _listing(text: bytes) -> dict[str, bytes]:
+    """`//MODE/SIZE/MODIFIED/CHANGED/./PATH` per file: no path of ours has two slashes in a row."""
+    found: dict[str, bytes] = {}
+    for record in text.split(b"//")[1:]:
+        look, _, name = record.partition(b"/./")
+        found[name.removesuffix(b"\n").decode("utf-8", "surrogateescape")] = look
+    return found

@@ -1,0 +1,106 @@
+"""Images for tests of shipping: layers of random bytes, which nobody has, and the bytes that travel."""
+
+import io
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import docker
+import docker.errors
+
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.spec import NETWORK
+from tests.cluster.lab.wait import side_by_side
+
+MIB = 1 << 20
+# The brackets keep pgrep from finding the shell that runs it.
+FEED = (
+    "ls -d /var/tmp/hvdocker-feed-* 2>/dev/null; pgrep -f 'sshd.*[h]vdocker-feed'; "
+    "docker images -q hvdocker-part"
+)
+
+
+@dataclass
+class Images:
+    """Made on the machine's engine; gone from there and from the hosts at the end."""
+
+    engine: docker.APIClient
+    made: list[str] = field(default_factory=list)
+
+    def build(self, tag: str, *sizes: int, base: str = "scratch") -> str:
+        """One layer of random bytes per size, on a base; its id."""
+        names = [f"layer-{os.urandom(4).hex()}" for _ in sizes]
+        lines = [f"FROM {base}", *(f"COPY {name} /{name}" for name in names)]
+        context = io.BytesIO()
+        with tarfile.open(fileobj=context, mode="w") as archive:
+            files = [("Dockerfile", "\n".join(lines).encode())]
+            files += [(name, os.urandom(size)) for name, size in zip(names, sizes, strict=True)]
+            for name, content in files:
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        context.seek(0)
+        events = list(self.engine.build(fileobj=context, custom_context=True, tag=tag, rm=True, decode=True))
+        assert not any("error" in event for event in events), events
+        self.made.append(tag)
+        return str(self.engine.inspect_image(tag)["Id"])
+
+    def forget(self) -> None:
+        for tag in reversed(self.made):
+            with suppress(docker.errors.ImageNotFound):
+                self.engine.remove_image(tag, force=True)
+
+
+@contextmanager
+def images(lab: Lab) -> Iterator[Images]:
+    made = Images(lab.engine)
+    try:
+        yield made
+    finally:
+        made.forget()
+        for host in lab.hosts():
+            for tag in made.made:
+                with suppress(Exception):  # a host that a test broke is mended by the next
+                    host.attempt(["docker", "rmi", "-f", tag])
+
+
+def bare(*hosts: LabHost) -> None:
+    """Hosts that have no image at all."""
+    script = (
+        "docker ps -aq | xargs -r docker rm -f; docker images -aq | sort -u | xargs -r docker rmi -f; true"
+    )
+    side_by_side(lambda host: host.exec(script), list(hosts))
+
+
+def ids(hosts: list[LabHost], tag: str) -> dict[str, str]:
+    form = ["docker", "image", "inspect", "-f", "{{.Id}}", tag]
+    return dict(side_by_side(lambda host: (host.name, host.attempt(form)[1].strip()), hosts))
+
+
+def layers(host: LabHost, tag: str) -> list[str]:
+    return list(json.loads(host.docker("image", "inspect", "-f", "{{json .RootFS.Layers}}", tag)))
+
+
+def leftovers(hosts: list[LabHost]) -> dict[str, str]:
+    """Per host: temporary names, folders and processes of a shipment; empty when there are none."""
+    found = side_by_side(lambda host: (host.name, host.attempt(["sh", "-c", FEED])[1]), hosts)
+    return {name: left for name, left in found if left.strip()}
+
+
+@dataclass(frozen=True)
+class Uplink:
+    """The machine's own end of the lab's network: what it sends to hosts, not what they send each other."""
+
+    statistics: Path
+
+    @classmethod
+    def of(cls, lab: Lab) -> "Uplink":
+        network = lab.engine.inspect_network(NETWORK)["Id"][:12]
+        return cls(Path(f"/sys/class/net/br-{network}/statistics/tx_bytes"))
+
+    def sent(self) -> int:
+        return int(self.statistics.read_text())

@@ -1,0 +1,89 @@
+"""Hosts that pull from a registry: a real one, with a password, that stays in no file of any host."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.images import bare, ids
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.spec import PREFIX
+from tests.cluster.lab.wait import until
+from tests.cluster.site import SMALL_IMAGE, Site
+
+PASSWORD = "shibboleth-7Q"
+LOGIN = {"HVDOCKER_REGISTRY_USER": "trainer", "HVDOCKER_REGISTRY_PASSWORD": PASSWORD}
+# Plain HTTP on the lab's own network; the first engine also stands for this machine's, over TCP.
+PLAIN = f'"insecure-registries": ["{PREFIX}0/24"]'
+SERVER = f'{{{PLAIN}, "hosts": ["unix:///var/run/docker.sock", "tcp://0.0.0.0:2375"]}}'
+CONFIG = """\
+version: 0.1
+storage: {filesystem: {rootdirectory: /run/registry}}
+http: {addr: ":5000"}
+auth: {htpasswd: {realm: lab, path: /run/registry.passwd}}
+"""
+
+
+@pytest.fixture
+def registry(special: Callable[..., LabHost]) -> Iterator[LabHost]:
+    """A host that runs the registry, and whose engine is the controller's."""
+    host = special("registry", engine=SERVER)
+    host.load(SMALL_IMAGE)
+    # bcrypt, cost 4, of the password above.
+    host.exec(["sh", "-c", 'printf %s "$1" > /run/registry.yml', "sh", CONFIG])
+    host.exec(["sh", "-c", 'printf "trainer:%s\\n" "$1" > /run/registry.passwd', "sh", bcrypt_of(PASSWORD)])
+    host.spawn(["docker-registry", "serve", "/run/registry.yml"])
+    answers = "docker-registry --version >/dev/null && ss -ltn sport = :5000 | grep -q LISTEN"
+    until(lambda: host.attempt(answers)[0] == 0 or None, "the registry answers", 30)
+    yield host
+    host.exec("pid=$(pgrep -x docker-registry) && kill $pid; rm -rf /run/registry*")
+
+
+def bcrypt_of(password: str) -> str:
+    import bcrypt
+
+    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+
+
+@pytest.fixture
+def site(lab: Lab, cli: Cli, registry: LabHost, special: Callable[..., LabHost]) -> Site:
+    hosts = [special(name, engine=f"{{{PLAIN}}}") for name in ("puller1", "puller2")]
+    bare(*hosts)
+    return Site.write(lab, cli, hosts, registry=f"{registry.address}:5000/team")
+
+
+def environment(registry: LabHost, **more: str) -> dict[str, str]:
+    return {"DOCKER_HOST": f"tcp://{registry.address}:2375", **more}
+
+
+def test_push_then_pull_with_a_password_that_stays_nowhere(site: Site, registry: LabHost) -> None:
+    pushed = site.run("image", "push", "-i", site.inventory, env=environment(registry, **LOGIN))
+    assert pushed.out == f"{SMALL_IMAGE} is on 2 hosts\n"
+    wanted = ids([registry], SMALL_IMAGE)[registry.name]
+    assert ids(site.hosts, SMALL_IMAGE) == {host.name: wanted for host in site.hosts}
+    for host in [*site.hosts, registry]:
+        assert host.docker("images", "--format", "{{.Repository}}").split() == [SMALL_IMAGE.partition(":")[0]]
+        found = host.attempt(["grep", "-rlsF", PASSWORD, "/root", "/home", "/etc", "/tmp", "/var/tmp"])
+        assert found[1] == ""
+
+
+def test_up_pulls_what_this_machine_does_not_have(site: Site, registry: LabHost) -> None:
+    site.run("image", "push", "-i", site.inventory, env=environment(registry, **LOGIN))
+    bare(*site.hosts)
+    # This machine has no engine at all now.
+    site.run("up", site.inventory, env={"DOCKER_HOST": "unix:///nowhere.sock", **LOGIN})
+    assert site.logins() == site.full_mesh()
+    site.run("down", "-i", site.inventory, "-y", env={"DOCKER_HOST": "unix:///nowhere.sock"})
+
+
+def test_a_registry_that_wants_a_password(site: Site, registry: LabHost) -> None:
+    result = site.run("image", "push", "-i", site.inventory, env=environment(registry), check=1)
+    assert f"pushing {SMALL_IMAGE} to {registry.address}:5000/team failed" in result.err
+    assert "HVDOCKER_REGISTRY_USER" in result.err
+
+
+def test_an_image_that_the_registry_does_not_have(site: Site, registry: LabHost) -> None:
+    nowhere = {"DOCKER_HOST": "unix:///nowhere.sock", **LOGIN}
+    result = site.run("up", site.inventory, env=nowhere, check=1)
+    assert "hvdocker image push puts it there" in result.err
+    assert [host.docker("ps", "-aq") for host in site.hosts] == ["", ""]

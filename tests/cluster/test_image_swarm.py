@@ -1,0 +1,85 @@
+"""From four hosts up, hosts pass an image on to each other."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.images import MIB, Images, Uplink, bare, ids, images, leftovers
+from tests.cluster.lab import Lab
+from tests.cluster.lab.wait import side_by_side, until
+from tests.cluster.site import SMALL_IMAGE, Site
+
+IMAGE = "swarm:test"
+
+
+@pytest.fixture
+def shop(lab: Lab) -> Iterator[Images]:
+    with images(lab) as made:
+        yield made
+
+
+def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli) -> None:
+    hosts = lab.fresh(8)
+    bare(*hosts)
+    site = Site.write(lab, cli, hosts)
+    uplink = Uplink.of(lab)
+    before = uplink.sent()
+    site.run("image", "push", "-i", site.inventory)
+    wanted = lab.engine.inspect_image(SMALL_IMAGE)
+    assert uplink.sent() - before < 1.3 * wanted["Size"]
+    assert ids(hosts, SMALL_IMAGE) == {host.name: wanted["Id"] for host in hosts}
+    assert leftovers(hosts) == {}
+
+
+@pytest.mark.parametrize("user", ["root", "sudoer"])
+def test_whoever_logs_in(lab: Lab, cli: Cli, shop: Images, user: str) -> None:
+    hosts = lab.fresh(4)
+    wanted = shop.build(IMAGE, 40 * MIB)
+    site = Site.write(lab, cli, hosts, user=user)
+    uplink = Uplink.of(lab)
+    before = uplink.sent()
+    site.run("image", "push", IMAGE, "-i", site.inventory)
+    assert uplink.sent() - before < 1.3 * 40 * MIB
+    assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
+    assert leftovers(hosts) == {}
+
+
+def test_hosts_that_do_not_reach_each_other_get_it_from_here(lab: Lab, cli: Cli, shop: Images) -> None:
+    hosts = lab.fresh(4)
+    wanted = shop.build(IMAGE, 40 * MIB)
+    site = Site.write(lab, cli, hosts)
+    rule = "iptables -w -A INPUT -p tcp --dport 20000:60999 -j REJECT --reject-with tcp-reset"
+    side_by_side(lambda host: host.exec(rule), hosts)
+    site.run("image", "push", IMAGE, "-i", site.inventory)
+    assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
+    assert leftovers(hosts) == {}
+
+
+def test_a_host_without_the_tools_gets_it_from_here(lab: Lab, cli: Cli, shop: Images) -> None:
+    """No ssh client, no docker CLI: the engine's own API is enough."""
+    hosts = lab.fresh(5)
+    wanted = shop.build(IMAGE, 40 * MIB)
+    site = Site.write(lab, cli, hosts)
+    hosts[2].exec("chmod 0 /usr/bin/ssh /usr/bin/docker")
+    try:
+        site.run("image", "push", IMAGE, "-i", site.inventory)
+    finally:
+        hosts[2].exec("chmod 755 /usr/bin/ssh /usr/bin/docker")
+    assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
+    assert leftovers(hosts) == {}
+
+
+def test_ctrl_c_leaves_nothing_behind(lab: Lab, cli: Cli, shop: Images) -> None:
+    hosts = lab.fresh(4)
+    shop.build(IMAGE, 200 * MIB)
+    site = Site.write(lab, cli, hosts)
+    pushing = cli.start("image", "push", IMAGE, "-i", site.inventory)
+    begun = "test -n \"$(find /var/tmp -path '*hvdocker-feed-*' -size +1M)\""
+    until(lambda: hosts[0].attempt(["sh", "-c", begun])[0] == 0 or None, "the first layer arrives", 60)
+    pushing.send_signal(signal.SIGINT)
+    _, said = pushing.communicate(timeout=120)
+    assert pushing.returncode == 130, said
+    until(lambda: True if leftovers(hosts) == {} else None, "nothing of it is left", 60)
+    assert ids(hosts, IMAGE) == {host.name: "" for host in hosts}

@@ -1,0 +1,76 @@
+"""What the benchmark prints and writes, and which rows are chosen."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.contest import Bar, Contest, Row, chosen
+from bench.measure import Measured, judge
+from bench.rows import CONTESTS
+from bench.show import table, write_json
+
+README = Path(__file__).parents[3] / "README.md"
+
+
+def measured(row: Row, samples: dict[str, list[float]]) -> Measured:
+    return judge(Contest("x", lambda ground: pytest.fail("not prepared here"), (row,)), row, samples)
+
+
+UP = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [1.2], "b": [2.4]})
+FILE = measured(
+    Row("a large file", "ssh", "a", "b", Bar(0.65, is_floor=True), unit="MB/s"), {"a": [150.0], "b": [400.0]}
+)
+ALONE = measured(Row("placement", "nobody", "a", None, Bar(1.0)), {"a": [0.0123]})
+
+
+def test_the_table() -> None:
+    assert table([UP, FILE, ALONE]).splitlines() == [
+        "row           against      ours    theirs  ratio         spread     bar",
+        "up, 8 hosts   pyinfra     1.2 s     2.4 s    0.5        0.5–0.5   ≤ 0.9  met",
+        "a large file  ssh      150 MB/s  400 MB/s  0.375    0.375–0.375  ≥ 0.65  missed",
+        "placement     nobody   0.0123 s                   0.0123–0.0123   ≤ 1 s  met",
+    ]
+
+
+def test_the_json_says_the_same_and_on_which_machine(tmp_path: Path) -> None:
+    path = tmp_path / "results" / "bench.json"
+    write_json([UP, FILE], path)
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert set(written["machine"]) == {"cpus", "memory_gb", "kernel", "python"}
+    first, second = written["rows"]
+    assert (first["ratio"], first["spread"], first["verdict"]) == (0.5, [0.5, 0.5], "met")
+    assert (second["unit"], second["limit"], second["verdict"]) == ("MB/s", 0.65, "missed")
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        ("help", ["help"]),
+        ("up", ["up", "up-again"]),
+        ("connect, call", ["connect-1", "connect-8", "call"]),
+        ("sync", ["sync-again", "sync-first", "sync-large"]),
+        ("", [contest.key for contest in CONTESTS]),
+    ],
+)
+def test_rows_are_chosen_by_the_beginning_of_their_keys(words: str, keys: list[str]) -> None:
+    assert [contest.key for contest in chosen(CONTESTS, words)] == keys
+
+
+def test_a_row_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
+    with pytest.raises(SystemExit, match=r"no row begins with nope; there are help, .*ship-change"):
+        chosen(CONTESTS, "up,nope")
+
+
+def test_every_row_of_every_contest_is_its_own() -> None:
+    lines = [(row.name, row.against) for contest in CONTESTS for row in contest.rows]
+    assert len(lines) == len(set(lines))
+    assert len({contest.key for contest in CONTESTS}) == len(CONTESTS)
+
+
+def test_every_preparation_says_what_both_sides_do() -> None:
+    silent = [
+        contest.key for contest in CONTESTS if not re.search(r"\w+ \w+", contest.prepared.__doc__ or "")
+    ]
+    assert silent == []

@@ -1,0 +1,106 @@
+"""The scripts with which hosts pass images on, run by the shell of this machine."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hvdocker.commands import feed
+from hvdocker.commands.image_parts import ImageContent, Layer, parts_of
+
+BODY = os.urandom(100_000)
+LAYER = Layer("sha256:" + "a" * 64, len(BODY))
+IMAGE = ImageContent("x:y", b"{}", (LAYER,))
+
+
+def serve(folder: Path, *words: str, request: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    (folder / "serve").write_text(feed.SERVE)
+    environment = {**os.environ, **({"SSH_ORIGINAL_COMMAND": request} if request is not None else {})}
+    return subprocess.run(["sh", str(folder / "serve"), *words], env=environment, capture_output=True)
+
+
+def test_a_layer_is_served_whole(tmp_path: Path) -> None:
+    (tmp_path / LAYER.hex).write_bytes(BODY)
+    done = serve(tmp_path, request=f"{LAYER.hex} {LAYER.size} 3")
+    assert (done.returncode, done.stdout) == (0, BODY)
+    assert (tmp_path / "sent-3").read_text() == f"{LAYER.hex} {LAYER.size}\n"
+
+
+def test_a_layer_is_served_while_it_arrives(tmp_path: Path) -> None:
+    path = tmp_path / LAYER.hex
+    path.write_bytes(BODY[:40_000])
+    (tmp_path / "serve").write_text(feed.SERVE)
+    words = ["sh", str(tmp_path / "serve"), "here", LAYER.hex, str(LAYER.size)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as serving:
+        assert serving.stdout
+        first = serving.stdout.read(40_000)
+        with path.open("ab") as file:
+            file.write(BODY[40_000:])
+        assert first + serving.stdout.read() == BODY
+    assert serving.returncode == 0
+
+
+@pytest.mark.parametrize("request_", ["../key 10 1", "key 10 1", "/etc/passwd 10", "a;id 10", "", "$(id) 1"])
+def test_nothing_but_layers_is_served(tmp_path: Path, request_: str) -> None:
+    (tmp_path / "key").write_text("secret")
+    done = serve(tmp_path, request=request_)
+    assert done.returncode != 0 and done.stdout == b""
+
+
+def test_a_layer_that_is_taken_away_ends_it(tmp_path: Path) -> None:
+    assert serve(tmp_path, "here", LAYER.hex, "10").returncode == 1
+
+
+def run_load(folder: Path, engine: str) -> subprocess.CompletedProcess[str]:
+    """With a program in the engine's place: what reaches it is what counts here."""
+    script, literals = feed.load_script(parts_of(IMAGE, 0), "./engine")
+    (folder / "load").write_text(script)
+    (folder / "serve").write_text(feed.SERVE)
+    for name, content in literals.items():
+        (folder / name).write_bytes(content)
+    (folder / "engine").write_text(f"#!/bin/sh\n{engine}\n")
+    (folder / "engine").chmod(0o755)
+    return subprocess.run(["sh", str(folder / "load")], capture_output=True, text=True)
+
+
+def archive() -> bytes:
+    (part,) = parts_of(IMAGE, 0)
+    return b"".join(BODY if isinstance(segment, Layer) else segment for segment in part.segments())
+
+
+def test_an_engine_gets_the_very_archive(tmp_path: Path) -> None:
+    (tmp_path / LAYER.hex).write_bytes(BODY)
+    assert run_load(tmp_path, "cat > got").returncode == 0
+    assert (tmp_path / "got").read_bytes() == archive()
+    assert not (tmp_path / "broken").exists()
+
+
+def test_a_part_that_is_loaded_is_not_loaded_again(tmp_path: Path) -> None:
+    (tmp_path / LAYER.hex).write_bytes(BODY)
+    run_load(tmp_path, "cat > /dev/null; echo once >> count")
+    run_load(tmp_path, "cat > /dev/null; echo twice >> count")
+    assert (tmp_path / "count").read_text() == "once\n"
+
+
+def test_what_the_engine_says_is_told_apart_from_what_did_not_arrive(tmp_path: Path) -> None:
+    (tmp_path / LAYER.hex).write_bytes(BODY)
+    refused = run_load(tmp_path, "cat > /dev/null; echo no space left on device; exit 1")
+    assert refused.returncode == 1 and "no space left" in refused.stderr
+    assert not (tmp_path / "broken").exists()
+
+    (tmp_path / LAYER.hex).unlink()
+    cut = run_load(tmp_path, "cat > /dev/null; exit 1")
+    assert cut.returncode == 1
+    assert (tmp_path / "broken").exists()
+
+
+def test_what_a_host_can_do() -> None:
+    text = (
+        "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\naddresses 10.0.0.1 10.1.0.1\n"
+        "disk /dev/sda 100 40 60 40% /\nroom tmpfs 10 4 6 40% /var/tmp\n"
+    )
+    assert feed.read_ability(text) == feed.Ability(
+        True, "ann", "10.0.0.1", ("10.0.0.1", "10.1.0.1"), 60 * 1024, 6 * 1024
+    )
+    assert feed.read_ability("ssh\nuser bob\ndisk \n") == feed.Ability(False, "bob")
