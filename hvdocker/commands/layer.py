@@ -27,6 +27,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_INPUT=
 if [ -s site-ca.crt ]; then
     export PIP_CERT="$PWD/site-ca.crt" SSL_CERT_FILE="$PWD/site-ca.crt"
 fi
+if ls wheelhouse/*.whl > /dev/null 2>&1; then
+    export PIP_FIND_LINKS="$PWD/wheelhouse"
+fi
 if python -m pip --version > /dev/null 2>&1; then
     set -- python -m pip
 else
@@ -41,7 +44,7 @@ fi
 "$1" name-tensorflow.py
 "$@" list --format=freeze > installed.txt
 grep -v '^pip==' installed.txt > image.txt || :
-"$@" install --no-cache-dir --progress-bar off --find-links wheelhouse \\
+"$@" install --no-cache-dir --progress-bar off \\
     --constraint image.txt --constraint constraints.txt --requirement requirements.txt
 cd /
 rm -rf "$(dirname "$0")"

@@ -10,6 +10,7 @@ import docker
 import pytest
 
 from tests.cluster.cli import Result
+from tests.cluster.images import MIB, Uplink
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.site import Site
@@ -181,10 +182,14 @@ def test_a_file_that_cannot_be_used_is_told_before_a_host_is_touched(site: Site,
     assert "bad.txt:2: an editable package" in result.err
 
 
-def test_a_changed_file_makes_another_layer_on_the_same_image(site: Site, first: Result) -> None:
-    before = worker_images(site)
+def test_a_changed_file_makes_another_layer_and_only_that_travels(
+    lab: Lab, site: Site, first: Result
+) -> None:
+    before, uplink = worker_images(site), Uplink.of(lab)
+    sent = uplink.sent()
     require(site, "tabulate==0.8.10", "colorama==0.4.6")
     assert packages(train(site)) == [{"tabulate": "0.8.10", "colorama": "0.4.6"}] * 2
+    assert uplink.sent() - sent < 20 * MIB
     after = worker_images(site)
     assert len(set(after.values())) == 1 and set(after.values()).isdisjoint(before.values())
     for host in site.hosts:
