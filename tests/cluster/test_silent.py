@@ -23,6 +23,7 @@ from tests.cluster.traces import left_of
 # What goes out and what comes in vanishes, also of connections that are open.
 SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"
 KNOWN_S = max(wire.SILENCE_S, pulse.BEAT_S + pulse.SILENCE_S)
+PATIENT = "patient"
 DEADLINE_S = KNOWN_S + 60  # for a machine that is busy with other things
 
 
@@ -44,13 +45,12 @@ def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None) -> SshLink:
     )
 
 
-def events(link: SshLink, started: Callable[[], object]) -> None:
-    """A call of Docker's API that lasts."""
-    with talking(link.name, "listening to the engine"):
-        answer = link.engine().events()
+def call(link: SshLink, started: Callable[[], object]) -> None:
+    """A call of Docker's API that lasts. (The SDK's own streams just end when a connection breaks.)"""
+    with talking(link.name, "waiting for a container"):
+        engine = link.engine()
         started()
-        for _ in answer:
-            pass
+        engine.wait(PATIENT, timeout=600)
 
 
 def stream(link: SshLink, started: Callable[[], object]) -> None:
@@ -76,9 +76,10 @@ def wait(link: SshLink, started: Callable[[], object]) -> None:
 def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost], is_behind: bool) -> None:
     jump, host = pair
     before = sleepers(host)
+    host.docker("run", "-d", "--network", "none", "--name", PATIENT, host.tiny_image(), "sleep", "600")
     link = open_link(lab, host, jump if is_behind else None)
     begun: dict[str, bool] = {}
-    works = (events, stream, feed, wait)
+    works = (call, stream, feed, wait)
     with ThreadPoolExecutor(len(works)) as pool:
         ends = {
             work.__name__: pool.submit(work, link, lambda name=work.__name__: begun.setdefault(name, True))

@@ -9,10 +9,11 @@ import yaml
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.spec import PREFIX
 from tests.cluster.site import SMALL_IMAGE
 from tests.cluster.traces import left_of, untouched
 
-NOBODY = "198.18.0.99"
+NOBODY = f"{PREFIX}99"
 
 
 @pytest.fixture
@@ -124,6 +125,6 @@ def test_hosts_that_fail_in_different_ways_are_told_together(lab: Lab, cli: Cli,
     with untouched(*pair):
         h1.stop_sshd()
         result = cli.run("up", write(lab, cli, named(h1), wrong, {"host": NOBODY, "name": "ghost"}), check=4)
-    assert "h1: 198.18.0.11:22 refuses connections" in result.err
+    assert f"h1: {h1.address}:22 refuses connections" in result.err
     assert "h2: no SSH key was accepted" in result.err
     assert "ghost: " in result.err
