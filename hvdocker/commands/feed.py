@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from hvdocker.commands.command import Command, command, shell
 from hvdocker.commands.image_parts import Layer, Part
 
-# Whatever happens to this machine, a feed ends by itself.
-LONGEST_S = 3600
+# Whatever happens to this machine, a feed in which nothing moves for so long ends by itself.
+_IDLE_MINUTES = 10
 _IDLE_TRIES = 300
 _PIECE = 64 << 20
 
@@ -66,12 +66,20 @@ if [ "$(id -u)" = 0 ] && setpriv --version >/dev/null 2>&1; then
     bound='setpriv --no-new-privs --bounding-set=-all,+setuid,+setgid,+sys_chroot'
 fi
 for port; do
-    timeout {LONGEST_S} ${{bound-}} "$sshd" -D -e -f "$folder/config" -p "$port" >sshd.log 2>&1 </dev/null &
+    ${{bound-}} "$sshd" -D -e -f "$folder/config" -p "$port" >sshd.log 2>&1 </dev/null &
     pid=$! tries=0
     while [ ! -s sshd.pid ] && kill -0 "$pid" 2>/dev/null && [ "$tries" -lt 50 ]; do
         tries=$((tries + 1)); sleep 0.1 2>/dev/null || sleep 1
     done
-    if [ -s sshd.pid ]; then echo "$port"; exit 0; fi
+    if [ -s sshd.pid ]; then
+        (
+            while sleep 60 && kill -0 "$pid"; do
+                [ -n "$(find "$folder" -mmin -{_IDLE_MINUTES})" ] || kill "$pid"
+            done
+            rm -rf -- "$folder"
+        ) >/dev/null 2>&1 </dev/null &
+        echo "$port"; exit 0
+    fi
     kill "$pid" 2>/dev/null
 done
 cat sshd.log >&2; exit 1
@@ -141,7 +149,9 @@ def folder_of(token: str) -> str:
 
 
 def unpack(folder: str) -> Command:
-    return shell('umask 077; mkdir -- "$1" && exec tar -xf - -C "$1"', folder)
+    """Takes away what a run that was cut off left here long ago."""
+    stale = 'find /var/tmp -maxdepth 1 -name "hvdocker-feed-*" -user "$(id -un)" -mmin +60 -exec rm -rf {} + '
+    return shell(f'{stale} 2>/dev/null; umask 077; mkdir -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
 def start(folder: str, ports: Sequence[int]) -> Command:
@@ -149,7 +159,7 @@ def start(folder: str, ports: Sequence[int]) -> Command:
 
 
 def stop(folder: str) -> Command:
-    """Ends the feed; what still reads from it ends as well when its files are gone."""
+    """Ends the feed; what still reads from it, or watches it, ends as well when its files are gone."""
     return shell('[ ! -s "$1/sshd.pid" ] || kill "$(cat "$1/sshd.pid")"; rm -rf -- "$1"', folder)
 
 
