@@ -9,6 +9,7 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
+from tests.cluster.lab.spec import PREFIX
 from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, Site
 from tests.cluster.traces import left_of
 
@@ -140,7 +141,7 @@ def test_another_laptop_finds_the_same_cluster(lab: Lab, site: Site, cli: Cli, t
 
 
 def test_hosts_on_the_command_line_with_keys_from_ssh_config(lab: Lab, site: Site, cli: Cli) -> None:
-    (cli.home / ".ssh" / "config").write_text(f"Host 198.18.0.*\n  IdentityFile {lab.state.key}\n")
+    (cli.home / ".ssh" / "config").write_text(f"Host {PREFIX}*\n  IdentityFile {lab.state.key}\n")
     folder = cli.cwd / "flagged"
     folder.mkdir()
     targets = ",".join(f"trainer@{host.address}" for host in site.hosts)
