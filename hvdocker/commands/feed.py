@@ -78,7 +78,7 @@ for port; do
             done
             rm -rf -- "$folder"
         ) >/dev/null 2>&1 </dev/null &
-        echo "$port"; exit 0
+        echo "$!" > watch.pid; echo "$port"; exit 0
     fi
     kill "$pid" 2>/dev/null
 done
@@ -159,8 +159,9 @@ def start(folder: str, ports: Sequence[int]) -> Command:
 
 
 def stop(folder: str) -> Command:
-    """Ends the feed; what still reads from it, or watches it, ends as well when its files are gone."""
-    return shell('[ ! -s "$1/sshd.pid" ] || kill "$(cat "$1/sshd.pid")"; rm -rf -- "$1"', folder)
+    """Ends the feed and its watcher; what still reads from it ends as well when its files are gone."""
+    script = 'for file in "$1"/*.pid; do [ ! -s "$file" ] || kill "$(cat "$file")"; done; rm -rf -- "$1"'
+    return shell(script, folder)
 
 
 def store(folder: str, layer: Layer) -> Command:

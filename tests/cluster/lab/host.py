@@ -24,7 +24,7 @@ set -e
 docker ps -aq | xargs -r docker rm -f -v
 docker network ls -q --filter type=custom | xargs -r docker network rm
 docker volume ls -q | xargs -r docker volume rm
-for feed in /var/tmp/hvdocker-feed-*/sshd.pid; do [ ! -s "$feed" ] || kill "$(cat "$feed")" || true; done
+for feed in /var/tmp/hvdocker-feed-*/*.pid; do [ ! -s "$feed" ] || kill "$(cat "$feed")" || true; done
 docker images -q hvdocker-part | xargs -r docker rmi -f
 rm -rf /root/.hvdocker /home/*/.hvdocker /tmp/hvdocker* /var/tmp/hvdocker* /run/lab-gpu
 """
