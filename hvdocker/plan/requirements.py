@@ -117,7 +117,8 @@ def _builder(
     """This machine, where its engine could; else the first host of the job that has the base."""
     own, engine = state.controller_image, state.controller_engine
     arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
-    can_build_here = engine is not None and docker_arch(engine.architecture) == arch
+    # An engine that has the image is not always looked at any closer.
+    can_build_here = engine is None or docker_arch(engine.architecture) == arch
     if can_build_here and own and own.content == layer.base:
         return CONTROLLER
     return next(name for name in hosts if state.hosts[name].image)

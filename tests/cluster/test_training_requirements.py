@@ -1,6 +1,7 @@
 """Requirements beside the script: one layer on the cluster's image, built once, on every worker of a job."""
 
 import json
+import re
 import secrets
 import subprocess
 from collections.abc import Iterator
@@ -27,16 +28,19 @@ WITHOUT_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 
 @pytest.fixture(scope="module")
 def site(training: Site) -> Iterator[Site]:
-    """Images of the tests are gone afterwards, from this machine and from the hosts."""
+    """Images of the tests are gone afterwards, from the hosts and from this machine, which others use too."""
     (training.folder / "job").mkdir()
     script = (SCRIPTS / "packages.py").read_text()
     (training.folder / "job" / "packages.py").write_text(script)
-    mine, theirs = layered(None), {host.name: layered(host) for host in training.hosts}
+    before = {host.name: layered(host) for host in training.hosts}
     yield training
     training.down("--discard")
-    _docker(None, "rmi", "--force", *(layered(None) - mine))
-    for host in training.hosts:
-        _docker(host, "rmi", "--force", *(layered(host) - theirs[host.name]))
+    made = {host: layered(host) - before[host.name] for host in training.hosts}
+    for host, tags in made.items():
+        _docker(host, "rmi", "--force", *tags)
+    here = layered(None).intersection(*made.values())
+    if here:
+        _docker(None, "rmi", "--force", *here)
 
 
 def _docker(host: LabHost | None, *words: str) -> str:
@@ -50,15 +54,18 @@ def layered(host: LabHost | None) -> set[str]:
     return set(_docker(host, "images", "--format", "{{.Repository}}:{{.Tag}}", "hvdocker-req").split())
 
 
-def images(host: LabHost | None) -> str:
-    return _docker(host, "images", "--all", "--quiet", "--no-trunc")
-
-
 def everything(site: Site) -> dict[str, str]:
-    """Containers and images of this machine that have to do with requirements, and all of the hosts'."""
-    own = docker.APIClient().containers(all=True, filters={"name": "hvdocker-req"})
-    hosts = {host.name: images(host) + host.docker("ps", "-aq", "--no-trunc") for host in site.hosts}
-    return {"containers": json.dumps([seen["Id"] for seen in own]), "here": str(layered(None)), **hosts}
+    """Containers and images of the hosts, all of them."""
+    return {host.name: host.docker("images", "-aq") + host.docker("ps", "-aq") for host in site.hosts}
+
+
+def made_here(shown: str) -> list[str]:
+    """What this machine has of the image that a plan names: the image, and containers that build it."""
+    (key,) = set(re.findall("hvdocker-req:([0-9a-f]+)", shown))
+    engine = docker.APIClient()
+    containers = engine.containers(all=True, filters={"label": f"hvdocker.requirements={key}"})
+    found = [*engine.images(f"hvdocker-req:{key}"), *containers]
+    return [seen["Id"] for seen in found]
 
 
 def require(site: Site, *packages: str) -> None:
@@ -111,10 +118,11 @@ def test_the_images_own_tensorflow_will_do(site: Site, first: Result) -> None:
 
 
 def test_a_second_train_builds_and_ships_nothing(site: Site, first: Result) -> None:
-    before, seen, watch = site.ids(), everything(site)["here"], Watch(site.hosts)
-    assert packages(train(site)) == packages(first)
+    before, watch = site.ids(), Watch(site.hosts)
+    result = train(site)
+    assert packages(result) == packages(first)
     assert site.ids() == before
-    assert everything(site)["here"] == seen
+    assert "as one layer" in first.err and "as one layer" not in result.err
     assert not [event for events in watch.events().values() for event in events if event.startswith("image")]
 
 
@@ -147,6 +155,7 @@ def test_a_dry_run_changes_nothing(site: Site, first: Result) -> None:
     shown = train(site, "--requirements", "other.txt", "--dry-run").out
     assert watch.events() == {"h1": [], "h2": []}
     assert (traces(site.hosts, with_folder_times=True), everything(site)) == before
+    assert made_here(shown) == []
     assert f"this machine  install {other} as one layer: hvdocker-req:" in shown
     for host in site.hosts:
         assert f"{host.name}            load hvdocker-req:" in shown
@@ -174,6 +183,7 @@ def test_what_pip_says_is_shown_and_everything_stays_as_it_was(
     assert "pip could not install" in result.err and "bad.txt" in result.err
     assert "Traceback" not in result.err
     assert everything(site) == before
+    assert made_here(result.err) == []
 
 
 def test_a_file_that_cannot_be_used_is_told_before_a_host_is_touched(site: Site, first: Result) -> None:
@@ -208,11 +218,11 @@ def test_hosts_that_differ_go_back_to_the_clusters_image(site: Site, first: Resu
 
 def test_a_machine_without_an_engine_lets_the_head_build(site: Site, first: Result) -> None:
     require(site, "colorama==0.4.6")
-    here, built = layered(None), {host.name: layered(host) for host in site.hosts}
+    before = {host.name: layered(host) for host in site.hosts}
     assert packages(train(site, env=WITHOUT_ENGINE)) == [{"tabulate": "-", "colorama": "0.4.6"}] * 2
-    assert layered(None) == here
     for host in site.hosts:
-        assert len(layered(host) - built[host.name]) == 1
+        (made,) = layered(host) - before[host.name]
+        assert made not in layered(None)
     assert len(set(worker_images(site).values())) == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.model.requirements import Requirements
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen, ImageSeen
+from hvdocker.model.seen import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
 from hvdocker.plan.places import places
 from hvdocker.plan.requirements import Layer, is_running, layer_on, plan_layer, plan_plain, worker_image
 from hvdocker.plan.steps import (
@@ -92,8 +92,9 @@ def test_workers_that_run_the_requirements_are_known_by_their_labels() -> None:
     assert not is_running(LAYER, plain(layered("a"), layered("b", TWIN)), ("a", "b"))
 
 
-def test_it_is_built_here_shipped_and_run_on_the_hosts_of_the_job_only() -> None:
-    state = plain(controller_image=IMAGE, controller_engine=ENGINE)
+@pytest.mark.parametrize("engine", [ENGINE, None])
+def test_it_is_built_here_shipped_and_run_on_the_hosts_of_the_job_only(engine: EngineSeen | None) -> None:
+    state = plain(controller_image=IMAGE, controller_engine=engine)
     plan = planned(state)
     build = BuildLayer(CONTROLLER, LAYER.image, IMAGE.id, IMAGE.content, LAYER.key, WANTED)
     assert plan.stages[:2] == (
