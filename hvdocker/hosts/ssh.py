@@ -76,7 +76,7 @@ class SshLink:
         with talking(self.name, "running a command"):
             channel = self._exec(command, timeout_s if stdin is None else None)
             try:
-                return self._outcome(command, channel, stdin or ())
+                return self._outcome(command, channel, stdin)
             except TimeoutError as error:
                 raise HvdockerError(
                     f"a command took longer than {timeout_s:.0f} s",
@@ -86,13 +86,16 @@ class SshLink:
             finally:
                 channel.close()
 
-    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes]) -> Result:
-        feeder = _Feeder(channel, stdin)
+    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes] | None) -> Result:
+        feeder = _Feeder(channel, stdin) if stdin is not None else None
+        if feeder is None:
+            channel.shutdown_write()
         errors: list[bytes] = []
         reader = _drain_stderr(channel, errors)
         out = b"".join(_chunks(channel))
         reader.join()
-        feeder.finish()
+        if feeder:
+            feeder.finish()
         return Result(command, self._exit_status(channel), out, b"".join(errors))
 
     def stream(self, command: Command) -> Iterator[bytes]:
