@@ -7,7 +7,7 @@ WHEEL_BIN := .venv-wheel/bin
 PEERS := .venv-bench
 N ?= 3
 
-.PHONY: help demo test unit cluster training scale lint format lab lab-down bench clean engine images wheel venv
+.PHONY: help demo test unit cluster training heavy scale lint format lab lab-down bench clean engine images wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -33,6 +33,10 @@ training: engine images wheel ## Real Horovod training on real hosts
 	@echo "training: Horovod and TensorFlow over two real hosts"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
 		$(wildcard tests/cluster/test_training*.py)
+
+heavy: engine images wheel ## Long tests, not part of test: 3 GB of data, an image built on a host, requirements
+	@echo "heavy: tests that take minutes each"
+	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest tests/heavy
 
 scale: engine images wheel ## How cost grows: 500 SSH servers on loopback, 32 real hosts (not part of test)
 	@tests/setup/sshd.sh

@@ -1,19 +1,8 @@
-"""The image, built on a host of the inventory by that host's own engine."""
+"""The image, built on a host of the inventory."""
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import SMALL_IMAGE, Site
-
-
-def test_an_image_built_on_a_host(lab: Lab, cli: Cli) -> None:
-    (host,) = lab.fresh(1)
-    host.attempt(["docker", "rmi", "-f", SMALL_IMAGE])
-    site = Site.write(lab, cli, [host])
-    built = site.run("image", "build", "--target", "base", "--on", host.name, "-i", site.inventory)
-    assert built.out == f"{SMALL_IMAGE}\n"
-    label = '{{index .Config.Labels "hvdocker.image"}}'
-    assert host.docker("image", "inspect", "--format", label, SMALL_IMAGE).strip() == "1"
-    host.docker("rmi", "-f", SMALL_IMAGE)
+from tests.cluster.site import Site
 
 
 def test_a_host_to_build_on_has_to_be_in_the_inventory(lab: Lab, cli: Cli) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli
-from tests.cluster.images import MIB, Images, Uplink, bare, ids, images, leftovers
+from tests.cluster.images import MIB, Images, Uplink, ids, images, leftovers
 from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import side_by_side, until
-from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.site import Site
 
 IMAGE = "swarm:test"
 
@@ -20,16 +20,15 @@ def shop(lab: Lab) -> Iterator[Images]:
         yield made
 
 
-def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli) -> None:
+def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli, shop: Images) -> None:
     hosts = lab.fresh(8)
-    bare(*hosts)
+    wanted = shop.build(IMAGE, 40 * MIB, 1000, 30 * MIB)
     site = Site.write(lab, cli, hosts)
     uplink = Uplink.of(lab)
     before = uplink.sent()
-    site.run("image", "push", "-i", site.inventory)
-    wanted = lab.engine.inspect_image(SMALL_IMAGE)
-    assert uplink.sent() - before < 1.3 * wanted["Size"]
-    assert ids(hosts, SMALL_IMAGE) == {host.name: wanted["Id"] for host in hosts}
+    site.run("image", "push", IMAGE, "-i", site.inventory)
+    assert uplink.sent() - before < 1.3 * 70 * MIB
+    assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
     assert leftovers(hosts) == {}
 
 
