@@ -44,6 +44,7 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if ships:
             context.shipment = stack.enter_context(shipping(_errand(ships, context)))
+            context.say("image", f"read {ships[0].image}", ships[0].source, is_end=True)
         yield
     registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
 

@@ -26,7 +26,7 @@ _KINDS: dict[str, type[paramiko.PKey]] = {
     "ecdsa": paramiko.ECDSAKey,
     "ssh-rsa": paramiko.RSAKey,
 }
-_OPENSSH = "-----BEGIN OPENSSH PRIVATE KEY-----"
+_OPENSSH = "-----BEGIN OPENSSH PRIVATE"
 _MAGIC = b"openssh-key-v1\x00"
 
 

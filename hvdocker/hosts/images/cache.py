@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,8 @@ from hvdocker.errors import UsageProblem
 from hvdocker.model.units import parse_bytes
 
 DEFAULT_LIMIT = 20 << 30
+# No image takes a day to read: whoever wrote such a draft is gone.
+_STALE_S = 86_400
 LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 
@@ -54,9 +58,14 @@ class LayerCache:
         Path(draft.name).replace(self.path(digest))
 
     def trim(self, spare: Collection[str] = ()) -> None:
-        """Down to its limit, oldest use first; what is being sent is spared."""
+        """Down to its limit, oldest use first; what is being sent is spared. Drafts of runs that were killed
+        go as well."""
         if not self.root.is_dir():
             return
+        for draft in self.root.glob("draft-*"):
+            with contextlib.suppress(FileNotFoundError):  # somebody's who has just kept it
+                if draft.stat().st_mtime < time.time() - _STALE_S:
+                    draft.unlink()
         spared = {self.path(digest) for digest in spare}
         seen = [(path, path.stat()) for path in self.root.iterdir() if path.name.startswith("sha256-")]
         total = sum(status.st_size for _, status in seen)

@@ -101,10 +101,16 @@ def forget_parts(engine: APIClient) -> None:
 
 
 def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: Sent) -> int:
+    """Engines complain at once or in the middle of what they say; it is the same complaint."""
+    from docker.errors import APIError
+
     counter = _Counter(done, sent)
-    for message in _post(engine, counter.counted(part, cache)):
-        if "error" in message:
-            raise load_error(part.reference, str(message["error"]))
+    try:
+        for message in _post(engine, counter.counted(part, cache)):
+            if "error" in message:
+                raise load_error(part.reference, str(message["error"]))
+    except APIError as error:
+        raise load_error(part.reference, str(error.explanation or error)) from error
     return counter.done
 
 

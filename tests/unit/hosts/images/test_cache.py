@@ -56,6 +56,15 @@ def test_what_is_being_sent_is_spared(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sha256-a"]
 
 
+def test_drafts_of_killed_runs_go(tmp_path: Path) -> None:
+    for name, used in (("draft-old", 1), ("draft-new", None)):
+        (tmp_path / name).write_bytes(b"half")
+        if used:
+            os.utime(tmp_path / name, (used, used))
+    LayerCache(tmp_path).trim()
+    assert [path.name for path in tmp_path.iterdir()] == ["draft-new"]
+
+
 def test_its_place_and_bound_come_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
