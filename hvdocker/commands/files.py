@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.commands.command import Command, command, shell
+from hvdocker.commands.command import Command, shell
+
+# Said before anything is made, where the root is not there yet.
+NEW = "hvdocker-new"
 
 
-def make_folders(paths: Iterable[str], is_shared: bool = False) -> Command:
+def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
     """Private to their owner, or open to a container whose user is another than the SSH user; the
     folders above them stay private either way."""
-    script = 'umask 077; mode=$1; shift; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
-    return shell(script, "777" if is_shared else "700", *paths)
+    script = (
+        f'umask 077; [ -e "$1" ] || echo {NEW}; mode=$2; shift 2; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
+    )
+    return shell(script, root, "777" if is_shared else "700", *paths)
 
 
 def remove_tree(path: str) -> Command:
@@ -46,7 +51,3 @@ def write_file(path: str, is_shared: bool = False) -> Command:
     container of another user has to read it."""
     script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
     return shell(script, path, "022" if is_shared else "077")
-
-
-def exists(path: str) -> Command:
-    return command("test", "-e", path)

@@ -118,7 +118,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
 
 
 def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first: bool) -> None:
-    from hvdocker.hosts.actions import ACTIONS, prepare
+    from hvdocker.hosts.actions import action_for, prepare
 
     work_of = by_host(wave)
     with ExitStack() as prepared:
@@ -128,7 +128,7 @@ def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first
 
         def work(host: str) -> None:
             for name, step in work_of[host]:
-                _run_step(name, step, context, ACTIONS[type(step)])
+                _run_step(name, step, context, action_for(step))
 
         outcomes = each(work_of, work, stop_at_first, context.cancel)
     outcomes.or_raise(f"{plan.verb} failed on {len(outcomes.failed)} hosts")

@@ -25,29 +25,42 @@ DOCKER_PARTS = ("_url", "_version", "_raise_for_status")
 Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type
 
 
-def engine_client(dial: Dial) -> APIClient:
+class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
+    """Knows the engine's version without asking for it."""
+
+    engine_version = "?"
+
+
+def engine_client(dial: Dial) -> EngineClient:
     """An API client on which every connection is a `dial()`; speaks the newest version both know. The
     address in the constructor is replaced before anything is sent."""
-    client = APIClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
+    client = EngineClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     client.base_url = BASE_URL
     client.trust_env = False
     client.mount("http+docker://", _Adapter(dial))
     return _agree_on_version(client)
 
 
-def local_client(socket_url: str) -> APIClient:
-    client = APIClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
+def local_client(socket_url: str) -> EngineClient:
+    client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     return _agree_on_version(client)
 
 
-def _agree_on_version(client: APIClient) -> APIClient:
-    """From the header of a ping: asked for its version, an engine first asks runc and others for theirs."""
+def _agree_on_version(client: EngineClient) -> EngineClient:
+    """From the headers of a ping: asked for its version, an engine first asks runc and others for theirs."""
     answer = client.get(client._url("/_ping", versioned_api=False), timeout=TIMEOUT_S)
     client._raise_for_status(answer)
     offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
     if version_lt(offered, DEFAULT_DOCKER_API_VERSION):
         client._version = offered
+    client.engine_version = _version_in(answer.headers.get("Server", ""))
     return client
+
+
+def _version_in(server: str) -> str:
+    """`Docker/20.10.24+dfsg1 (linux)`"""
+    name, _, rest = server.partition("/")
+    return rest.split()[0] if name == "Docker" and rest.strip() else "?"
 
 
 class _Connection(urllib3.connection.HTTPConnection):  # type: ignore[misc]  # untyped base

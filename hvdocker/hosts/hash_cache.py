@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-Look = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
+from hvdocker.model.tree import Look
+
 Known = Mapping[str, tuple[Look, str]]
 
 # A file that changed this recently may change again within one tick of the file system's clock.
@@ -38,8 +39,7 @@ class HashCache:
 
     def save(self, root: Path, known: Known, seen_ns: int) -> None:
         """`seen_ns` is when the files were looked at, before they were read."""
-        settled = seen_ns - _SETTLED_NS
-        kept = {path: value for path, value in known.items() if max(value[0][1:3]) < settled}
+        kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._write(self.file(root), json.dumps(kept).encode())
@@ -64,6 +64,15 @@ class HashCache:
     def file(self, root: Path) -> Path:
         """What is remembered of that folder."""
         return self.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.json"
+
+
+def has_settled(look: Look, seen_ns: int) -> bool:
+    """Whether any change since it was seen would show."""
+    return max(look[1:3]) < seen_ns - _SETTLED_NS
+
+
+def look_of(status: os.stat_result) -> Look:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def _look(values: list[int]) -> Look:

@@ -77,15 +77,20 @@ def must(
 ) -> Result:
     """Runs, and turns a non-zero exit into an error that shows the command and its last words."""
     result = link.run(command, stdin, timeout_s)
+    demand(link, result, what, fix)
+    return result
+
+
+def demand(link: HostLink, result: Result, what: str, fix: str | None = None) -> None:
+    """Raises where the command failed."""
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",
             host=link.name,
-            command=_short(link.pasteable(command)),
+            command=_short(link.pasteable(result.command)),
             lines=result.tail(),
             fix=fix,
         )
-    return result
 
 
 def _short(text: str, limit: int = 400) -> str:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from hvdocker.commands.sync_files import DONE
 from hvdocker.errors import UsageProblem
+from hvdocker.hosts.hash_cache import look_of
 from hvdocker.hosts.walk import unreadable
 from hvdocker.model.codec import Codec
 from hvdocker.model.tree import Changes, Entry, Tree
@@ -140,23 +141,32 @@ def _file(tree: Tree, entry: Entry, is_shared: bool) -> Iterator[bytes]:
 
 
 def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
-    """Exactly what was hashed, or an error before the stream is whole: then the host takes none of it."""
-    digest = hashlib.sha256()
+    """Exactly what was hashed, or an error before the stream is whole: then the host takes none of it. A file
+    that looks before and after as it did when it was hashed is not hashed again."""
     left = entry.size
     with _opened(tree, entry.path) as file:
+        digest = None if _looks_as_hashed(file, entry) else hashlib.sha256()
         while left:
             chunk = _read(file, entry.path, min(_READ, left))
             if not chunk:
                 break
             left -= len(chunk)
-            digest.update(chunk)
+            if digest:
+                digest.update(chunk)
             yield chunk
-        if left or digest.hexdigest() != entry.sha256 or _read(file, entry.path, 1):
+        is_same = digest.hexdigest() == entry.sha256 if digest else _looks_as_hashed(file, entry)
+        if left or not is_same or _read(file, entry.path, 1):
             raise _changed(tree, entry.path)
+
+
+def _looks_as_hashed(file: _Reader, entry: Entry) -> bool:
+    return entry.look is not None and look_of(os.fstat(file.fileno())) == entry.look
 
 
 class _Reader(Protocol):
     def read(self, size: int, /) -> bytes: ...
+
+    def fileno(self) -> int: ...
 
     def __enter__(self) -> _Reader: ...
 

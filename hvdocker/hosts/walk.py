@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +14,8 @@ from pathlib import Path
 import pathspec
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.hash_cache import HashCache, Look
-from hvdocker.model.tree import Entry, Tree
+from hvdocker.hosts.hash_cache import HashCache, has_settled, look_of
+from hvdocker.model.tree import Entry, Look, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
 IGNORE_FILES = (".hvdockerignore", ".gitignore")
@@ -49,8 +49,15 @@ def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False
     if cache is not None and (unread or len(known) != len(hashes)):
         looks = {file.entry.path: file.look for file in found if file.look}
         cache.save(root, {path: (look, hashes[path]) for path, look in looks.items()}, started_ns)
-    entries = (replace(file.entry, sha256=hashes.get(file.entry.path, "")) for file in found)
+    entries = (_hashed(file, hashes, started_ns) for file in found)
     return Tree(root, {entry.path: entry for entry in entries})
+
+
+def _hashed(file: Found, hashes: Mapping[str, str], started_ns: int) -> Entry:
+    if file.look is None:
+        return file.entry
+    look = file.look if has_settled(file.look, started_ns) else None
+    return replace(file.entry, sha256=hashes[file.entry.path], look=look)
 
 
 def _hash_all(root: Path, files: list[Found]) -> dict[str, str]:
@@ -111,7 +118,7 @@ def _found(item: os.DirEntry[str], relative: str) -> Found | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
-    return Found(entry, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    return Found(entry, look_of(status))
 
 
 def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:

@@ -111,9 +111,7 @@ def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
 class EngineSeen:
     version: str
     architecture: str
-    cpus: int
     memory_bytes: int
-    storage_driver: str = ""
 
 
 @dataclass(frozen=True)

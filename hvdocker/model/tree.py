@@ -12,9 +12,13 @@ from pathlib import Path
 ID_VERSION = 1
 
 
+Look = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A file (with its hash) or a symlink (with its target)."""
+    """A file (with its hash) or a symlink (with its target). `look` is there where the file had not changed
+    for a while before it was hashed: as long as it looks like that, its content is what was hashed."""
 
     path: str
     sha256: str = ""
@@ -22,6 +26,7 @@ class Entry:
     target: str = ""
     size: int = 0
     mtime_ns: int = 0
+    look: Look | None = field(default=None, compare=False)
 
     def content_mark(self) -> list[object]:
         return [self.sha256, bool(self.mode & 0o100), self.target]

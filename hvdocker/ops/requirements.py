@@ -81,7 +81,7 @@ def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Ma
     ids = {name: state.workers()[name].image_id for name in hosts}
     if has_one_id(state, hosts):
         return ids
-    from hvdocker.hosts.observe import see_images
+    from hvdocker.hosts.sight import see_images
 
     seen = see_images(session.links, ids)
     return {name: seen[name].content if name in seen else image_id for name, image_id in ids.items()}
@@ -91,7 +91,8 @@ def _look(
     session: Session, inventory: Inventory, state: ClusterState, image: str
 ) -> tuple[dict[str, ImageSeen], ClusterState]:
     """Where the image is already, and what this machine could build it from."""
-    from hvdocker.hosts.observe import as_state, see_images, see_own_image
+    from hvdocker.hosts.observe import as_state
+    from hvdocker.hosts.sight import see_images, see_own_image
 
     seen = see_images(session.links, dict.fromkeys(state.hosts, image))
     own = see_own_image(image)

@@ -198,7 +198,7 @@ def _here(target: str, content: str) -> str:
 
 
 def _folders(writer: Writer, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, files.make_folders(step.paths, step.is_shared))
+    yield writer.on(step.host, files.make_folders(step.root, step.paths, step.is_shared))
 
 
 def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[str]:

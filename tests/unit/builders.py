@@ -10,8 +10,8 @@ from hvdocker.plan.places import places
 
 GIB = 1024**3
 MAKER = Maker("ada", "0.1.0")
-ENGINE = EngineSeen("27.0", "x86_64", cpus=8, memory_bytes=8 * GIB)
-ARM_ENGINE = EngineSeen("27.0", "aarch64", cpus=8, memory_bytes=8 * GIB)
+ENGINE = EngineSeen("27.0", "x86_64", memory_bytes=8 * GIB)
+ARM_ENGINE = EngineSeen("27.0", "aarch64", memory_bytes=8 * GIB)
 IMAGE = ImageSeen("sha256:aaaa", "amd64", size_bytes=GIB, is_ours=True)
 OTHER_IMAGE = ImageSeen("sha256:bbbb", "amd64", size_bytes=GIB, is_ours=True)
 ADDRESSES = {"a": "10.0.0.11", "b": "10.0.0.12", "c": "10.0.0.13"}

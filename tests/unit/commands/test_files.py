@@ -22,28 +22,36 @@ def mode(path: Path) -> int:
 
 def test_private_folders_are_their_owners_only(tmp_path: Path) -> None:
     root = tmp_path / ".hvdocker" / "my lab"
-    assert run(files.make_folders([f"{root}/code", f"{root}/jobs"])).returncode == 0
+    assert run(files.make_folders(str(root), [f"{root}/code", f"{root}/jobs"])).returncode == 0
     assert [mode(root / name) for name in ("code", "jobs")] == [0o700, 0o700]
     assert mode(root) == mode(root.parent) == 0o700
 
 
 def test_shared_folders_are_open_below_a_private_one(tmp_path: Path) -> None:
     root = tmp_path / ".hvdocker" / "lab"
-    assert run(files.make_folders([f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode == 0
+    assert (
+        run(files.make_folders(str(root), [f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode == 0
+    )
     assert [mode(root / name) for name in ("code", "jobs")] == [0o777, 0o777]
     assert mode(root) == mode(root.parent) == 0o700
 
 
 def test_making_folders_twice_is_fine_and_keeps_what_is_in_them(tmp_path: Path) -> None:
     for _ in range(2):
-        assert run(files.make_folders([f"{tmp_path}/code"])).returncode == 0
+        assert run(files.make_folders(str(tmp_path), [f"{tmp_path}/code"])).returncode == 0
         (tmp_path / "code" / "kept").touch()
     assert (tmp_path / "code" / "kept").exists()
 
 
+def test_whether_the_root_is_new_is_said_also_when_making_it_fails(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    assert run(files.make_folders(str(root), [f"{root}/code", "/proc/no"])).stdout == b"hvdocker-new\n"
+    assert run(files.make_folders(str(root), [f"{root}/code"])).stdout == b""
+
+
 def test_a_file_in_the_way_of_a_folder_fails(tmp_path: Path) -> None:
     (tmp_path / "code").touch()
-    assert run(files.make_folders([f"{tmp_path}/code"])).returncode != 0
+    assert run(files.make_folders(str(tmp_path), [f"{tmp_path}/code"])).returncode != 0
 
 
 def test_removing_a_tree_takes_its_empty_parents_of_ours(tmp_path: Path) -> None:
@@ -154,9 +162,3 @@ def test_a_running_jobs_folder_can_be_packed(
     (tmp_path / "out").mkdir()
     packed = run(files.pack(str(tmp_path), ["out"]))
     assert (packed.returncode, packed.stdout) == (code, b"archive\n")
-
-
-@pytest.mark.parametrize(("name", "code"), [("there", 0), ("not there", 1)])
-def test_existing(tmp_path: Path, name: str, code: int) -> None:
-    (tmp_path / "there").write_text("content")
-    assert run(files.exists(f"{tmp_path}/{name}")).returncode == code

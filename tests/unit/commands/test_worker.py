@@ -99,7 +99,7 @@ def test_on_a_local_bridge_the_worker_has_an_address_and_the_master_lives_with_i
     [(8 * GIB, 4 * GIB), (64 * GIB, 16 * GIB), (8 * GIB + 12345678, 4 * GIB), (GIB // 32, 64 << 20)],
 )
 def test_shared_memory_is_half_of_the_hosts_at_most_16_gb_and_steady(memory: int, shm: int) -> None:
-    engine = EngineSeen("27", "x86_64", 4, memory)
+    engine = EngineSeen("27", "x86_64", memory)
     assert worker_spec(LAB, place_of(engine=engine), MAKER).shm_bytes == shm
 
 

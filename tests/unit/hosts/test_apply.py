@@ -137,12 +137,25 @@ def test_what_was_made_is_undone_newest_first() -> None:
     assert roll_back(made) == []
 
 
-@pytest.mark.parametrize(("code", "undoes"), [(0, 0), (1, 1)], ids=["was there", "is new"])
-def test_a_folder_that_was_there_is_not_undone(code: int, undoes: int) -> None:
+FOLDERS = Plan("up", "lab", (Stage("files", (MakeFolders("a", "/h", ("/h/code",)),)),))
+
+
+@pytest.mark.parametrize(
+    ("said", "undoes"), [(b"welcome\n", 0), (b"welcome\nhvdocker-new\n", 1)], ids=["was there", "is new"]
+)
+def test_a_folder_that_was_there_is_not_undone(said: bytes, undoes: int) -> None:
     made, _ = context(a=Engine())
-    made.links["a"].answer = lambda command, stdin: (code if command.argv[0] == "test" else 0, b"", b"")
-    apply(Plan("up", "lab", (Stage("files", (MakeFolders("a", "/h", ("/h/code",)),)),)), made)
+    made.links["a"].answer = lambda command, stdin: (0, said, b"")
+    apply(FOLDERS, made)
     assert len(made.undo) == undoes
+
+
+def test_a_folder_that_was_half_made_is_undone() -> None:
+    made, _ = context(a=Engine())
+    made.links["a"].answer = lambda command, stdin: (1, b"hvdocker-new\n", b"no space")
+    with pytest.raises(HvdockerError):
+        apply(FOLDERS, made)
+    assert [what for _, what, _ in made.undo] == ["folder /h"]
 
 
 def test_files_of_another_user_are_removed_as_root() -> None:

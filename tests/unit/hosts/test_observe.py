@@ -2,7 +2,7 @@ import pytest
 
 from hvdocker.commands.probe import read_probe
 from hvdocker.errors import HostUnfit
-from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access, see_containers
+from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access
 from hvdocker.hosts.ssh import EngineAccess
 from hvdocker.model.seen import ContainerSeen, GpuSeen
 from tests.unit.builders import inventory
@@ -77,20 +77,6 @@ def test_a_host_that_cannot_be_probed(said: bytes, what: str) -> None:
 def test_gpus_as_nvidia_smi_lists_them() -> None:
     text = "gpu 0, GPU-aa, Tesla T4\ngpu 1, GPU-bb, A100, extra\ngpu No devices were found\ngpu \n"
     assert _gpus(read_probe(text)) == (GpuSeen(0, "GPU-aa", "Tesla T4"), GpuSeen(1, "GPU-bb", "A100"))
-
-
-class Engine:
-    def containers(self, all: bool, filters: dict[str, list[str]]) -> list[dict[str, object]]:
-        assert all and filters == {"label": ["hvdocker.cluster=lab"]}
-        first = {"Id": "1" * 64, "Names": ["/w"], "State": "running", "ImageID": "sha256:a", "Created": 7}
-        return [{**first, "Labels": {"x": "y"}}, {**first, "Names": None, "Labels": None}]
-
-
-def test_only_containers_with_the_clusters_label_are_looked_at() -> None:
-    assert see_containers(Engine(), "lab") == (
-        ContainerSeen("1" * 64, "w", "running", "sha256:a", {"x": "y"}, 7),
-        ContainerSeen("1" * 64, "1" * 12, "running", "sha256:a", {}, 7),
-    )
 
 
 def worker(**changes: object) -> ContainerSeen:

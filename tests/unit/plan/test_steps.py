@@ -1,8 +1,10 @@
+from importlib import import_module
+
 import pytest
 
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.ssh_files import Member
-from hvdocker.hosts.actions import ACTIONS
+from hvdocker.hosts.actions import FAMILIES
 from hvdocker.model.requirements import Requirements
 from hvdocker.plan import steps
 from hvdocker.plan.script import _RENDER
@@ -92,5 +94,7 @@ def test_every_kind_of_step_can_be_done_and_written_as_a_script() -> None:
     kinds = {kind for kind in vars(steps).values() if isinstance(kind, type) and issubclass(kind, Step)} - {
         Step
     }
-    assert set(ACTIONS) == kinds
+    done = {name: set(import_module(f"hvdocker.hosts.actions.{name}").ACTIONS) for name in FAMILIES}
+    assert done == {name: set(some) for name, some in FAMILIES.items()}
+    assert set().union(*done.values()) == kinds
     assert set(_RENDER) == kinds

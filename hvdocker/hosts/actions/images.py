@@ -1,0 +1,92 @@
+"""How images get onto engines: built, sent, pushed, pulled."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from hvdocker.hosts.apply import Context
+from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
+from hvdocker.hosts.images import registry
+from hvdocker.hosts.images.shipment import Errand, shipping
+from hvdocker.hosts.layer import build_layer
+from hvdocker.model.seen import image_content
+from hvdocker.plan import steps
+
+PULLED = "pulled"
+
+
+@contextmanager
+def prepare(some: list[steps.Step], context: Context) -> Iterator[None]:
+    """An image is read once for all hosts that it is sent to; hosts that pulled one must have the same."""
+    ships = [step for step in some if isinstance(step, steps.ShipImage)]
+    with contextlib.ExitStack() as stack:
+        if ships:
+            context.shipment = stack.enter_context(shipping(_errand(ships, context)))
+            context.say("image", f"read {ships[0].image}", ships[0].source, is_end=True)
+        yield
+    registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
+
+
+def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
+    first = ships[0]
+    described = {step.host: step.describe() for step in ships}
+
+    def say(text: str, host: str, done: int, total: int) -> None:
+        if host == first.source:
+            context.say("image", f"{text} {first.image}", host, done=done)
+        else:
+            via = f" (passed on by {text})" if text else ""
+            context.say("image", described[host] + via, host, done=done, total=total)
+
+    links = {step.host: context.link(step.host) for step in ships}
+    return Errand(context.inventory, first.image, first.source, context.engine(first.source), links, say)
+
+
+def _build_image(step: steps.BuildImage, context: Context) -> None:
+    target = step.image.partition(":")[2]
+    build_image(
+        context.engine(step.host), BuildOptions(target), lambda text: context.say("image", text, step.host)
+    )
+
+
+def _build_layer(step: steps.BuildLayer, context: Context) -> None:
+    ca = site_ca_bundle(os.environ)
+
+    def say(line: str) -> None:
+        # A blank line is a sign of life: time to see whether somebody pressed Ctrl-C.
+        context.say("image", line or step.describe(), step.host)
+
+    build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)
+
+
+def _ship_image(step: steps.ShipImage, context: Context) -> None:
+    context.shipment.deliver(step.host)
+
+
+def _push_image(step: steps.PushImage, context: Context) -> None:
+    registry.push(context.engine(step.host), step.image, step.registry, _counting(step, context))
+
+
+def _pull_image(step: steps.PullImage, context: Context) -> None:
+    engine = context.engine(step.host)
+    registry.pull(engine, step.image, step.registry, _counting(step, context))
+    if step.needs_label:
+        registry.demand_label(engine, step.image)
+    context.results[(PULLED, step.host)] = image_content(engine.inspect_image(step.image))
+
+
+def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:
+    return lambda done, total: context.say("image", step.describe(), step.host, done=done, total=total)
+
+
+ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
+    steps.BuildImage: _build_image,
+    steps.BuildLayer: _build_layer,
+    steps.ShipImage: _ship_image,
+    steps.PushImage: _push_image,
+    steps.PullImage: _pull_image,
+}

@@ -1,0 +1,156 @@
+"""What an engine tells: who it is, its images, its containers and networks. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from docker import APIClient
+
+from hvdocker.commands.probe import ProbeAnswer
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.local import own_engine
+from hvdocker.hosts.pool import each
+from hvdocker.hosts.translate import talking
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import (
+    ClusterState,
+    ContainerSeen,
+    EngineSeen,
+    ImageSeen,
+    NetworkSeen,
+    image_content,
+    image_layers,
+)
+
+
+@dataclass(frozen=True)
+class EngineAnswers:
+    version: str
+    info: dict[str, Any] | None  # Any: the engine's JSON
+    image: ImageSeen | None
+    containers: tuple[ContainerSeen, ...]
+
+    def engine(self, answer: ProbeAnswer) -> EngineSeen:
+        """The probe tells the memory where it can: the same whether the engine was asked or not."""
+        memory_bytes = answer.number("memory", 0) * 1024
+        if self.info is None:
+            arch = self.image.architecture if self.image else "?"
+            return EngineSeen(self.version, arch, memory_bytes)
+        engine = _as_engine(self.info)
+        return replace(engine, memory_bytes=memory_bytes) if memory_bytes else engine
+
+
+def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
+    """An engine that runs this cluster's worker from the very image is fit for it. Only others are asked who
+    they are, since they start programs to find out."""
+    engine = link.engine()
+    image, containers = _see_image(engine, inventory.image), see_containers(engine, inventory.cluster)
+    info = None if _runs_worker(image, containers) else engine.info()
+    return EngineAnswers(engine.engine_version, info, image, containers)
+
+
+def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -> bool:
+    if image is None:
+        return False
+    workers = [seen for seen in containers if seen.role == names.ROLE_WORKER and seen.is_running]
+    return any(seen.image_id == image.id or seen.base == image.content for seen in workers)
+
+
+def see_containers(engine: APIClient, cluster: str) -> tuple[ContainerSeen, ...]:
+    """Those that carry this cluster's label, and no others."""
+    found = engine.containers(all=True, filters={"label": [f"{names.LABEL_CLUSTER}={cluster}"]})
+    return tuple(
+        ContainerSeen(
+            id=entry["Id"],
+            name=entry["Names"][0].lstrip("/") if entry.get("Names") else entry["Id"][:12],
+            state=entry["State"],
+            image_id=entry["ImageID"],
+            labels=entry.get("Labels") or {},
+            created=entry["Created"],
+        )
+        for entry in found
+    )
+
+
+def _as_engine(info: Mapping[str, Any]) -> EngineSeen:
+    """Any: the engine's JSON."""
+    return EngineSeen(
+        version=info.get("ServerVersion", "?"),
+        architecture=info.get("Architecture", "?"),
+        memory_bytes=info.get("MemTotal", 0),
+    )
+
+
+def _see_image(engine: APIClient, reference: str) -> ImageSeen | None:
+    from docker.errors import ImageNotFound
+
+    try:
+        found = engine.inspect_image(reference)
+    except ImageNotFound:
+        return None
+    labels = (found.get("Config") or {}).get("Labels") or {}
+    return ImageSeen(
+        id=found["Id"],
+        architecture=found["Architecture"],
+        size_bytes=found.get("Size", 0),
+        is_ours=names.LABEL_IMAGE in labels,
+        layers=image_layers(found),
+        content=image_content(found),
+    )
+
+
+def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
+    """A state with no hosts in it yet."""
+    engine = own_engine() if inventory.is_local or with_images else None
+    if engine is None:
+        return ClusterState(hosts={})
+    try:
+        image = _see_image(engine, inventory.image) if with_images else None
+        return ClusterState(
+            hosts={},
+            network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
+            controller_image=image,
+            # Only who lacks the image has to know whether it could be built here.
+            controller_engine=None if image else _as_engine(engine.info()),
+        )
+    finally:
+        engine.close()
+
+
+def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
+    """One image per host, by reference; hosts that lack theirs are left out."""
+
+    def see(name: str) -> ImageSeen | None:
+        with talking(name, "looking at its images"):
+            return _see_image(links[name].engine(), references[name])
+
+    found = each(references, see).or_raise("some hosts do not answer")
+    return {name: image for name, image in found.items() if image}
+
+
+def see_own_image(reference: str) -> ImageSeen | None:
+    """This machine's, where it has an engine."""
+    engine = own_engine()
+    if engine is None:
+        return None
+    try:
+        return _see_image(engine, reference)
+    finally:
+        engine.close()
+
+
+def _see_network(engine: APIClient, inventory: Inventory) -> NetworkSeen:
+    own: str | None = None
+    taken: list[str] = []
+    for network in engine.networks():
+        for block in (network.get("IPAM") or {}).get("Config") or []:
+            subnet = block.get("Subnet")
+            if not subnet:
+                continue
+            taken.append(subnet)
+            if (network.get("Labels") or {}).get(names.LABEL_CLUSTER) == inventory.cluster:
+                own = subnet
+    return NetworkSeen(own, tuple(taken))
