@@ -8,21 +8,22 @@ import shlex
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import paramiko
-from docker import APIClient
-from requests.exceptions import RequestException
 
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
-from hvdocker.hosts.engine import engine_client
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
 from hvdocker.hosts.translate import connecting, lost, talking
 from hvdocker.model.inventory import Host
+
+if TYPE_CHECKING:
+    # The SDK is imported while hosts are being connected to.
+    from docker import APIClient
 
 _CHUNK = 1 << 18
 # What fits into one packet of an OpenSSH session: `Channel.sendall` copies the rest of a longer piece for
@@ -124,6 +125,10 @@ class SshLink:
 
     def _open_engine(self) -> APIClient:
         """While the link itself is alive, a connection that breaks means that no engine is behind it."""
+        from requests.exceptions import RequestException
+
+        from hvdocker.hosts.engine import engine_client
+
         try:
             return engine_client(self._dial)
         except (RequestException, paramiko.ChannelException) as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +59,7 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     accepted: set[tuple[str, str]] = set()
     waiting = list(hosts)
     credentials = Credentials(env.passphrases, accepted)
+    threading.Thread(target=_import_what_comes_next).start()
     while waiting:
         outcomes = each(waiting, partial(_open_named, hosts, credentials))
         links |= outcomes.done
@@ -64,6 +67,12 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
         failed |= {name: error for name, error in outcomes.failed.items() if name not in settled}
         waiting = [name for name in outcomes.failed if name in settled]
     return Session(links, failed)
+
+
+def _import_what_comes_next() -> None:
+    """In every verb, and half of what all imports cost: done while the hosts answer."""
+    import_module("hvdocker.hosts.observe")
+    import_module("hvdocker.hosts.apply")
 
 
 def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) -> HostLink:
