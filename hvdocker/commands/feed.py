@@ -16,6 +16,8 @@ from hvdocker.commands.image_parts import Layer, Part
 _IDLE_MINUTES = 10
 _IDLE_TRIES = 300
 _PIECE = 64 << 20
+# Every piece costs four processes: whoever is as fast as what arrives waits until there is enough of it.
+_LEAST_PIECE = 8 << 20
 
 SERVE = f"""\
 # Hands out a layer, also one that is still growing: NAME SIZE [WHO].
@@ -23,18 +25,19 @@ LC_ALL=C; export LC_ALL
 cd -- "${{0%/*}}" || exit 1
 [ "$1" = here ] && shift || {{ set -f; set -- $SSH_ORIGINAL_COMMAND; }}
 case $1$2$3 in ''|*[!0-9a-f]*) exit 2 ;; esac
-sent=0 idle=0
+sent=0 idle=0 had=
 while [ "$sent" -lt "$2" ]; do
     have=$(wc -c < "$1") || exit 1
     piece=$((have - sent))
-    if [ "$piece" -gt 0 ]; then
+    if [ "$piece" -ge {_LEAST_PIECE} ] || [ "$have" -ge "$2" ]; then
         [ "$piece" -le {_PIECE} ] || piece={_PIECE}
         tail -c +$((sent + 1)) "$1" | head -c "$piece" || exit 1
         sent=$((sent + piece)) idle=0
         [ -z "$3" ] || echo "$1 $sent" > "sent-$3"
     else
-        idle=$((idle + 1))
+        [ "$have" = "$had" ] && idle=$((idle + 1)) || idle=0
         [ "$idle" -lt {_IDLE_TRIES} ] || exit 1
+        had=$have
         sleep 0.2 2>/dev/null || sleep 1
     fi
 done

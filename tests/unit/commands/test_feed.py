@@ -28,16 +28,18 @@ def test_a_layer_is_served_whole(tmp_path: Path) -> None:
 
 
 def test_a_layer_is_served_while_it_arrives(tmp_path: Path) -> None:
+    """In pieces that are worth a process, and the last whatever its size."""
     path = tmp_path / LAYER.hex
-    path.write_bytes(BODY[:40_000])
+    body, enough = BODY * 100, 9 << 20
+    path.write_bytes(body[:enough])
     (tmp_path / "serve").write_text(feed.SERVE)
-    words = ["sh", str(tmp_path / "serve"), "here", LAYER.hex, str(LAYER.size)]
+    words = ["sh", str(tmp_path / "serve"), "here", LAYER.hex, str(len(body))]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as serving:
         assert serving.stdout
-        first = serving.stdout.read(40_000)
+        first = serving.stdout.read(enough)
         with path.open("ab") as file:
-            file.write(BODY[40_000:])
-        assert first + serving.stdout.read() == BODY
+            file.write(body[enough:])
+        assert first + serving.stdout.read() == body
     assert serving.returncode == 0
 
 
