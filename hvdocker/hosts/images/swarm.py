@@ -26,7 +26,7 @@ FEWEST_HOSTS = 4
 # Below this, setting the feeds up takes longer than sending.
 FEWEST_BYTES = 32 << 20
 _CHUNK = 1 << 20
-_POLL_S = 0.5
+_POLL_S = 1.0
 
 # Host, bytes done, bytes in all, from whom. Raises where the whole work was interrupted.
 Tell = Callable[[str, int, int, str], None]
