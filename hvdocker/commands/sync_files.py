@@ -2,15 +2,16 @@
 tar, gzip, sha256sum, find, xargs and stat (GNU's or busybox's); nothing else.
 
 Beside the code folder lies a folder of state: `index` (what the last sync put there and how every file
-looked then), `paths` (the same paths, for xargs), `pending` (the index of a sync under way), and `in`, where
-a stream is unpacked before its files are renamed into place.
+looked then), `paths` (the same paths, for xargs), `pending` (the index of a sync under way), `in.<token>`,
+where a sync's streams are unpacked before its files are renamed into place, and `commit` while it does that.
+Two syncs at once unpack side by side; the second finds the same code there, or that it changed meanwhile.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, shell
+from hvdocker.commands.command import Command, command, shell
 from hvdocker.model.codec import Codec
 
 DONE = "meta/done"
@@ -19,18 +20,18 @@ ANSWER = "hvdocker-sync"
 
 # How a file looks: whoever writes to it, replaces it or gives it other permissions moves its change time,
 # which nobody can set back.
-_START = "state=$2; in=$2/in; TZ=UTC0; export TZ; "
+_START = "state=$2; in=$3; TZ=UTC0; export TZ; "
 _LIST = 'list() { xargs -0 stat -c //%f/%s/%y/%z/%n < "$state/paths" 2>/dev/null; }; '
 
 _ASK = (
     'zstd=; command -v zstd >/dev/null 2>&1 && zstd=zstd; id=; digest=; '
     'cd -- "$1" 2>/dev/null || { echo "hvdocker-sync differs $zstd"; exit 0; }; '
     '[ -r "$state/index" ] && read -r id digest < "$state/index"; '
-    'if [ -z "$4" ] && [ "$id" = "$3" ] && [ ! -e "$state/pending" ] && '
+    'if [ -z "$5" ] && [ "$id" = "$4" ] && [ ! -e "$state/pending" ] && '
     '[ "$(list | sha256sum)" = "$digest  -" ]; then echo "hvdocker-sync same $zstd"; exit 0; fi; '
     'echo "hvdocker-sync differs $zstd"; '
     '{ cat "$state/index"; printf "\\000"; cat "$state/pending"; printf "\\000"; list; printf "\\000"; '
-    '[ -z "$4" ] || sha256sum -c -; } 2>/dev/null | gzip -1; exit 0'
+    '[ -z "$5" ] || sha256sum -c -; } 2>/dev/null | gzip -1; exit 0'
 )  # fmt: skip
 
 _UNPACK = {
@@ -38,7 +39,30 @@ _UNPACK = {
     Codec.GZIP: 'gzip -dc | tar -xpf - -C "$in"',
     Codec.ZSTD: 'zstd -dcq | tar -xpf - -C "$in"',
 }
-_FRESH = 'rm -rf -- "$in" && mkdir -p -- "$1" "$in" || exit 1; '
+# What was left a day ago belongs to nobody any more.
+_FRESH = (
+    'mkdir -p -- "$1" "$in" || exit 1; '
+    'find "$state" -maxdepth 1 -name "in*" -mmin +1440 -exec rm -rf {} + 2>/dev/null; '
+)
+
+# One at a time: whoever died in it left a number that no process has.
+_ALONE = (
+    'alone=$state/commit; tries=0; until mkdir -- "$alone" 2>/dev/null; do '
+    'other=$(cat "$alone/pid" 2>/dev/null); [ -n "$other" ] || [ "$tries" -lt 50 ] || other=none; '
+    'if [ -n "$other" ] && ! kill -0 "$other" 2>/dev/null; then rm -rf -- "$alone"; continue; fi; '
+    'tries=$((tries + 1)); [ "$tries" -lt 600 ] || '
+    '{ echo "another sync is putting its files in place: $alone" >&2; exit 1; }; '
+    'sleep 0.1 2>/dev/null || sleep 1; done; echo $$ > "$alone/pid"; trap \'rm -rf -- "$alone"\' EXIT; '
+)
+OVERTAKEN = "another sync put other code there meanwhile"
+# What was decided from the index that the host showed holds only while that is the index. Equal code that
+# somebody else has brought is as good.
+_SAME_BASE = (
+    'id=; digest=; [ ! -r "$state/index" ] || read -r id digest < "$state/index"; '
+    'if [ "$5" != unknown ] && [ "$5" != "$id $digest" ]; then '
+    '[ "$id" = "$4" ] && [ ! -e "$state/pending" ] && { rm -rf -- "$in"; exit 0; }; '
+    f'rm -rf -- "$in"; echo "{OVERTAKEN}" >&2; exit 1; fi; '
+)
 
 # A link where a folder should be would lead out of the code folder.
 _UNLINK = 'for dir do [ ! -h "$dir" ] || rm -f -- "$dir" || exit 255; done'
@@ -56,49 +80,79 @@ _RENAME = (
 )
 _COMMIT = (
     '[ -e "$in/{done}" ] || {{ echo "the stream was cut off" >&2; rm -rf -- "$in"; exit 1; }}; '
-    'cd -- "$1" && cat "$in/meta/index" >> "$state/pending" || exit 1; '
+    '{alone}{same_base}cd -- "$1" && cat "$in/meta/index" >> "$state/pending" || exit 1; '
     'drop() {{ [ ! -s "$in/meta/drop" ] || xargs -0 -n 500 sh -c "$1" sh < "$in/meta/drop" || exit 1; '
     '[ ! -s "$in/meta/emptied" ] || xargs -0 rmdir -- < "$in/meta/emptied" 2>/dev/null; }}; '
-    'xargs -0 sh -c "$4" sh < "$in/meta/folders" || exit 1; '
-    '{before}xargs -0 sh -c "$6" "$in/new" < "$in/meta/folders" || exit 1; {after}'
+    'xargs -0 sh -c "$6" sh < "$in/meta/folders" || exit 1; '
+    '{before}xargs -0 sh -c "$8" "$in/new" < "$in/meta/folders" || exit 1; {after}'
     'left=; [ ! -d "$in/new" ] || left=$(find "$in/new" ! -type d | head -n 3); '
     '[ -z "$left" ] || {{ printf "could not be put in place: %s\\n" "$left" >&2; exit 1; }}; '
-    'mv -f -- "$in/meta/paths" "$state/paths" || exit 1; list > "$in/listing"; '
+    'mv -f -- "$in/meta/paths" "$state/paths" || exit 1; : > "$in/listing"; '
+    '[ ! -s "$state/paths" ] || list > "$in/listing" || '
+    '{{ echo "files were taken away while they were put in place" >&2; exit 1; }}; '
     'digest=$(sha256sum < "$in/listing") && '
-    '{{ printf "%s %s\\n" "$3" "${{digest%% *}}" && cat "$in/meta/index" "$in/listing"; }} > "$in/whole" && '
+    '{{ printf "%s %s\\n" "$4" "${{digest%% *}}" && cat "$in/meta/index" "$in/listing"; }} > "$in/whole" && '
     'mv -f -- "$in/whole" "$state/index" && rm -f -- "$state/pending" && rm -rf -- "$in"'
 )
 
 
+# The base of a sync that could not read what the host holds: it sends everything.
+UNKNOWN_BASE = "unknown"
+
+
 @dataclass(frozen=True)
 class Stage:
-    """A sync's folder on the host and the state beside it."""
+    """A sync's folder on the host and the state beside it. `token` is the sync's own."""
 
     folder: str
+    token: str
 
     @property
     def state(self) -> str:
         return f"{self.folder}.sync"
+
+    @property
+    def inbox(self) -> str:
+        return f"{self.state}/in.{self.token}"
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        return self.folder, self.state, self.inbox
 
 
 def ask(stage: Stage, tree_id: str, checks_contents: bool = False) -> Command:
     """Prints `same` where the host holds that tree untouched; else everything that is needed to tell what
     it lacks. With `checks_contents` also the verdicts on the `HASH  PATH` lines on standard input."""
     wants = "contents" if checks_contents else ""
-    return shell(f"{_START}{_LIST}{_ASK}", stage.folder, stage.state, tree_id, wants)
+    return shell(f"{_START}{_LIST}{_ASK}", *stage.words, tree_id, wants)
 
 
 def receive(stage: Stage, codec: Codec, is_first: bool) -> Command:
     """Unpacks a stream aside."""
-    return shell(f"{_START}{_unpack(codec, is_first)}", stage.folder, stage.state)
+    return shell(f"{_START}{_unpack(codec, is_first)}", *stage.words)
 
 
-def receive_last(stage: Stage, codec: Codec, is_first: bool, tree_id: str, drops_first: bool) -> Command:
+@dataclass(frozen=True)
+class Commit:
+    """What a sync ends with: the tree's id, and the first line of the index that it was decided from."""
+
+    tree_id: str
+    base: str = UNKNOWN_BASE
+    drops_first: bool = False
+
+
+def receive_last(stage: Stage, codec: Codec, is_first: bool, commit: Commit) -> Command:
     """Unpacks the last stream aside and puts everything in its place, the new index last."""
-    drop = 'drop "$5"; '
-    commit = _COMMIT.format(done=DONE, before=drop if drops_first else "", after="" if drops_first else drop)
-    script = f"{_START}{_LIST}{_unpack(codec, is_first)}{commit}"
-    return shell(script, stage.folder, stage.state, tree_id, _UNLINK, _REMOVE, _RENAME)
+    drop = 'drop "$7"; '
+    before, after = (drop, "") if commit.drops_first else ("", drop)
+    steps = _COMMIT.format(done=DONE, before=before, after=after, alone=_ALONE, same_base=_SAME_BASE)
+    script = f"{_START}{_LIST}{_unpack(codec, is_first)}{steps}"
+    return shell(script, *stage.words, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
+
+
+def forget(stage: Stage) -> Command:
+    """Takes away what a sync unpacked that will not be finished."""
+    return command("rm", "-rf", "--", stage.inbox)
 
 
 def _unpack(codec: Codec, is_first: bool) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.commands import sync_files
 from hvdocker.commands.command import Command
-from hvdocker.commands.sync_files import Stage
+from hvdocker.commands.sync_files import Commit, Stage
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts.broadcast import Broadcast
 from hvdocker.hosts.link import must
@@ -37,6 +37,8 @@ class Courier:
     targets: Mapping[str, Target]
     tree: Tree
     ids: Mapping[bool, str]
+    bases: Mapping[str, str]
+    token: str
     progress: Progress
     on_interrupt: Callable[[], None]
     most_at_once: int = _MOST_AT_ONCE
@@ -87,15 +89,25 @@ class Courier:
                 fix="if something that no sync put there is in the way, move it aside on the host",
             )
         except HvdockerError as error:
-            raise _if_full(error, name) from error.__cause__
+            raise _in_words(error, name) from error.__cause__
         return Sent(feed.wire_bytes, time.monotonic() - started)
 
     def _receiver(self, target: Target, parcel: Parcel) -> Command:
-        stage = Stage(target.folder)
+        stage = Stage(target.folder, self.token)
         if not parcel.is_last:
             return sync_files.receive(stage, parcel.codec, parcel.is_first)
-        tree_id, drops_first = self.ids[target.is_shared], parcel.changes.drops_first
-        return sync_files.receive_last(stage, parcel.codec, parcel.is_first, tree_id, drops_first)
+        base = self.bases[target.link.name]
+        commit = Commit(self.ids[target.is_shared], base, parcel.changes.drops_first)
+        return sync_files.receive_last(stage, parcel.codec, parcel.is_first, commit)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """What these hosts have unpacked is of no use. One that does not answer forgets it a day later."""
+
+        def work(name: str) -> None:
+            target = self.targets[name]
+            target.link.run(sync_files.forget(Stage(target.folder, self.token)))
+
+        each(names, work)
 
 
 def _sharing(parcels: Mapping[str, Parcel]) -> dict[Parcel, list[str]]:
@@ -125,7 +137,10 @@ class _Feed:
             yield piece.data
 
 
-def _if_full(error: HvdockerError, name: str) -> HvdockerError:
+def _in_words(error: HvdockerError, name: str) -> HvdockerError:
+    if sync_files.OVERTAKEN in error.lines:
+        fix = "run the same command again; two people who train different code need two clusters"
+        return HvdockerError(sync_files.OVERTAKEN, host=name, fix=fix)
     if not any(word in line.lower() for line in error.lines for word in _FULL):
         return error
     return HostUnfit(

@@ -25,14 +25,17 @@ class Target:
 
 @dataclass(frozen=True)
 class Answer:
+    """`base` is the first line of the index that the changes were told from."""
+
     changes: Changes
+    base: str
     has_zstd: bool
     took_s: float
 
 
-def ask(target: Target, tree: Tree, tree_id: str, checksum: bool) -> Answer:
+def ask(target: Target, tree: Tree, tree_id: str, token: str, checksum: bool) -> Answer:
     started = time.monotonic()
-    question = sync_files.ask(Stage(target.folder), tree_id, checksum)
+    question = sync_files.ask(Stage(target.folder, token), tree_id, checksum)
     wanted = [_checksum_line(entry) for entry in _files(tree)] if checksum else None
     result = must(target.link, question, "asking what the host holds failed", wanted)
     _, found, said = result.out.partition(f"{sync_files.ANSWER} ".encode())
@@ -41,7 +44,8 @@ def ask(target: Target, tree: Tree, tree_id: str, checksum: bool) -> Answer:
     line, _, body = said.partition(b"\n")
     held = Held(is_same=True) if line.startswith(b"same") else _held(body, tree, checksum)
     lacked = changes(tree, held, target.is_shared)
-    return Answer(lacked, b"zstd" in line, time.monotonic() - started)
+    base = sync_files.UNKNOWN_BASE if held.base is None else held.base
+    return Answer(lacked, base, b"zstd" in line, time.monotonic() - started)
 
 
 def _no_answer(result: Result, name: str) -> HvdockerError:

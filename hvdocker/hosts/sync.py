@@ -4,6 +4,7 @@ is removed; what jobs wrote beside it stays."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -50,20 +51,30 @@ def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) 
     how = how or How()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 
+    token = secrets.token_hex(4)
+
     def question(name: str) -> Answer:
-        return ask(targets[name], tree, ids[targets[name].is_shared], how.checksum)
+        return ask(targets[name], tree, ids[targets[name].is_shared], token, how.checksum)
 
     asked = each(targets, question, on_interrupt=how.on_interrupt)
     if asked.failed:
         return Outcomes({}, asked.failed)
-    courier = Courier(targets, tree, ids, how.progress, how.on_interrupt)
+    bases = {name: answer.base for name, answer in asked.done.items()}
+    courier = Courier(targets, tree, ids, bases, token, how.progress, how.on_interrupt)
     lacking = {name: answer for name, answer in asked.done.items() if not answer.changes.is_empty}
     samples = {name: found for name, answer in lacking.items() if (found := _sample(tree, answer.changes))}
-    sampled = courier.spread(samples)
-    if sampled.failed:
-        return Outcomes({}, sampled.failed)
-    parcels = _rests(tree, lacking, samples, sampled.done, how)
-    spread = courier.spread(parcels)
+    try:
+        sampled = courier.spread(samples)
+        if sampled.failed:
+            courier.forget(sampled.done)
+            return Outcomes({}, sampled.failed)
+        parcels = _rests(tree, lacking, samples, sampled.done, how)
+        spread = courier.spread(parcels)
+    except BaseException:
+        courier.forget(samples)
+        raise
+    if spread.failed:
+        courier.forget(name for name in samples if name not in spread.done)
     reports = {
         name: _report(tree, answer.changes, parcels.get(name), sampled.done.get(name), spread.done.get(name))
         for name, answer in asked.done.items()

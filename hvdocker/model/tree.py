@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 ID_VERSION = 1
+# As the host's shell reads the two words of an index that is not there.
+NO_INDEX = " "
+_HEADER = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64}")
 
 
 Look = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
@@ -72,12 +76,13 @@ class Tree:
 @dataclass(frozen=True)
 class Held:
     """What a host holds: the marks of what the last sync put there, the paths that changed there since,
-    and those of a sync that was cut off."""
+    and those of a sync that was cut off. `base` names the index all this was read from, where one was."""
 
     marks: Mapping[str, list[object]] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
     unfinished: frozenset[str] = frozenset()
     is_same: bool = False
+    base: str | None = None
 
 
 @dataclass(frozen=True)
@@ -126,13 +131,20 @@ def held_from(answer: bytes, damaged: Iterable[str] = ()) -> Held:
     sections = answer.split(b"\0")
     if len(sections) < 3:
         return Held()
-    _, _, rest = sections[0].partition(b"\n")
+    header, _, rest = sections[0].partition(b"\n")
     line, _, listing = rest.partition(b"\n")
     marks = {str(row[0]): _mark(row) for row in _rows(line)}
     unfinished = frozenset(str(row[0]) for text in sections[1].splitlines() for row in _rows(text))
     then, now = _listing(listing), _listing(sections[2])
     touched = {path for path in marks if path not in now or then.get(path) != now[path]}
-    return Held(marks, frozenset(touched | set(damaged)), unfinished)
+    return Held(marks, frozenset(touched | set(damaged)), unfinished, base=_base(header))
+
+
+def _base(header: bytes) -> str | None:
+    """The two digests in front of an index; None where it is damaged."""
+    if not header:
+        return NO_INDEX
+    return header.decode() if _HEADER.fullmatch(header) else None
 
 
 def ancestors(paths: Iterable[str]) -> set[str]:

@@ -38,10 +38,10 @@ def endpoints(folder: Path, count: int) -> Iterator[Endpoints]:
     """Ports of loopback behind which sshd lets whoever runs this in, with the key in the folder."""
     found = Endpoints(folder, tuple(_free_ports(count)))
     _make_keys(found)
-    servers = [
-        _start(found, found.ports[first : first + PORTS_EACH]) for first in range(0, count, PORTS_EACH)
-    ]
+    servers: list[subprocess.Popen[bytes]] = []
     try:
+        for first in range(0, count, PORTS_EACH):
+            servers.append(_start(found, found.ports[first : first + PORTS_EACH]))
         for port in found.ports:
             until(lambda port=port: _answers(port) or None, f"the sshd of port {port} answers", READY_S)
         yield found

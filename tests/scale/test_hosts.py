@@ -1,4 +1,5 @@
-"""Thirty-two real hosts, each with its own sshd and engine: up, up again, down, through the program.
+"""Thirty-two real hosts, each with its own sshd and engine, through the program: up, up again, down, and an
+image pushed to all of them.
 
 `SCALE_HOSTS=8 make scale` takes fewer: a host needs 100 MB of memory and half a GB of disk."""
 
@@ -9,10 +10,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli, Result
+from tests.cluster.images import MIB, Uplink, ids, images, leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import Site
 from tests.cluster.traces import left_of
 
+IMAGE = "wide:test"
 COUNT = int(os.environ.get("SCALE_HOSTS", "32"))
 
 
@@ -45,5 +48,13 @@ def test_many_real_hosts_form_one_cluster(
     timed("up, image there", "up", str(site.inventory))
     timed("down again", "down", "-y")
     assert left_of(many, "wide") == {}
+    with images(lab) as shop:
+        wanted = shop.build(IMAGE, 40 * MIB, 30 * MIB)
+        uplink = Uplink.of(lab)
+        before = uplink.sent()
+        timed("70 MiB pushed", "image", "push", IMAGE, "-i", str(site.inventory))
+        assert uplink.sent() - before < 1.3 * 70 * MIB
+        assert ids(many, IMAGE) == {host.name: wanted for host in many}
+        assert leftovers(many) == {}
     with capsys.disabled():
         print(f"\n{COUNT} real hosts: " + ", ".join(f"{name} {s:.1f} s" for name, s in took.items()))

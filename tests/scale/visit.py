@@ -13,9 +13,12 @@ from hvdocker.commands.probe import probe, read_probe
 from hvdocker.hosts.connect import Credentials
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import each
+from hvdocker.hosts.question import Target
 from hvdocker.hosts.ssh import open_ssh
-from hvdocker.hosts.sync import read_tree, sync
+from hvdocker.hosts.sync import sync_all
+from hvdocker.hosts.walk import read_tree
 from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.model.tree import Tree
 
 T = TypeVar("T")
 
@@ -28,16 +31,17 @@ def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, floa
     open_mb, threads = rss_mb(), threading.active_count()
     probed, probe_s = timed(hosts, lambda name: probed_whole(links[name]))
     tree = read_tree(code)
-    sent, sync_s = timed(hosts, lambda name: sync(links[name], tree, str(target / name)).sent)
-    again, resync_s = timed(hosts, lambda name: sync(links[name], tree, str(target / name)).sent)
+    targets = {name: Target(link, str(target / name)) for name, link in links.items()}
+    sent, sync_s = synced(targets, tree)
+    again, resync_s = synced(targets, tree)
     most_mb = rss_mb()
     for link in links.values():
         link.close()
     return {
         "hosts": len(hosts),
         "probed": sum(probed.values()),
-        "files": sum(sent.values()),
-        "files_again": sum(again.values()),
+        "files": sent,
+        "files_again": again,
         "connect_s": connect_s,
         "probe_s": probe_s,
         "sync_s": sync_s,
@@ -57,6 +61,13 @@ def timed(hosts: Mapping[str, Host], work: Callable[[str], T]) -> tuple[Mapping[
     started = time.perf_counter()
     done = each(hosts, work).or_raise("some hosts failed")
     return done, time.perf_counter() - started
+
+
+def synced(targets: Mapping[str, Target], tree: Tree) -> tuple[int, float]:
+    """As `train` does it: read and packed once, in batches of hosts."""
+    started = time.perf_counter()
+    reports = sync_all(targets, tree).or_raise("some hosts were not synced")
+    return sum(report.sent for report in reports.values()), time.perf_counter() - started
 
 
 def rss_mb() -> float:

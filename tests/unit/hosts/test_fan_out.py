@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.commands.command import Command
+from hvdocker.commands.sync_files import UNKNOWN_BASE
 from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.hosts.delivery import Courier
 from hvdocker.hosts.link import Result
@@ -99,7 +100,11 @@ def test_more_hosts_than_are_fed_at_once(tmp_path: Path) -> None:
     (site.here / "data.bin").write_bytes(os.urandom(3 << 20))
     tree = read_tree(site.here)
     parcel = Parcel(Changes(("data.bin",)), ("data.bin",))
-    courier = Courier(site.targets(), tree, {False: tree.id()}, How().progress, How().on_interrupt, 3)
+    bases = dict.fromkeys(site.targets(), UNKNOWN_BASE)
+    how = How()
+    courier = Courier(
+        site.targets(), tree, {False: tree.id()}, bases, "token", how.progress, how.on_interrupt, 3
+    )
     assert set(courier.spread(dict.fromkeys(site.links, parcel)).or_raise("")) == set(site.links)
     assert {tuple(site.held(name)) for name in site.links} == {("data.bin",)}
 

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from hvdocker.commands.command import Command
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts.hash_cache import HashCache
+from hvdocker.hosts.link import Result
 from hvdocker.hosts.question import Target
 from hvdocker.hosts.sync import How, SyncReport, sync, sync_all
 from hvdocker.hosts.walk import read_tree
@@ -505,7 +507,9 @@ def test_a_sync_that_died_while_it_put_files_in_place_is_made_good(pair: Pair, t
     (pair.state / "index").write_bytes(index)
     (pair.state / "paths").write_bytes(b"./train.py\0")
     (pair.state / "pending").write_bytes(pending)
-    (pair.state / "in" / "new").mkdir(parents=True)
+    left = pair.state / "in.0123"
+    (left / "new").mkdir(parents=True)
+    os.utime(left, (0, 0))
     added.unlink()
     pair.write("train.py", "old")
     report = pair.sync()
@@ -514,6 +518,68 @@ def test_a_sync_that_died_while_it_put_files_in_place_is_made_good(pair: Pair, t
     assert (pair.there / "train.py").read_text() == "old"
     assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
     assert pair.sync().sent == 0
+
+
+# Two at once
+
+
+class Meanwhile(RecordingLink):
+    """Another sync to the same host gets through between this one's question and its last stream."""
+
+    def __init__(self, other: Callable[[], object], name: str = "a") -> None:
+        super().__init__(name)
+        self.other = other
+
+    def run(
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
+    ) -> Result:
+        if stdin is not None and "meta/done" in command.line():
+            self.other()
+        return super().run(command, stdin, timeout_s)
+
+
+def large(pair: Pair) -> None:
+    """Enough to be measured first: a sync of two streams."""
+    for name in ("a.bin", "b.bin", "c.bin"):
+        (pair.here / name).write_bytes(os.urandom(4 << 20))
+
+
+def test_two_syncs_of_the_same_code_do_not_disturb_each_other(pair: Pair) -> None:
+    large(pair)
+    link = Meanwhile(pair.sync)
+    assert sync(link, read_tree(pair.here), str(pair.there)).sent == 3
+    assert pair.names() == ["a.bin", "b.bin", "c.bin"]
+    assert pair.sync().sent == 0
+    assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
+
+
+def test_of_two_syncs_of_different_code_the_later_is_told(pair: Pair) -> None:
+    """It was decided from what the host no longer holds: putting it in place would mix both."""
+    large(pair)
+    pair.sync()
+    mine = pair.write("train.py", "mine")
+    tree = read_tree(pair.here)
+    (pair.here / "a.bin").write_bytes(os.urandom(4 << 20))
+    theirs = read_tree(pair.here)
+    mine.write_text("mine")
+    link = Meanwhile(lambda: sync(pair.link, theirs, str(pair.there)))
+    with pytest.raises(HvdockerError, match="another sync put other code there meanwhile") as caught:
+        sync(link, tree, str(pair.there))
+    assert caught.value.host == "a" and caught.value.fix
+    assert (pair.there / "a.bin").read_bytes() == (pair.here / "a.bin").read_bytes()
+    assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
+
+
+def test_a_sync_that_died_in_its_last_step_is_in_nobodys_way(pair: Pair) -> None:
+    pair.write("train.py")
+    pair.sync()
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    (pair.state / "commit").mkdir()
+    (pair.state / "commit" / "pid").write_text(f"{dead.pid}\n")
+    pair.write("train.py", "new")
+    assert pair.sync().sent == 1
+    assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
 
 
 # Contents
