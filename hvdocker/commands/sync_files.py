@@ -35,10 +35,12 @@ _ASK = (
 )  # fmt: skip
 
 _UNPACK = {
-    Codec.NONE: 'tar -xpf - -C "$in"',
-    Codec.GZIP: 'gzip -dc | tar -xpf - -C "$in"',
-    Codec.ZSTD: 'zstd -dcq | tar -xpf - -C "$in"',
+    Codec.NONE: 'tar $wide -xpf - -C "$in"',
+    Codec.GZIP: 'gzip -dc | tar $wide -xpf - -C "$in"',
+    Codec.ZSTD: 'zstd -dcq | tar $wide -xpf - -C "$in"',
 }
+# GNU tar reads 10 kB at a time unless it is told otherwise: a third of its work on large files.
+_WIDE = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac; '
 # What was left a day ago belongs to nobody any more.
 _FRESH = (
     'mkdir -p -- "$1" "$in" || exit 1; '
@@ -156,6 +158,7 @@ def forget(stage: Stage) -> Command:
 
 
 def _unpack(codec: Codec, is_first: bool) -> str:
-    """Readable for a container of another user; the folders above are private."""
-    fresh = _FRESH if is_first else ""
+    """Readable for a container of another user; the folders above are private. A second stream is a large
+    one."""
+    fresh = f"{_FRESH}wide=; " if is_first else _WIDE
     return f'umask 022; {fresh}{_UNPACK[codec]} || {{ rm -rf -- "$in"; exit 1; }}; '

@@ -69,7 +69,7 @@ class RecordingLink(LocalLink):
 
     @property
     def deliveries(self) -> int:
-        return sum(any("tar -x" in word for word in trip.command.argv) for trip in self.trips)
+        return sum(any("-xpf" in word for word in trip.command.argv) for trip in self.trips)
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0

@@ -311,7 +311,7 @@ def refusing(words: bytes) -> FakeLink:
     """Holds nothing, and fails to write."""
 
     def answer(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
-        is_question = not any("tar -x" in word for word in command.argv)
+        is_question = not any("-xpf" in word for word in command.argv)
         return (0, b"hvdocker-sync differs \n", b"") if is_question else (2, b"", words)
 
     return FakeLink("b", answer)
