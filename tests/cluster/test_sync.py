@@ -253,6 +253,20 @@ def test_a_slow_link_gets_compressed_what_can_be(project: Project) -> None:
     assert project.is_everywhere()
 
 
+# A file is changed, and the index is made to say that it always looked like that: $1 the state, $2 the code.
+HIDDEN_CHANGE = """
+set -e
+export TZ=UTC0 LC_ALL=C
+cd "$2"
+printf evil > train.py
+xargs -0 stat -c //%f/%s/%y/%z/%n < "$1/paths" > /tmp/listing
+read -r id _ < "$1/index"
+rows=$(sed -n 2p "$1/index")
+digest=$(sha256sum < /tmp/listing)
+{ printf '%s %s\\n%s\\n' "$id" "${digest%% *}" "$rows"; cat /tmp/listing; } > "$1/forged"
+mv "$1/forged" "$1/index"
+"""
+
 NOT_ROOT = """#!/bin/sh
 exec setpriv --bounding-set={less} --inh-caps={less} {program} "$@"
 """
@@ -272,10 +286,12 @@ def test_through_the_program(lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: py
     for host in site.hosts:
         assert site.inside(host, "cat", "/train/private.py")[1] == "x"
     assert "sent" not in site.run("train", "code/train.py", check=None).err
-    before = (code / "train.py").stat()
-    (code / "train.py").write_text("evil")
-    os.utime(code / "train.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    for host in site.hosts:
+        host.exec(["sh", "-c", HIDDEN_CHANGE, "sh", f"{CODE}.sync", CODE], user="trainer")
+    assert "sent" not in site.run("train", "code/train.py", check=None).err
+    assert [site.inside(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["evil", "evil"]
     assert site.run("train", "--checksum", "code/train.py", check=None).err.count("1 file sent") == 2
+    assert [site.inside(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["good", "good"]
     (code / "private.py").chmod(0)
     wrapper = tmp_path / "hvdocker"
     wrapper.write_text(NOT_ROOT.format(program=binary(), less="-dac_override,-dac_read_search"))
