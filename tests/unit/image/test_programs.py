@@ -45,6 +45,29 @@ def test_a_patch_must_fit_exactly_once() -> None:
             patch.patched(text, change)
 
 
+def test_all_patches_are_made_and_the_launcher_imports_nothing_by_itself(tmp_path: Path) -> None:
+    """Ranks are started through processes that import the launcher's script without running it."""
+    patch = load(IMAGE / "build/patch-horovod")
+    package = tmp_path / "lib/python3.11/site-packages/horovod"
+    for change in patch.CHANGES:
+        path = package / change.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            file.write(f"{change.old}\n")
+    launcher = tmp_path / "bin" / "horovodrun"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/opt/venv/bin/python3\nfrom horovod.runner.launch import run_commandline\n")
+    patch.main(str(tmp_path))
+    for change in patch.CHANGES:
+        assert change.new in (package / change.path).read_text()
+        assert change.old not in (package / change.path).read_text()
+    first, rest = launcher.read_text().split("\n", 1)
+    assert first == "#!/opt/venv/bin/python3"
+    exec(compile(rest, "horovodrun", "exec"), {"__name__": "__mp_main__"})
+    with pytest.raises(ImportError, match="horovod"):
+        exec(compile(rest, "horovodrun", "exec"), {"__name__": "__main__"})
+
+
 def test_versions_stand_in_one_file_only_and_are_exact() -> None:
     lines = (IMAGE / "requirements-cpu.txt").read_text().splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]
