@@ -96,7 +96,7 @@ def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 @contextmanager
 def _large(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
     """One file of random bytes to one host, megabytes in a second. Ours: connect and sync a folder that holds
-    it; its hash is known since the round that does not count. Theirs: `ssh` with its fastest cipher into `cat`."""
+    it; its hash is known since the round that does not count. Theirs: `ssh` with its fastest cipher."""
     (host,) = ground.hosts(1, image=None)
     folder = ground.folder / "large"
     folder.mkdir(exist_ok=True)
