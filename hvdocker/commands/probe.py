@@ -26,7 +26,9 @@ for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/none
 done
 command -v docker >/dev/null 2>&1 && echo "cli yes"
 if [ -z "$ok" ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
-for tool in tar gzip sha256sum find; do command -v $tool >/dev/null 2>&1 || echo "lacks $tool"; done
+for tool in tar gzip sha256sum find xargs stat; do
+    command -v $tool >/dev/null 2>&1 || echo "lacks $tool"
+done
 if command -v ip >/dev/null 2>&1; then
     ip -o addr show 2>/dev/null | while read -r _ _ _ a _; do echo "address ${a%%/*}"; done
 else

@@ -27,7 +27,7 @@ PARAMIKO_PARTS = (
     "_sanitize_window_size", "_sanitize_packet_size", "_next_channel", "_channels", "channel_events",
     "channels_seen", "_send_user_message", "lock",
 )  # fmt: skip
-CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink")
+CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink", "_wait_for_event")
 
 
 class HostChannel(OrderlyChannel):
@@ -45,6 +45,15 @@ class HostChannel(OrderlyChannel):
         """The transport calls this for the channels that are open when it ends; it still counts as active."""
         self.is_lost = not self.closed
         super()._unlink()  # type: ignore[misc]  # CHANNEL_PARTS
+
+    def _wait_for_event(self) -> None:
+        """Paramiko's own waits without limit for an answer that never comes where the connection ended just
+        before the question."""
+        parts: Any = self  # Any: unknown to the stubs
+        while not parts.event.wait(0.1):
+            if not parts.transport.is_active():
+                parts.event.set()
+        super()._wait_for_event()  # type: ignore[misc]  # CHANNEL_PARTS
 
     def _unless_lost(self, data: bytes) -> bytes:
         if not data and self.is_lost and not self.eof_received:

@@ -1,8 +1,9 @@
 """Opens the one SSH connection to a host. How the transport works, for whoever comes here first:
 
-1. `wire` connects a TCP socket, tuned so that the handshake has no stalls and a silent host is noticed by the
+1. `wire` connects a TCP socket, tuned so that the handshake has no stalls and a dead host is noticed by the
    kernel. Behind a jump host the socket is a channel of the connection to that host (and so on through a
-   chain), with a ProxyCommand it is that program's pipes; there `pulse` asks for signs of life instead.
+   chain), with a ProxyCommand it is that program's pipes. `pulse` listens on all of them for signs of life,
+   which the kernel cannot tell of an sshd that is frozen or of what is behind something else.
 2. Paramiko speaks SSH on that socket, with the fast algorithms first; fabric reads ~/.ssh/config for it.
 3. `trust` judges the key that the host shows; `login` offers the agent's keys, key files and certificates. An
    unknown host key or a locked key file is an error that `ops.session` turns into one question for all hosts.
@@ -31,7 +32,7 @@ import paramiko
 from hvdocker.hosts import trust, wire
 from hvdocker.hosts.login import Keyring, Login, key_files
 from hvdocker.hosts.orderly import OrderlyTransport
-from hvdocker.hosts.pulse import watch_pulse
+from hvdocker.hosts.pulse import Ear, Pulse
 from hvdocker.model.inventory import Host, SshSettings
 
 CONNECT_TIMEOUT_S = 10.0
@@ -53,18 +54,28 @@ class _Transport(OrderlyTransport):
         sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519"))
     )
 
+    def __init__(self, sock: Any, **settings: Any) -> None:
+        """Any: as paramiko calls it. `pulse` asks the ear."""
+        self.ear = Ear(sock)
+        ear: Any = self.ear  # Any: a socket in all but type
+        super().__init__(ear, **settings)
+
 
 class Credentials:
-    """What a command has for all its hosts: opened keys, known host keys, and what a person answered; the
-    answers may grow between two attempts."""
+    """What a command has for all its hosts: opened keys, known host keys, what a person answered, and the
+    watch over its connections; the answers may grow between two attempts."""
 
     def __init__(
-        self, passphrases: Mapping[str, str] | None = None, accepted: Collection[trust.Accepted] = ()
+        self,
+        passphrases: Mapping[str, str] | None = None,
+        accepted: Collection[trust.Accepted] = (),
+        pulse: Pulse | None = None,
     ) -> None:
         self.keyring = Keyring({} if passphrases is None else passphrases)
         self.known_hosts = trust.KnownHosts()
         self.accepted = accepted
         self.config = fabric.Config()
+        self.pulse = pulse or Pulse()
 
 
 @dataclass
@@ -138,8 +149,7 @@ def _connect(host: Host, way: Way) -> Any:
         connection.client.close()
         sock.close()
         raise
-    if way.jumps or not isinstance(sock, wire.QuickSocket):
-        watch_pulse(connection.transport)
+    way.credentials.pulse.watch(connection.transport)
     return connection
 
 

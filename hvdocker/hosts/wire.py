@@ -1,7 +1,7 @@
 """The TCP socket under an SSH connection, tuned by measurement.
 
 Nagle's algorithm against delayed acknowledgements costs two 40 ms stalls in every SSH handshake. A
-socket with TCP_NODELAY that asks again for quick acknowledgements after each read has neither. A silent
+socket with TCP_NODELAY that asks again for quick acknowledgements after each read has neither. A dead
 host is noticed by the kernel: unacknowledged data or keep-alives end the connection after SILENCE_S."""
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def _tune(wire: socket.socket) -> None:
     _set(wire, "TCP_NODELAY", 1)
     _set(wire, "TCP_QUICKACK", 1)
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    _set(wire, "TCP_KEEPIDLE", 5)
+    # The time before the first keep-alive: macOS has another name for it.
+    _set(wire, "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", 5)
     _set(wire, "TCP_KEEPINTVL", 5)
     _set(wire, "TCP_KEEPCNT", 3)
     _set(wire, "TCP_USER_TIMEOUT", SILENCE_S * 1000)

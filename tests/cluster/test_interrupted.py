@@ -1,9 +1,8 @@
-"""`up` that is interrupted or fails leaves nothing, unless told to; brought keys; a closed sshd."""
+"""`up` that is interrupted or fails leaves nothing, unless told to; brought keys."""
 
 import signal
 import subprocess
 
-import pytest
 import yaml
 
 from tests.cluster.cli import Cli
@@ -70,25 +69,3 @@ def test_a_key_pair_that_the_user_brings(lab: Lab, cli: Cli) -> None:
     site.down()
     key.unlink()
     assert "mine is not there" in cli.run("up", site.inventory, cwd=site.folder, check=2).err
-
-
-@pytest.mark.parametrize("rule", ["AllowStreamLocalForwarding no", "DisableForwarding yes"])
-def test_an_sshd_that_denies_forwarding(lab: Lab, cli: Cli, rule: str) -> None:
-    """To sockets: then the docker CLI on the host carries the engine's API. To ports too: then the worker
-    itself tells whether its sshd answers."""
-    hosts = lab.fresh(2)
-    folder = "/etc/ssh/sshd_config.d"
-    deny = f"mkdir -p {folder}; echo '{rule}' > {folder}/00-deny.conf"
-    hosts[1].exec(deny)
-    hosts[1].stop_sshd()
-    hosts[1].start_sshd()
-    try:
-        site = Site.write(lab, cli, hosts)
-        site.up()
-        assert "nothing to do" in site.up().out
-        site.down()
-        assert left_of(hosts, "lab") == {}
-    finally:
-        hosts[1].exec("rm -f /etc/ssh/sshd_config.d/00-deny.conf")
-        hosts[1].stop_sshd()
-        hosts[1].start_sshd()

@@ -1,5 +1,8 @@
-"""A host that falls silent in the middle of things: an error within a known time, exit 4, never a hang."""
+"""A host that falls silent in the middle of things: an error within a known time, exit 4, never a hang. One
+that is only slow is waited for."""
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import repeat
@@ -9,8 +12,9 @@ import pytest
 
 from hvdocker.commands.command import command
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.hosts import pulse, wire
+from hvdocker.hosts import wire
 from hvdocker.hosts.connect import Credentials
+from hvdocker.hosts.pulse import Patience, Pulse
 from hvdocker.hosts.ssh import SshLink, open_ssh
 from hvdocker.hosts.translate import talking
 from hvdocker.model.inventory import Host, SshSettings
@@ -22,7 +26,11 @@ from tests.cluster.traces import left_of
 
 # What goes out and what comes in vanishes, also of connections that are open.
 SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"
-KNOWN_S = max(wire.SILENCE_S, pulse.BEAT_S + pulse.SILENCE_S)
+# The kernel goes on to acknowledge, for sessions that do nothing any more.
+FREEZE = "pkill -STOP -u trainer sshd"
+THAW = "pkill -CONT -u trainer sshd"
+KNOWN_S = max(wire.SILENCE_S, Patience().longest_s)
+HASTY = Patience(beat_s=1, silence_s=4)
 PATIENT = "patient"
 DEADLINE_S = KNOWN_S + 60  # for a machine that is busy with other things
 
@@ -32,17 +40,21 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
     pair = lab.fresh(2)
     yield pair
     for host in pair:
+        host.attempt(THAW)
         host.mend()
 
 
-def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None) -> SshLink:
+def open_link(
+    lab: Lab, host: LabHost, jump: LabHost | None = None, patience: Patience | None = None
+) -> SshLink:
     ssh = SshSettings(
         user="trainer", key=str(lab.state.key), jump=f"trainer@{jump.address}" if jump else None
     )
     pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
-    return open_ssh(
-        Host(host.name, host.address, ssh=ssh), Credentials(accepted={(name, key) for name, _, key in pinned})
+    credentials = Credentials(
+        accepted={(name, key) for name, _, key in pinned}, pulse=Pulse(patience or Patience())
     )
+    return open_ssh(Host(host.name, host.address, ssh=ssh), credentials)
 
 
 def call(link: SshLink, started: Callable[[], object]) -> None:
@@ -72,12 +84,18 @@ def wait(link: SshLink, started: Callable[[], object]) -> None:
     link.run(command("sleep", "600"), timeout_s=None)
 
 
-@pytest.mark.parametrize("is_behind", [False, True], ids=["directly", "behind a jump host"])
-def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost], is_behind: bool) -> None:
+@pytest.mark.parametrize(
+    ("is_behind", "end", "patience"),
+    [(False, SILENCE, Patience()), (True, SILENCE, Patience()), (False, FREEZE, HASTY)],
+    ids=["directly", "behind a jump host", "with a frozen sshd"],
+)
+def test_whatever_was_under_way_ends_with_an_error(
+    lab: Lab, pair: list[LabHost], is_behind: bool, end: str, patience: Patience
+) -> None:
     jump, host = pair
     before = sleepers(host)
     host.docker("run", "-d", "--network", "none", "--name", PATIENT, host.tiny_image(), "sleep", "600")
-    link = open_link(lab, host, jump if is_behind else None)
+    link = open_link(lab, host, jump if is_behind else None, patience)
     begun: dict[str, bool] = {}
     works = (call, stream, feed, wait)
     with ThreadPoolExecutor(len(works)) as pool:
@@ -87,12 +105,13 @@ def test_whatever_was_under_way_ends_with_an_error(lab: Lab, pair: list[LabHost]
         }
         try:
             all_under_way(host, before, ends, begun)
-            host.exec(SILENCE)
+            host.exec(end)
             errors = {name: error_of(end) for name, end in ends.items()}
         finally:
             link.close()
     assert {name: type(error) for name, error in errors.items()} == dict.fromkeys(errors, HostUnreachable)
     assert all("the connection was lost" in error.what and error.fix for error in errors.values())
+    assert {error.host for error in errors.values()} == {host.name}
 
 
 def sleepers(host: LabHost) -> int:
@@ -112,6 +131,21 @@ def error_of(end: Future[None]) -> HvdockerError:
     error = end.exception(timeout=DEADLINE_S)
     assert isinstance(error, HvdockerError)
     return error
+
+
+def test_a_slow_upload_through_a_jump_host_is_not_cut(lab: Lab, pair: list[LabHost]) -> None:
+    """4 MB at a quarter of a MB in a second take far longer than the silence that ends a connection; and a
+    question waits behind 2 MB that are under way."""
+    jump, host = pair
+    limit = "-m hashlimit --hashlimit-above 256kb/s --hashlimit-name slow"
+    link = open_link(lab, host, jump, Patience(beat_s=0.2, silence_s=3))
+    host.exec(f"iptables -w -A INPUT -p tcp --dport 22 {limit} -j DROP")
+    data = os.urandom(1 << 22)
+    try:
+        result = link.run(command("sha256sum"), (data[at : at + 65536] for at in range(0, len(data), 65536)))
+    finally:
+        link.close()
+    assert result.text.split()[0] == hashlib.sha256(data).hexdigest()
 
 
 def test_up_tells_which_host_fell_silent(lab: Lab, cli: Cli, pair: list[LabHost], tmp_path: Path) -> None:

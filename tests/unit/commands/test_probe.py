@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -90,8 +91,8 @@ def test_the_engines_words_become_the_images(machine: str, arch: str) -> None:
     assert docker_arch(machine) == arch
 
 
-def run_here(words: tuple[str, ...], home: Path) -> str:
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(home)}
+def run_here(words: tuple[str, ...], home: Path, path: str = "/usr/bin:/bin") -> str:
+    environment = {"PATH": path, "HOME": str(home)}
     return subprocess.run(words, capture_output=True, env=environment, check=True).stdout.decode()
 
 
@@ -111,6 +112,19 @@ def test_the_script_really_run(tmp_path: Path) -> None:
     assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab"
     assert answer.values["homefs"]
     assert not (tmp_path / "evil").exists()
+
+
+NEEDED = ("tar", "gzip", "sha256sum", "find", "xargs", "stat")
+
+
+@pytest.mark.parametrize("missing", NEEDED)
+def test_a_tool_that_the_host_lacks_is_named(tmp_path: Path, missing: str) -> None:
+    for tool in {"sh", "id", *NEEDED} - {missing}:
+        real = shutil.which(tool)
+        assert real is not None
+        (tmp_path / tool).symlink_to(real)
+    answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path, str(tmp_path)))
+    assert answer.all("lacks") == [missing] and answer.is_whole
 
 
 def test_in_a_shared_home_a_host_has_a_folder_of_its_own(tmp_path: Path) -> None:

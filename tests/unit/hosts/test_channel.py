@@ -1,6 +1,8 @@
 """What the SSH link leans on in paramiko. No connection is opened: the transport's socket is a stand-in."""
 
 import ast
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import docker
@@ -10,10 +12,17 @@ import pytest
 from hvdocker.hosts import channel, connect, engine, orderly
 from hvdocker.hosts.connect import _Transport
 
+DEADLINE_S = 10.0
+
 
 class NoSocket:
+    _closed = False
+
     def settimeout(self, seconds: float) -> None:
         pass
+
+    def close(self) -> None:
+        self._closed = True
 
 
 @pytest.fixture
@@ -38,22 +47,31 @@ def test_the_private_parts_of_the_docker_sdk_that_we_use_are_there(part: str) ->
     assert hasattr(docker.APIClient(base_url="tcp://localhost:1", version="1.40"), part)
 
 
-def test_every_private_part_that_the_transport_uses_is_named() -> None:
-    """A part is private by its underscore; what belongs to `self` is our own."""
+def private_parts_used() -> set[tuple[str, str]]:
+    """Every file below hosts/ with the parts it uses. One is private by its underscore; what belongs to
+    `self` is our own."""
+    folder = Path(channel.__file__).parent
+    return {
+        (file.relative_to(folder).as_posix(), node.attr)
+        for file in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and is_private(node)
+    }
+
+
+def test_every_private_part_that_is_used_is_named() -> None:
     named = {*channel.PARAMIKO_PARTS, *channel.CHANNEL_PARTS, *connect.PARAMIKO_PREFERENCES}
     named |= {*engine.DOCKER_PARTS, *orderly.CHANNEL_PARTS, *orderly.TRANSPORT_PARTS, "_pipe"}
     named |= {"_senders", "_flush"}  # of orderly's own class
-    files = Path(channel.__file__).parent.glob("*.py")
-    sources = {file.name: file.read_text(encoding="utf-8") for file in files}
-    used = {
-        f"{name}: {node.attr}"
-        for name, source in sources.items()
-        if "import paramiko" in source or "from paramiko" in source or name == "engine.py"
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Attribute) and is_private(node)
-    }
-    assert {part for part in used if part.split(": ")[1] not in named} == set()
-    assert {"channel.py: _channels", "connect.py: _preferred_kex", "engine.py: _url"} <= used
+    used = private_parts_used()
+    assert {(file, part) for file, part in used if part not in named} == set()
+    seen = {("channel.py", "_channels"), ("connect.py", "_preferred_kex"), ("pulse.py", "_send_user_message")}
+    seen |= {("engine.py", "_url"), ("layer.py", "_post_json"), ("images/load.py", "_stream_helper")}
+    assert seen <= used
+
+
+def test_no_part_of_the_docker_sdk_is_named_that_nobody_uses() -> None:
+    assert set(engine.DOCKER_PARTS) - {part for _, part in private_parts_used()} == set()
 
 
 def is_private(node: ast.Attribute) -> bool:
@@ -94,6 +112,60 @@ def test_a_lost_connection_is_not_the_end_of_what_is_read(transport: paramiko.Tr
     assert ended.recv(100) == b""
     with pytest.raises(ConnectionResetError):
         lost.recv(100)
+
+
+def opened(transport: paramiko.Transport) -> channel.HostChannel:
+    transport.active = True
+    transport._send_user_message = lambda message: None
+    made, _ = channel._register(transport, "session", paramiko.Message())
+    made._set_remote_channel(7, 1 << 20, 1 << 15)
+    return made
+
+
+@pytest.mark.parametrize("wait", ["exec_command", "recv_exit_status", "recv", "recv_stderr", "sendall"])
+def test_every_wait_ends_with_the_connection(transport: paramiko.Transport, wait: str) -> None:
+    """The host never says anything, and has taken all that it takes."""
+    made = opened(transport)
+    made.out_window_size = 0
+    words: dict[str, tuple[object, ...]] = {"recv_exit_status": (), "recv": (1,), "recv_stderr": (1,)}
+    waiting = Waiting(getattr(made, wait), *words.get(wait, (b"x",)))
+    assert waiting.started.wait(DEADLINE_S)
+    transport.close()
+    waiting.join(DEADLINE_S)
+    assert not waiting.is_alive()
+    assert made.is_lost and (waiting.error is not None or waiting.answer == -1)
+
+
+class Waiting(threading.Thread):
+    def __init__(self, call: Callable[..., object], *words: object) -> None:
+        super().__init__(daemon=True)
+        self.call, self.words = call, words
+        self.started = threading.Event()
+        self.answer: object = None
+        self.error: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        self.started.set()
+        try:
+            self.answer = self.call(*self.words)
+        except Exception as error:
+            self.error = error
+
+
+def test_a_question_on_a_connection_that_has_just_ended_is_not_waited_for(
+    transport: paramiko.Transport,
+) -> None:
+    """All waits were ended; then somebody who had looked before begins one."""
+    made = opened(transport)
+
+    def end(message: object) -> None:
+        transport.active = False
+
+    transport._send_user_message = end
+    waiting = Waiting(made.exec_command, "true")
+    waiting.join(DEADLINE_S)
+    assert isinstance(waiting.error, paramiko.SSHException) and "closed" in str(waiting.error)
 
 
 def test_the_fast_algorithms_come_first_and_nothing_is_lost() -> None:

@@ -1,0 +1,89 @@
+"""Hosts whose engine's socket SSH cannot reach: there the docker CLI carries the engine's API."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+
+DENIAL = "/etc/ssh/sshd_config.d/00-deny.conf"  # before the lab's own: sshd takes the first word
+NOTES = "/run/lab-docker"
+# In front of the real CLI, for sudo too: writes down how it is called, and by whom.
+NOTING = f"""#!/bin/sh
+echo "$(id -un) $*" >> {NOTES}
+exec /usr/bin/docker "$@"
+"""
+PLACE = "/usr/local/bin/docker"
+
+
+@contextmanager
+def notes_taken(hosts: list[LabHost]) -> Iterator[None]:
+    for host in hosts:
+        host.exec(f": > {NOTES} && chmod 666 {NOTES}")
+        host.exec(["sh", "-c", f'printf "%s" "$1" > {PLACE} && chmod 755 {PLACE}', "sh", NOTING])
+    try:
+        yield
+    finally:
+        for host in hosts:
+            host.exec(f"rm -f {PLACE} {NOTES}")
+
+
+@contextmanager
+def denied(host: LabHost, rule: str) -> Iterator[None]:
+    host.exec(f"mkdir -p {DENIAL.rpartition('/')[0]}; echo '{rule}' > {DENIAL}")
+    host.stop_sshd()
+    host.start_sshd()
+    try:
+        yield
+    finally:
+        host.exec(f"rm -f {DENIAL}")
+        host.stop_sshd()
+        host.start_sshd()
+
+
+def dialers(site: Site, act: Callable[[], object]) -> dict[str, set[str]]:
+    """Per host, who dialed the engine through the CLI meanwhile."""
+    for host in site.hosts:
+        host.exec(f": > {NOTES}")
+    act()
+    calls = {host.name: host.exec(f"cat {NOTES}").splitlines() for host in site.hosts}
+    return {
+        name: {line.split(" ")[0] for line in lines if line.endswith(" system dial-stdio")}
+        for name, lines in calls.items()
+    }
+
+
+def try_to_train(site: Site) -> None:
+    """The code goes to every host and the job's master is made, heard and waited for; its image is the small
+    one, which has no Horovod."""
+    (site.folder / "x").write_text("synced")
+    result = site.run("train", "--", "cat", "/train/x", check=100)
+    assert "horovodrun" in result.out + result.err
+    assert [site.inside(host, "cat", "/train/x")[1] for host in site.hosts] == ["synced"] * len(site.hosts)
+
+
+def use(site: Site, expected: dict[str, set[str]]) -> None:
+    assert dialers(site, site.up) == expected
+    assert "nothing to do" in site.up().out
+    assert dialers(site, lambda: try_to_train(site)) == expected
+    assert dialers(site, site.down) == expected
+    assert left_of(site.hosts, site.cluster) == {}
+
+
+@pytest.mark.parametrize("rule", ["AllowStreamLocalForwarding no", "DisableForwarding yes"])
+def test_an_sshd_that_denies_forwarding(lab: Lab, cli: Cli, rule: str) -> None:
+    """To sockets, on the host where the job's master runs. To ports too: then the worker itself tells whether
+    its sshd answers."""
+    closed, plain = hosts = lab.fresh(2)
+    with notes_taken(hosts), denied(closed, rule):
+        use(Site.write(lab, cli, hosts), {closed.name: {"trainer"}, plain.name: set()})
+
+
+def test_a_user_who_has_sudo_only(lab: Lab, cli: Cli) -> None:
+    hosts = lab.fresh(2)
+    with notes_taken(hosts):
+        use(Site.write(lab, cli, hosts, user="sudoer"), {host.name: {"root"} for host in hosts})
