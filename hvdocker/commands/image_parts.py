@@ -128,3 +128,9 @@ def full_reference(reference: str) -> str:
     if reference.startswith("sha256:"):
         return ""
     return reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
+
+
+def remote_reference(image: str, registry: str) -> str:
+    """Its name in the registry; one that is named after the registry already keeps its name."""
+    full = full_reference(image)
+    return full if full.startswith(f"{registry}/") else f"{registry}/{full}"
