@@ -16,7 +16,7 @@ from hvdocker.hosts.images.cache import LayerCache, own_cache
 from hvdocker.hosts.images.shipment import Errand, docker_words, shipping
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
-from tests.unit.hosts.images.test_collect import CHAIN, CONFIG, CONFIG_HEX, Engine, classic
+from tests.unit.hosts.images.test_collect import BODIES, CHAIN, CONFIG, CONFIG_HEX, Engine, classic
 from tests.unit.hosts.images.test_swarm import kind
 
 SEEN = Engine(classic()).inspect_image("x:y")
@@ -141,6 +141,20 @@ def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> No
         assert "load" in journal and "forget parts" not in journal
     ends = [what for what in journal if what in ("stop", "forget parts")]
     assert ends == ["stop"] * 4 + ["forget parts"] * 2
+
+
+def test_the_layers_that_were_sent_stay_in_the_cache(
+    monkeypatch: pytest.MonkeyPatch, cache: LayerCache
+) -> None:
+    """Also where they are more than it should hold: the next change needs only what is new."""
+    monkeypatch.setenv("HVDOCKER_CACHE", "1KB")
+    with cache.draft() as draft:
+        draft.write(b"old" * 1000)
+        cache.keep(draft, "sha256:old")
+    with shipping(errand(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
+        shipment.deliver("a")
+    assert [cache.size(digest) for digest in CHAIN] == list(map(len, BODIES))
+    assert cache.size("sha256:old") is None
 
 
 def fill(cache: LayerCache) -> None:
