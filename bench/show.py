@@ -72,7 +72,10 @@ def plot(results: Path, picture: Path, peers: Path) -> str | None:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     except OSError as error:
         return str(error)
-    return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+    if done.returncode == 0:
+        return None
+    # One that was killed says nothing.
+    return (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
 
 
 def say(text: str) -> None:

@@ -89,8 +89,8 @@ def push(
 ) -> None:
     """Put an image onto every host of the inventory.
 
-    Only layers that a host lacks travel, and from four hosts up the hosts
-    pass them on to each other. With `registry:` in the inventory this
+    Only layers that a host lacks travel, and four or more hosts that lack
+    them pass them on to each other. With `registry:` in the inventory this
     machine pushes there, and the hosts pull.
     """
     no_rest(ctx)

@@ -13,8 +13,13 @@ from hvdocker.commands.command import Command, command, shell
 from hvdocker.commands.image_parts import Layer, Part
 
 # Whatever happens to this machine, a feed in which nothing moves for so long ends by itself.
-_IDLE_MINUTES = 10
+IDLE_MINUTES = 10.0
 _IDLE_TRIES = 300
+# What a host says whose load got too few layers, with the status of whatever should have brought them.
+_CUT = "cut"
+# Of ssh itself: it did not get there.
+UNREACHED = 255
+_STOP_TRIES = 150
 _PIECE = 64 << 20
 # Every piece costs four processes: whoever is as fast as what arrives waits until there is enough of it.
 _LEAST_PIECE = 8 << 20
@@ -61,23 +66,24 @@ LoginGraceTime 20
 MaxStartups 100
 """
 
-# $1 the folder, $2… ports to try. sshd writes its pid once it listens.
-_START = f"""\
-cd -- "$1" || exit 1; folder=$1; shift
+# $1 the folder, $2 the minutes without a change after which it ends, $3 the seconds between two looks at
+# that, $4… ports to try. sshd writes its pid once it listens.
+_START = """\
+cd -- "$1" || exit 1; folder=$1 minutes=$2 look=$3; shift 3
 sshd=$(command -v sshd) || for sshd in /usr/sbin/sshd /usr/local/sbin/sshd; do [ -x "$sshd" ] && break; done
 if [ "$(id -u)" = 0 ] && setpriv --version >/dev/null 2>&1; then
     bound='setpriv --no-new-privs --bounding-set=-all,+setuid,+setgid,+sys_chroot'
 fi
 for port; do
-    ${{bound-}} "$sshd" -D -e -f "$folder/config" -p "$port" >sshd.log 2>&1 </dev/null &
+    ${bound-} "$sshd" -D -e -f "$folder/config" -p "$port" >sshd.log 2>&1 </dev/null &
     pid=$! tries=0
     while [ ! -s sshd.pid ] && kill -0 "$pid" 2>/dev/null && [ "$tries" -lt 50 ]; do
         tries=$((tries + 1)); sleep 0.1 2>/dev/null || sleep 1
     done
     if [ -s sshd.pid ]; then
         (
-            while sleep 60 && kill -0 "$pid"; do
-                [ -n "$(find "$folder" -mmin -{_IDLE_MINUTES})" ] || kill "$pid"
+            while sleep "$look" && kill -0 "$pid"; do
+                [ -n "$(find "$folder" -mmin "-$minutes")" ] || kill "$pid"
             done
             rm -rf -- "$folder"
         ) >/dev/null 2>&1 </dev/null &
@@ -88,31 +94,24 @@ done
 cat sshd.log >&2; exit 1
 """
 
-_CAN = """\
-command -v docker >/dev/null && echo cli
-command -v ssh >/dev/null && echo ssh
-for sshd in $(command -v sshd) /usr/sbin/sshd /usr/local/sbin/sshd; do
-    [ -x "$sshd" ] && { echo sshd; break; }
+# A folder is a dead run's when nothing in it changed for an hour and nobody loads: a host that only
+# receives writes no file for as long as a layer takes.
+_UNPACK = """\
+for old in "${1%/*}"/hvdocker-feed-*; do
+    [ -O "$old" ] && [ -z "$(find "$old" -mmin -60 2>/dev/null)" ] || continue
+    kill -0 "$(cat "$old/loading" 2>/dev/null)" 2>/dev/null || rm -rf -- "$old"
 done
-echo "user $(id -un)"
-set -- "$1" $SSH_CONNECTION; echo "address $4"
-found=$(ip -o addr show scope global 2>/dev/null | while read -r _ _ _ one _; do echo "${one%/*}"; done)
-echo addresses $found
-echo "disk $(df -Pk "$1" 2>/dev/null | tail -n 1)"
-echo "room $(df -Pk /var/tmp 2>/dev/null | tail -n 1)"
+umask 077; mkdir -- "$1" && exec tar -xf - -C "$1"
 """
 
-
-@dataclass(frozen=True)
-class Ability:
-    """What a host can do about feeding, and its room in bytes for the engine and for passing on."""
-
-    has_tools: bool = False
-    user: str = ""
-    address: str = ""
-    addresses: tuple[str, ...] = ()
-    disk_bytes: int | None = None
-    room_bytes: int = 0
+_STOP = f"""\
+for file in "$1"/*.pid; do [ ! -s "$file" ] || kill "$(cat "$file")"; done
+loading=$(cat "$1/loading" 2>/dev/null) tries=0
+rm -rf -- "$1"
+while [ -n "$loading" ] && kill -0 "$loading" 2>/dev/null && [ "$tries" -lt {_STOP_TRIES} ]; do
+    tries=$((tries + 1)); sleep 0.2 2>/dev/null || sleep 1
+done
+"""
 
 
 @dataclass(frozen=True)
@@ -125,46 +124,29 @@ class Feed:
     port: int
 
 
-def ability(engine_root: str) -> Command:
-    return shell(_CAN, engine_root)
-
-
-def read_ability(text: str) -> Ability:
-    words = dict(line.partition(" ")[::2] for line in text.splitlines())
-    return Ability(
-        has_tools={"cli", "ssh", "sshd"} <= words.keys(),
-        user=words.get("user", ""),
-        address=words.get("address", ""),
-        addresses=tuple(words.get("addresses", "").split()),
-        disk_bytes=_free(words.get("disk", "")),
-        room_bytes=_free(words.get("room", "")) or 0,
-    )
-
-
-def _free(df: str) -> int | None:
-    fields = df.split()
-    return int(fields[3]) * 1024 if len(fields) > 4 and fields[3].isdigit() else None
-
-
 def folder_of(token: str) -> str:
     """On a disk of the host's own, wherever its home is."""
     return f"/var/tmp/hvdocker-feed-{token}"
 
 
 def unpack(folder: str) -> Command:
-    """Takes away what a run that was cut off left here long ago."""
-    stale = 'find /var/tmp -maxdepth 1 -name "hvdocker-feed-*" -user "$(id -un)" -mmin +60 -exec rm -rf {} + '
-    return shell(f'{stale} 2>/dev/null; umask 077; mkdir -- "$1" && exec tar -xf - -C "$1"', folder)
+    """Takes away what runs that were cut off left there long ago."""
+    return shell(_UNPACK, folder)
 
 
-def start(folder: str, ports: Sequence[int]) -> Command:
-    return shell(_START, folder, *map(str, ports))
+def start(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
+    return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
 def stop(folder: str) -> Command:
-    """Ends the feed and its watcher; what still reads from it ends as well when its files are gone."""
-    script = 'for file in "$1"/*.pid; do [ ! -s "$file" ] || kill "$(cat "$file")"; done; rm -rf -- "$1"'
-    return shell(script, folder)
+    """Ends the feed and its watcher; what still reads from it ends as well when its files are gone. Comes
+    back when the engine is through with what it was given: only then it is known what there is to undo."""
+    return shell(_STOP, folder)
+
+
+def clear(folder: str, layers: Sequence[Layer]) -> Command:
+    """Whoever waits for these layers waits no longer, and their room is free again."""
+    return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
 def store(folder: str, layer: Layer) -> Command:
@@ -181,9 +163,10 @@ def load(folder: str, feed: Feed | None, who: int) -> Command:
     return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, who) if feed else ()))
 
 
-def was_cut(folder: str) -> Command:
-    """Whether the last load ended for want of layers, and not for a reason of the engine's."""
-    return command("test", "-e", f"{folder}/broken")
+def cut_status(said: str) -> int | None:
+    """Why a load ended for want of layers; None where it had them all."""
+    found = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(f"{_CUT} ")]
+    return int(found[-1]) if found else None
 
 
 def progress(folder: str, who: int) -> Command:
@@ -214,7 +197,7 @@ layer() {
     ssh -F /dev/null -c aes128-gcm@openssh.com,aes128-ctr -i key -p "$port" \\
         -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes -o LogLevel=ERROR -o Compression=no \\
         -o StrictHostKeyChecking=yes -o HostKeyAlias="$feed" -o UserKnownHostsFile="$PWD/known_hosts" \\
-        -o GlobalKnownHostsFile=/dev/null -o ConnectTimeout=5 -o ConnectionAttempts=3 \\
+        -o GlobalKnownHostsFile=/dev/null -o ConnectTimeout=5 -o ConnectionAttempts=1 \\
         -o ServerAliveInterval=5 -o ServerAliveCountMax=3 "$user@$address" "$1 $2 $who" </dev/null
 }
 feed=$1 user=$2 address=$3 port=$4 who=$5
@@ -222,14 +205,15 @@ feed=$1 user=$2 address=$3 port=$4 who=$5
 
 
 def fetch_script(layers: Sequence[Layer]) -> str:
-    lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit 1" for layer in layers]
+    lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit $?" for layer in layers]
     return "\n".join([_LAYER, *lines, ""])
 
 
 def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, bytes]]:
     """The script, and the archives' own bytes between the layers as files of their own. A part that was
-    loaded is not loaded again when the script is run once more with another feed."""
-    lines = [_LAYER, "rm -f broken"]
+    loaded is not loaded again when the script is run once more with another feed. What the engine says
+    goes to standard error, and nothing else does; no file is needed for it, as the disk may be full."""
+    lines = [_LAYER, "echo $$ > loading; trap 'rm -f loading' EXIT"]
     literals: dict[str, bytes] = {}
     for number, part in enumerate(parts):
         words = []
@@ -239,9 +223,9 @@ def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, byte
             else:
                 literals[f"part-{number}-{place}"] = segment
                 words.append(f"cat part-{number}-{place}")
-        chain = " && ".join(words)
+        archive = f"{{ {' && '.join(words)} || echo {_CUT} $? >&3; }} 2>/dev/null"
         lines.append(
-            f"[ -e done-{number} ] || {{ {{ {chain} || echo fetch > broken; }} | "
-            f"{docker} load -q >load.log 2>&1 && : > done-{number}; }} || {{ cat load.log >&2; exit 1; }}"
+            f"[ -e done-{number} ] || {{ {{ {archive} | {docker} load -q >&2; }} 3>&1 && "
+            f": > done-{number}; }} || exit 1"
         )
     return "\n".join([*lines, ""]), literals

@@ -33,12 +33,13 @@ class Layer:
 @dataclass(frozen=True)
 class ImageContent:
     """All there is to an image but the layers' bytes. `reference` is empty for one without a tag;
-    `content` is what makes it the same image on every engine."""
+    `content` is what makes it the same image on every engine; `sent_at` tells the age of its parts."""
 
     reference: str
     config: bytes
     layers: tuple[Layer, ...]
     content: str = ""
+    sent_at: str = ""
 
     @property
     def digest(self) -> str:
@@ -96,6 +97,7 @@ def _partial(image: ImageContent, number: int, sends: Sequence[Layer]) -> Part:
     chain = image.layers[:number]
     config = {
         **{key: known[key] for key in ("architecture", "os", "variant", "os.version") if key in known},
+        **({"created": image.sent_at} if image.sent_at else {}),
         "config": {"Labels": {LABEL_PART: image.digest}},
         "rootfs": {"type": "layers", "diff_ids": [layer.digest for layer in chain]},
     }
@@ -128,3 +130,9 @@ def full_reference(reference: str) -> str:
     if reference.startswith("sha256:"):
         return ""
     return reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
+
+
+def remote_reference(image: str, registry: str) -> str:
+    """Its name in the registry; one that is named after the registry already keeps its name."""
+    full = full_reference(image)
+    return full if full.startswith(f"{registry}/") else f"{registry}/{full}"

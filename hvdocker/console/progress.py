@@ -71,8 +71,12 @@ class Progress:
         self._console.print(f"{event.stage:<10} {event.host or '':<12} {event.text}")
 
     def _view(self) -> Group:
-        rows = list(self._rows.values())[-_MOST_ROWS:]
-        return Group(*(_row(event, self._console.width) for event in rows))
+        with self._lock:
+            events = list(self._rows.values())
+        rows = [_row(event, self._console.width) for event in events[-_MOST_ROWS:]]
+        if len(events) > _MOST_ROWS:
+            rows.append(Text(f"{'':<11}and {len(events) - _MOST_ROWS} more"))
+        return Group(*rows)
 
 
 def _row(event: Event, width: int) -> Text:
@@ -89,4 +93,4 @@ def _bar(done: int, total: int | None) -> str:
     if not total:
         return f"{show_bytes(done):>8} "
     filled = min(20, 20 * done // total)
-    return f"{'━' * filled}{'╌' * (20 - filled)} {100 * done // total:>3}% "
+    return f"{'━' * filled}{'╌' * (20 - filled)} {min(100, 100 * done // total):>3}% "

@@ -59,6 +59,11 @@ class SshLink:
     def needs_sudo(self) -> bool:
         return self._access.needs_sudo
 
+    @property
+    def engine_socket(self) -> str | None:
+        """Where the engine is reached; None where the docker CLI there finds it."""
+        return None if self._access.needs_sudo else self._access.socket
+
     def use_engine(self, access: EngineAccess) -> bool:
         """From now on this way. Tells whether it is the one so far; if not, the engine is opened anew."""
         is_same = (access.socket, access.needs_sudo) == (self._access.socket, self._access.needs_sudo)

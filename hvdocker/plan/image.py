@@ -27,7 +27,7 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, P
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _source(state, hosts, arch)
     if source is None and inventory.registry:
-        return ImagePlan(ship=_pulls(inventory, inventory.image, list(hosts)))
+        return ImagePlan(ship=tuple(PullImage(name, inventory.image, inventory.registry) for name in hosts))
     if source is None:
         return _build(inventory, state, placed, arch)
     where, image = source
@@ -64,12 +64,11 @@ def _delivery(
         # Hosts of a local cluster share the engine that has the image.
         return ()
     if inventory.registry:
-        return _pulls(inventory, inventory.image, lacking, needs_label)
+        return tuple(
+            PullImage(name, inventory.image, inventory.registry, needs_label, image.content, where)
+            for name in lacking
+        )
     return tuple(ShipImage(name, inventory.image, where, image.size_bytes) for name in lacking)
-
-
-def _pulls(inventory: Inventory, image: str, hosts: list[str], needs_label: bool = True) -> tuple[Step, ...]:
-    return tuple(PullImage(name, image, inventory.registry or "", needs_label) for name in hosts)
 
 
 def _source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:

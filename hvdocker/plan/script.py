@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from hvdocker.commands import files, layer
+from hvdocker.commands import by_registry, files, layer
 from hvdocker.commands.command import Command, command
 from hvdocker.commands.container import ContainerSpec, create_command
 from hvdocker.commands.container_files import MASTER_TAKES
@@ -60,6 +60,10 @@ class Writer:
         """A line that runs commands on a host, one after the other or as a pipe."""
         lines = [self._rooted(host, each).line() for each in commands]
         return f"{self.functions[host]} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
+
+    def docker(self, host: str) -> str:
+        """The words for it inside a script on that host."""
+        return "sudo -n docker" if host in self.sudo_hosts else "docker"
 
     def _rooted(self, host: str, words: Command) -> Command:
         return words.as_root() if host in self.sudo_hosts and words.argv[0] == "docker" else words
@@ -144,16 +148,11 @@ def _ship(writer: Writer, step: steps.ShipImage, trust: Any) -> Iterator[str]:
 
 
 def _push(writer: Writer, step: steps.PushImage, trust: Any) -> Iterator[str]:
-    remote = f"{step.registry}/{step.image}"
-    yield writer.on(
-        step.host, command("docker", "tag", step.image, remote), command("docker", "push", "--quiet", remote)
-    )
+    yield writer.on(step.host, by_registry.push(step.image, step.registry, writer.docker(step.host)))
 
 
 def _pull(writer: Writer, step: steps.PullImage, trust: Any) -> Iterator[str]:
-    remote = f"{step.registry}/{step.image}"
-    pull, tag = command("docker", "pull", "--quiet", remote), command("docker", "tag", remote, step.image)
-    yield writer.on(step.host, pull, tag)
+    yield writer.on(step.host, by_registry.pull(step.image, step.registry, writer.docker(step.host)))
 
 
 def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hvdocker.commands.command import Command
 from hvdocker.commands.container import ContainerSpec
+from hvdocker.commands.image_parts import remote_reference
 from hvdocker.commands.ssh_files import Member
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.units import show_bytes
@@ -69,14 +70,17 @@ class PushImage(Step):
 
 @dataclass(frozen=True)
 class PullImage(Step):
-    """`needs_label`: the image has to be one that workers can be made of."""
+    """`needs_label`: the image has to be one that workers can be made of. `content`: what it has to be,
+    which is what `source` has; None where nobody has it."""
 
     image: str
     registry: str
     needs_label: bool = True
+    content: str | None = None
+    source: str = CONTROLLER
 
     def describe(self) -> str:
-        return f"pull {self.registry}/{self.image}"
+        return f"pull {remote_reference(self.image, self.registry)}"
 
 
 @dataclass(frozen=True)

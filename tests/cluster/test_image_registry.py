@@ -16,6 +16,7 @@ LOGIN = {"HVDOCKER_REGISTRY_USER": "trainer", "HVDOCKER_REGISTRY_PASSWORD": PASS
 # Plain HTTP on the lab's own network; the first engine also stands for this machine's, over TCP.
 PLAIN = f'"insecure-registries": ["{PREFIX}0/24"]'
 SERVER = f'{{{PLAIN}, "hosts": ["unix:///var/run/docker.sock", "tcp://0.0.0.0:2375"]}}'
+OWN = "own:1"
 CONFIG = """\
 version: 0.1
 storage: {filesystem: {rootdirectory: /run/registry}}
@@ -74,6 +75,58 @@ def test_up_pulls_what_this_machine_does_not_have(site: Site, registry: LabHost)
     site.run("up", site.inventory, env={"DOCKER_HOST": "unix:///nowhere.sock", **LOGIN})
     assert site.logins() == site.full_mesh()
     site.run("down", "-i", site.inventory, "-y", env={"DOCKER_HOST": "unix:///nowhere.sock"})
+
+
+@pytest.fixture
+def own(site: Site, registry: LabHost, lab: Lab, cli: Cli) -> Iterator[Site]:
+    """A cluster of an image that this machine builds anew."""
+    yield Site.write(lab, cli, site.hosts, image=OWN, registry=f"{registry.address}:5000/team")
+    registry.exec(f"docker images -q {OWN} | xargs -r docker rmi -f")
+
+
+def rebuilt(registry: LabHost, number: int) -> str:
+    script = 'printf "FROM %s\\nENV BUILD=%s\\n" "$1" "$2" | docker build -q -t "$3" -'
+    return registry.exec(["sh", "-c", script, "sh", SMALL_IMAGE, str(number), OWN]).strip()
+
+
+def test_a_build_that_was_not_pushed_is_not_replaced_by_an_older_one(own: Site, registry: LabHost) -> None:
+    login = environment(registry, **LOGIN)
+    first = rebuilt(registry, 1)
+    own.run("image", "push", "-i", own.inventory, env=login)
+    second = rebuilt(registry, 2)
+    said = own.run("up", own.inventory, env=login, check=1).err
+    assert f"the registry has another build of {OWN} than this machine" in said
+    assert "hvdocker image push puts yours there" in said
+    assert ids(own.hosts, OWN) == {host.name: first for host in own.hosts}
+    assert [host.docker("ps", "-aq") for host in own.hosts] == ["", ""]
+
+    own.run("image", "push", "-i", own.inventory, env=login)
+    own.run("up", own.inventory, env=login)
+    assert ids(own.hosts, OWN) == {host.name: second for host in own.hosts}
+    workers = own.ids()
+    assert own.run("up", own.inventory, env=login).out == "nothing to do: lab is up on 2 hosts\n"
+    assert own.ids() == workers
+    own.run("down", "-i", own.inventory, "-y", env=login)
+    registry.exec(["docker", "rmi", "-f", first])
+
+
+def test_names_that_a_person_gave_are_left_alone(own: Site, registry: LabHost) -> None:
+    """On this machine and on a host: both have something of their own under the registry's name."""
+    remote = f"{registry.address}:5000/team/{OWN}"
+    wanted = rebuilt(registry, 3)
+    puller = own.hosts[0]
+    tiny = puller.tiny_image()
+    registry.docker("tag", SMALL_IMAGE, remote)
+    puller.docker("tag", tiny, remote)
+    before = ids([registry], SMALL_IMAGE) | ids([puller], tiny)
+    try:
+        own.run("image", "push", "-i", own.inventory, env=environment(registry, **LOGIN))
+        assert ids(own.hosts, OWN) == {host.name: wanted for host in own.hosts}
+        assert ids([registry, puller], remote) == before
+        assert ids([own.hosts[1]], remote) == {own.hosts[1].name: ""}
+    finally:
+        registry.exec(["docker", "rmi", remote], check=False)
+        puller.exec(["docker", "rmi", remote, tiny], check=False)
 
 
 def test_a_registry_that_wants_a_password(site: Site, registry: LabHost) -> None:

@@ -1,4 +1,4 @@
-"""From four hosts up, hosts pass an image on to each other."""
+"""Where four or more hosts lack an image, they pass it on to each other."""
 
 import signal
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.images import MIB, Images, Uplink, ids, images, leftovers
-from tests.cluster.lab import Lab
+from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import side_by_side, until
 from tests.cluster.site import Site
 
@@ -18,6 +18,12 @@ IMAGE = "swarm:test"
 def shop(lab: Lab) -> Iterator[Images]:
     with images(lab) as made:
         yield made
+
+
+def parts(hosts: list[LabHost]) -> list[str]:
+    """Those of all hosts."""
+    listed = side_by_side(lambda host: host.docker("images", "-q", "hvdocker-part"), hosts)
+    return " ".join(listed).split()
 
 
 def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli, shop: Images) -> None:
@@ -45,11 +51,15 @@ def test_whoever_logs_in(lab: Lab, cli: Cli, shop: Images, user: str) -> None:
     assert leftovers(hosts) == {}
 
 
-def test_hosts_that_do_not_reach_each_other_get_it_from_here(lab: Lab, cli: Cli, shop: Images) -> None:
-    hosts = lab.fresh(4)
+@pytest.mark.parametrize("answer", ["REJECT --reject-with tcp-reset", "DROP"])
+def test_hosts_that_do_not_reach_each_other_get_it_from_here(
+    lab: Lab, cli: Cli, shop: Images, answer: str
+) -> None:
+    """Eight, so that some have several hosts above them to try."""
+    hosts = lab.fresh(8)
     wanted = shop.build(IMAGE, 40 * MIB)
     site = Site.write(lab, cli, hosts)
-    rule = "iptables -w -A INPUT -p tcp --dport 20000:60999 -j REJECT --reject-with tcp-reset"
+    rule = f"iptables -w -A INPUT -p tcp --syn --dport 20000:60999 -j {answer}"
     side_by_side(lambda host: host.exec(rule), hosts)
     site.run("image", "push", IMAGE, "-i", site.inventory)
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
@@ -71,14 +81,41 @@ def test_a_host_without_the_tools_gets_it_from_here(lab: Lab, cli: Cli, shop: Im
 
 
 def test_ctrl_c_leaves_nothing_behind(lab: Lab, cli: Cli, shop: Images) -> None:
+    """Neither folders and processes, nor parts of the image that engines were just busy with."""
     hosts = lab.fresh(4)
-    shop.build(IMAGE, 200 * MIB)
+    shop.build(IMAGE, *[40 * MIB] * 5)
     site = Site.write(lab, cli, hosts)
     pushing = cli.start("image", "push", IMAGE, "-i", site.inventory)
-    begun = "test -n \"$(find /var/tmp -path '*hvdocker-feed-*' -size +1M)\""
-    until(lambda: hosts[0].attempt(["sh", "-c", begun])[0] == 0 or None, "the first layer arrives", 60)
+    until(lambda: parts(hosts) or None, "the first part is loaded", 60)
     pushing.send_signal(signal.SIGINT)
     _, said = pushing.communicate(timeout=120)
     assert pushing.returncode == 130, said
+    assert parts(hosts) == []
     until(lambda: True if leftovers(hosts) == {} else None, "nothing of it is left", 60)
     assert ids(hosts, IMAGE) == {host.name: "" for host in hosts}
+    assert parts(hosts) == []
+
+
+FILL = """
+until ls /var/tmp/hvdocker-feed-*/sshd.pid >/dev/null 2>&1; do sleep 0.01; done
+head -c 1G /dev/zero > /var/tmp/filler
+"""
+
+
+def test_a_host_whose_folder_fills_up_is_sent_the_image_from_here(lab: Lab, cli: Cli, shop: Images) -> None:
+    """There was room enough when it was asked; by the time of the first layer there is none."""
+    hosts = lab.fresh(4)
+    wanted = shop.build(IMAGE, 40 * MIB, 40 * MIB)
+    site = Site.write(lab, cli, hosts)
+    uplink = Uplink.of(lab)
+    before = uplink.sent()
+    hosts[0].exec("mount -t tmpfs -o size=120m tmpfs /var/tmp && chmod 1777 /var/tmp")
+    try:
+        hosts[0].spawn(["sh", "-c", FILL])
+        site.run("image", "push", IMAGE, "-i", site.inventory)
+    finally:
+        hosts[0].exec("umount -l /var/tmp")
+    # Nobody could be fed by the first host: the second was sent the image as well.
+    assert uplink.sent() - before > 1.5 * 80 * MIB
+    assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
+    assert leftovers(hosts) == {}

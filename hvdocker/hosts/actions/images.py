@@ -13,7 +13,6 @@ from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
 from hvdocker.hosts.images import registry
 from hvdocker.hosts.images.shipment import Errand, shipping
 from hvdocker.hosts.layer import build_layer
-from hvdocker.model.seen import image_content
 from hvdocker.plan import steps
 
 PULLED = "pulled"
@@ -72,11 +71,8 @@ def _push_image(step: steps.PushImage, context: Context) -> None:
 
 
 def _pull_image(step: steps.PullImage, context: Context) -> None:
-    engine = context.engine(step.host)
-    registry.pull(engine, step.image, step.registry, _counting(step, context))
-    if step.needs_label:
-        registry.demand_label(engine, step.image)
-    context.results[(PULLED, step.host)] = image_content(engine.inspect_image(step.image))
+    found = registry.pull(context.engine(step.host), step, _counting(step, context))
+    context.results[(PULLED, step.host)] = found
 
 
 def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:

@@ -58,8 +58,8 @@ class LayerCache:
         Path(draft.name).replace(self.path(digest))
 
     def trim(self, spare: Collection[str] = ()) -> None:
-        """Down to its limit, oldest use first; what is being sent is spared. Drafts of runs that were killed
-        go as well."""
+        """Down to its limit, oldest use first; what is spared may be more than that. Drafts of runs that were
+        killed go as well."""
         if not self.root.is_dir():
             return
         for draft in self.root.glob("draft-*"):
@@ -67,7 +67,7 @@ class LayerCache:
                 if draft.stat().st_mtime < time.time() - _STALE_S:
                     draft.unlink()
         spared = {self.path(digest) for digest in spare}
-        seen = [(path, path.stat()) for path in self.root.iterdir() if path.name.startswith("sha256-")]
+        seen = list(self._kept())
         total = sum(status.st_size for _, status in seen)
         for path, status in sorted(seen, key=lambda entry: entry[1].st_mtime_ns):
             if total <= self.limit_bytes:
@@ -75,6 +75,12 @@ class LayerCache:
             if path not in spared:
                 path.unlink(missing_ok=True)
                 total -= status.st_size
+
+    def _kept(self) -> Iterator[tuple[Path, os.stat_result]]:
+        for path in self.root.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # another run trims at the same time
+                if path.name.startswith("sha256-"):
+                    yield path, path.stat()
 
 
 def own_cache() -> LayerCache:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from docker import APIClient
 
 from hvdocker.commands.image_parts import (
-    LABEL_PART,
-    PART_NAME,
     ImageContent,
     Layer,
     Part,
@@ -20,11 +19,16 @@ from hvdocker.commands.image_parts import (
 )
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts.images.cache import LayerCache
+from hvdocker.hosts.images.parts import forget_parts
 from hvdocker.model.seen import image_content
 
 Sent = Callable[[int], None]
 _CHUNK = 1 << 20
 _CONTAINERD = "io.containerd.snapshotter.v1"
+# What the engine's own copy of a part takes beside the layers, roughly.
+_SPARE = 1.05
+# The engine looked for a layer's file in the archive: it does not have that layer.
+_NO_LAYER = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such file")
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,11 @@ class Present:
 
     def parts(self, image: ImageContent) -> list[Part]:
         return whole(image) if self.is_containerd else parts_of(image, self.count)
+
+    def needs_bytes(self, image: ImageContent) -> int:
+        """What loading takes of the engine's disk: the layers, and one part at a time beside them."""
+        sizes = [part.size for part in self.parts(image)]
+        return int(sum(sizes) * _SPARE) + max(sizes)
 
 
 def present(engine: APIClient, chain: tuple[str, ...]) -> Present:
@@ -67,7 +76,7 @@ def load(engine: APIClient, image: ImageContent, parts: list[Part], cache: Layer
 def settle(engine: APIClient, image: ImageContent) -> None:
     """Demands that the very same image is there, and takes away the parts' own names."""
     _check(engine, image)
-    forget_parts(engine)
+    forget_parts(engine, image)
 
 
 def _check(engine: APIClient, image: ImageContent) -> None:
@@ -87,17 +96,6 @@ def _check(engine: APIClient, image: ImageContent) -> None:
 
 def _keeps_in_containerd(engine: APIClient) -> bool:
     return ["driver-type", _CONTAINERD] in (engine.info().get("DriverStatus") or [])
-
-
-def forget_parts(engine: APIClient) -> None:
-    """Only the names go: layers that the image shares with them stay."""
-    from docker.errors import APIError
-
-    for found in engine.images(filters={"label": LABEL_PART}):
-        for tag in found.get("RepoTags") or []:
-            if tag.startswith(f"{PART_NAME}:"):
-                with contextlib.suppress(APIError):
-                    engine.remove_image(tag)
 
 
 def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: Sent) -> int:
@@ -146,9 +144,14 @@ class _Counter:
             self.sent(self.done)
 
 
+class LayersGone(HvdockerError):
+    """Layers that the engine had are not there any more: another push may have cleared its parts."""
+
+
 def load_error(reference: str, said: str) -> HvdockerError:
     if "no space left" in said.lower():
         return HostUnfit(
             f"the disk is full: loading {reference}", lines=[said], fix="free some space: docker system prune"
         )
-    return HvdockerError(f"loading {reference} failed", lines=[said])
+    kind = LayersGone if _NO_LAYER.search(said) else HvdockerError
+    return kind(f"loading {reference} failed", lines=[said])

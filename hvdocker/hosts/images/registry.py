@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from docker import APIClient
 
-from hvdocker.commands.image_parts import full_reference
+from hvdocker.commands.image_parts import full_reference, remote_reference
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem
 from hvdocker.model import names
+from hvdocker.model.seen import image_content
+from hvdocker.plan.steps import CONTROLLER, PullImage
 
 USER_VARIABLE = "HVDOCKER_REGISTRY_USER"
 PASSWORD_VARIABLE = "HVDOCKER_REGISTRY_PASSWORD"
@@ -22,32 +25,71 @@ Progress = Callable[[int, int], None]
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
     """Under the registry's name for a moment: an engine pushes only what is named so."""
-    repository, tag = _remote(image, registry)
-    engine.tag(image, repository, tag)
-    try:
+    with _borrowed(engine, image, registry) as remote:
+        repository, tag = _split(remote)
+        if remote != full_reference(image):
+            engine.tag(image, repository, tag)
         messages = engine.push(repository, tag, stream=True, decode=True, auth_config=credentials())
         _follow(messages, f"pushing {image} to {registry} failed", progress)
+
+
+def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
+    """The content of what came. It gets the image's own name only when it is what it has to be."""
+    with _borrowed(engine, step.image, step.registry) as remote:
+        _fetch(engine, remote, progress)
+        found = engine.inspect_image(remote)
+        _demand_build(step, image_content(found))
+        if step.needs_label:
+            _demand_label(step.image, found)
+        if remote != full_reference(step.image):
+            engine.tag(remote, *_split(full_reference(step.image)))
+    return image_content(found)
+
+
+@contextmanager
+def _borrowed(engine: APIClient, image: str, registry: str) -> Iterator[str]:
+    """The image's name in the registry. Afterwards that name is what it was before: gone, or on whatever
+    a person had put it on. Where it is the image's own name it stays."""
+    remote = remote_reference(image, registry)
+    if remote == full_reference(image):
+        yield remote
+        return
+    before = _id_of(engine, remote)
+    try:
+        yield remote
     finally:
-        _untag(engine, f"{repository}:{tag}")
+        if before is None:
+            _untag(engine, remote)
+        elif _id_of(engine, remote) != before:
+            engine.tag(before, *_split(remote))
 
 
-def pull(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
+def _fetch(engine: APIClient, remote: str, progress: Progress) -> None:
     from docker.errors import APIError
 
-    repository, tag = _remote(image, registry)
-    what = f"pulling {repository}:{tag} failed"
+    what = f"pulling {remote} failed"
     try:
-        messages = engine.pull(repository, tag, stream=True, decode=True, auth_config=credentials())
+        messages = engine.pull(*_split(remote), stream=True, decode=True, auth_config=credentials())
         _follow(messages, what, progress)
     except APIError as error:
         raise _refused(what, str(error.explanation or error)) from error
-    name, _, own_tag = full_reference(image).rpartition(":")
-    engine.tag(f"{repository}:{tag}", name, own_tag)
-    _untag(engine, f"{repository}:{tag}")
 
 
-def demand_label(engine: APIClient, image: str) -> None:
-    labels = (engine.inspect_image(image).get("Config") or {}).get("Labels") or {}
+def _demand_build(step: PullImage, found: str) -> None:
+    if step.content in (None, found):
+        return
+    here = step.source == CONTROLLER
+    first = "" if here else f"docker save and load it from {step.source} to this machine, then "
+    raise HvdockerError(
+        f"the registry has another build of {step.image} than {step.source}",
+        lines=[f"{step.source}: {step.content}", f"{step.registry}: {found}"],
+        fix=f"{first}hvdocker image push puts {'yours' if here else 'it'} there "
+        f"(or remove the image {'here' if here else 'there'} to use the registry's)",
+    )
+
+
+def _demand_label(image: str, found: Mapping[str, Any]) -> None:
+    labels = (found.get("Config") or {}).get("Labels") or {}
     if names.LABEL_IMAGE not in labels:
         raise HvdockerError(
             f"the image {image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
@@ -73,9 +115,18 @@ def credentials() -> dict[str, str] | None:
     return {"username": user, "password": password} if user and password else None
 
 
-def _remote(image: str, registry: str) -> tuple[str, str]:
-    name, _, tag = full_reference(image).rpartition(":")
-    return f"{registry}/{name}", tag
+def _split(reference: str) -> tuple[str, str]:
+    name, _, tag = reference.rpartition(":")
+    return name, tag
+
+
+def _id_of(engine: APIClient, reference: str) -> str | None:
+    from docker.errors import ImageNotFound
+
+    try:
+        return str(engine.inspect_image(reference)["Id"])
+    except ImageNotFound:
+        return None
 
 
 def _follow(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:

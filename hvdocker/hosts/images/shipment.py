@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 
 from docker import APIClient
 
-from hvdocker.commands import feed
+from hvdocker.commands.feed_ability import Ability, ability, read_ability
 from hvdocker.commands.image_parts import ImageContent
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.hosts.images.cache import LayerCache, own_cache
 from hvdocker.hosts.images.collect import collect, layers_of
-from hvdocker.hosts.images.load import Present, forget_parts, load, present, settle
-from hvdocker.hosts.images.swarm import Member, Swarm, is_worth_it
+from hvdocker.hosts.images.feeders import Member, is_worth_it
+from hvdocker.hosts.images.load import LayersGone, Present, load, present, settle
+from hvdocker.hosts.images.parts import forget_parts
+from hvdocker.hosts.images.swarm import Swarm
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import each
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.units import show_bytes
-
-# What the engine's own copy of a part takes beside the layers, roughly.
-_SPARE = 1.05
 
 # Text, host, bytes done, bytes in all. Raises where the whole work was interrupted.
 Say = Callable[[str, str, int, int], None]
@@ -40,37 +41,70 @@ class Errand:
     links: Mapping[str, HostLink]
     say: Say
 
+    def read(self, done: int) -> None:
+        self.say("reading", self.source, done, 0)
+
 
 @dataclass(frozen=True)
 class Shipment:
+    """`failed`: the hosts on which something of it may be left."""
+
     errand: Errand
     image: ImageContent
     members: Mapping[str, Member]
     cache: LayerCache
     swarm: Swarm | None
+    failed: list[str] = field(default_factory=list)
 
     def deliver(self, host: str) -> None:
         """Ends with the very same image there, or with an error and nothing half-done; where the connection
         broke, finished parts stay, and the next try goes on from them."""
         engine = self.members[host].link.engine()
         try:
-            self._deliver(host, engine)
+            if self.swarm and self.swarm.deliver(host):
+                settle(engine, self.image)
+            else:
+                self._send_from_here(host, engine)
         except HvdockerError:
-            with contextlib.suppress(Exception):  # the first error is the one to tell
-                forget_parts(engine)
+            self.failed.append(host)
             raise
 
-    def _deliver(self, host: str, engine: APIClient) -> None:
-        if self.swarm and self.swarm.deliver(host):
-            settle(engine, self.image)
-            return
+    def _send_from_here(self, host: str, engine: APIClient) -> None:
+        try:
+            self._send(host, engine)
+        except LayersGone:
+            self._send(host, engine)
+
+    def _send(self, host: str, engine: APIClient) -> None:
         has = present(engine, tuple(layer.digest for layer in self.image.layers))
-        total = sum(layer.size for layer in has.lacks(self.image))
+        image = self._at_hand(has)
+        total = sum(layer.size for layer in has.lacks(image))
 
         def sent(done: int) -> None:
             self.errand.say("", host, min(done, total), total)
 
-        load(engine, self.image, has.parts(self.image), self.cache, sent)
+        load(engine, image, has.parts(image), self.cache, sent)
+
+    def _at_hand(self, has: Present) -> ImageContent:
+        """The image with every layer that the host lacks in the cache: that may be more than at first."""
+        lacking = has.lacks(self.image)
+        if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
+            return self.image
+        needed = [layer.digest for layer in lacking]
+        image = collect(self.errand.engine, self.errand.reference, needed, self.cache, self.errand.read)
+        if image.digest != self.image.digest:
+            what = f"{self.errand.reference} on {self.errand.source} was replaced while it was being sent"
+            raise HvdockerError(what, fix="run the command again")
+        return replace(image, sent_at=self.image.sent_at)
+
+    def forget_failed(self) -> None:
+        """Once nobody loads any more: a part that arrives later would stay."""
+
+        def forget(name: str) -> None:
+            with contextlib.suppress(Exception):  # the first error is the one to tell
+                forget_parts(self.members[name].link.engine(), self.image)
+
+        each(self.failed, forget)
 
 
 @contextmanager
@@ -80,18 +114,17 @@ def shipping(errand: Errand) -> Iterator[Shipment]:
     chain = layers_of(errand.engine, errand.reference)
     members = each(errand.links, lambda name: _look(errand, name, chain)).or_raise("looking at images failed")
     needed = {digest for member in members.values() for digest in _needed(chain, member.present)}
-
-    def read(done: int) -> None:
-        errand.say("reading", errand.source, done, 0)
-
-    image = collect(errand.engine, errand.reference, needed, cache, read)
+    began = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    image = replace(collect(errand.engine, errand.reference, needed, cache, errand.read), sent_at=began)
     raise_together("some hosts have too little disk", _full_disks(image, members))
     able = [members[name] for name in errand.links if members[name].ability.has_tools]
+    shipment = Shipment(errand, image, members, cache, None)
     try:
         with _swarm(errand, able, image, cache) as swarm:
-            yield Shipment(errand, image, members, cache, swarm)
+            yield replace(shipment, swarm=swarm)
     finally:
-        cache.trim(spare=[image.digest])
+        shipment.forget_failed()
+        cache.trim(spare=[image.digest, *chain])
 
 
 @contextmanager
@@ -117,12 +150,20 @@ def _look(errand: Errand, name: str, chain: tuple[str, ...]) -> Member:
     link = errand.links[name]
     engine = link.engine()
     root = engine.info().get("DockerRootDir", "/var/lib/docker")
-    able = feed.read_ability(link.run(feed.ability(root)).text)
-    docker = "sudo -n docker" if getattr(link, "needs_sudo", False) else "docker"
-    return Member(name, link, present(engine, chain), able, _address(errand.inventory, name, able), docker)
+    able = read_ability(link.run(ability(root)).text)
+    address = _address(errand.inventory, name, able)
+    return Member(name, link, present(engine, chain), able, address, docker_words(link))
 
 
-def _address(inventory: Inventory, name: str, able: feed.Ability) -> str:
+def docker_words(link: HostLink) -> str:
+    """The CLI with the very engine that the link talks to, whatever the user's own settings there say."""
+    if getattr(link, "needs_sudo", False):
+        return "sudo -n docker"
+    socket = getattr(link, "engine_socket", None)
+    return f"docker -H {shlex.quote(f'unix://{socket}')}" if socket else "docker"
+
+
+def _address(inventory: Inventory, name: str, able: Ability) -> str:
     """By which other hosts reach it: the training network's, where one is named."""
     given = inventory.named(name).address
     if given:
@@ -138,8 +179,7 @@ def _address(inventory: Inventory, name: str, able: feed.Ability) -> str:
 def _full_disks(image: ImageContent, members: Mapping[str, Member]) -> list[HvdockerError]:
     errors: list[HvdockerError] = []
     for name, member in members.items():
-        parts = member.present.parts(image)
-        needs = int(sum(part.size for part in parts) * _SPARE) + max(part.size for part in parts)
+        needs = member.present.needs_bytes(image)
         free = member.ability.disk_bytes
         if free is not None and free < needs:
             errors.append(

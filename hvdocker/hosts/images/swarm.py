@@ -7,78 +7,27 @@ import contextlib
 import io
 import secrets
 import tarfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from hvdocker.commands import feed as words
-from hvdocker.commands.command import Command
 from hvdocker.commands.image_parts import ImageContent, Layer
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
 from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.load import Present, load_error
-from hvdocker.hosts.keys import Pair, make_pair
-from hvdocker.hosts.link import HostLink, Result, must
+from hvdocker.hosts.images.feeders import Member, Node, arranged
+from hvdocker.hosts.images.load import LayersGone, load_error
+from hvdocker.hosts.images.running import Running
+from hvdocker.hosts.link import Result, must
 from hvdocker.hosts.pool import each
 
-FEWEST_HOSTS = 4
-# Below this, setting the feeds up takes longer than sending.
-FEWEST_BYTES = 32 << 20
 _CHUNK = 1 << 20
-_POLL_S = 1.0
+# How the docker CLI begins what the engine itself said about an archive.
+_REFUSALS = ("error response from daemon", "error processing tar file")
+# What it says, or the shell does, where the engine was not even asked.
+_NOT_ASKED = ("connect", "sudo:", "not found", "permission denied")
 
 # Host, bytes done, bytes in all, from whom. Raises where the whole work was interrupted.
 Tell = Callable[[str, int, int, str], None]
-
-
-@dataclass(frozen=True)
-class Member:
-    """A host that takes part, and what it has of the image already."""
-
-    name: str
-    link: HostLink
-    present: Present
-    ability: words.Ability
-    address: str
-    docker: str = "docker"
-
-
-@dataclass
-class Node:
-    """A member's place: number 0 is fed by this machine, number N by (N - 1) // 2."""
-
-    number: int
-    member: Member
-    layers: tuple[Layer, ...]
-    is_feeding: bool
-    host_key: Pair = field(default_factory=make_pair)
-    client_key: Pair = field(default_factory=make_pair)
-    is_ready: bool = False
-    feed: words.Feed | None = None
-
-    @property
-    def size(self) -> int:
-        return sum(layer.size for layer in self.layers)
-
-    def before(self, name: str) -> int:
-        """The bytes of the layers that come before this one."""
-        done = 0
-        for layer in self.layers:
-            if layer.hex == name:
-                break
-            done += layer.size
-        return done
-
-
-def is_worth_it(members: Sequence[Member], image: ImageContent) -> bool:
-    if len(members) < FEWEST_HOSTS:
-        return False
-    return max(_lacking(member, image) for member in members) >= FEWEST_BYTES
-
-
-def _lacking(member: Member, image: ImageContent) -> int:
-    return sum(layer.size for layer in member.present.lacks(image))
 
 
 class Swarm:
@@ -89,15 +38,23 @@ class Swarm:
         self._cache = cache
         self._tell = tell
         self._folder = words.folder_of(secrets.token_hex(8))
-        self._nodes = _arranged(members, image)
-        self._by_name = {node.member.name: node for node in self._nodes}
+        self._nodes = arranged(members, image)
+        self._by_name = {node.name: node for node in self._nodes}
 
     def __enter__(self) -> Swarm:
-        # A host on which this fails is sent the image by this machine.
-        each(self._by_name, lambda name: self._set_up(self._by_name[name]))
+        try:
+            # A host on which this fails is sent the image by this machine.
+            each(self._by_name, lambda name: self._set_up(self._by_name[name]))
+        except BaseException:
+            # Nobody else would: what is not entered is not left either.
+            self._clean_up()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._clean_up()
+
+    def _clean_up(self) -> None:
         # A host that is gone by now ends its feed by itself.
         each(self._by_name, lambda name: self._by_name[name].member.link.run(words.stop(self._folder)))
 
@@ -106,7 +63,14 @@ class Swarm:
         node = self._by_name.get(host)
         if node is None or not node.is_ready:
             return False
-        return self._pass_on(node) if node.is_feeding else self._end_point(node)
+        try:
+            result = self._pass_on(node) if node.is_feeding else self._end_point(node)
+        except (Interrupted, HostUnreachable):
+            raise
+        except HvdockerError:
+            self._give_up(node)
+            return False
+        return result is not None and self._is_loaded(result)
 
     def _set_up(self, node: Node) -> None:
         link, ability = node.member.link, node.member.ability
@@ -135,33 +99,69 @@ class Swarm:
             files |= {layer.hex: "" for layer in node.layers}
         return _packed({**{name: text.encode() for name, text in files.items()}, **literals})
 
-    def _pass_on(self, node: Node) -> bool:
+    def _pass_on(self, node: Node) -> Result:
         """Its engine loads from files that grow; the files come from a feed, or from this machine."""
-        loading = _Running(node.member.link, words.load(self._folder, None, node.number))
+        result = self._load(node, during=lambda: self._receive(node))
+        if words.cut_status(result.text) is None:
+            return result
+        # It waited too long for them, but by now all layers are there.
+        return self._load(node)
+
+    def _load(self, node: Node, during: Callable[[], None] = lambda: None) -> Result:
+        node.loading = Running(node.member.link, words.load(self._folder, None, node.number))
+        during()
+        return node.loading.wait(lambda: self._tell(node.name, node.size, node.size, ""))
+
+    def _receive(self, node: Node) -> None:
         if not self._fetched(node):
             self._send(node)
-        result = loading.wait(lambda: self._tell(node.member.name, node.size, node.size, ""))
-        if result.code != 0:
-            raise load_error(self._image.reference, " ".join(result.tail(3)))
-        return True
 
     def _fetched(self, node: Node) -> bool:
         for parent, feed in self._feeds_of(node):
-            fetching = _Running(node.member.link, words.fetch(self._folder, feed, node.number))
-            if fetching.wait(partial(self._watch, node, parent)).code == 0:
+            fetching = Running(node.member.link, words.fetch(self._folder, feed, node.number))
+            code = fetching.wait(partial(self._watch, node, parent)).code
+            parent.reached(code)
+            if code == 0:
                 return True
         return False
 
-    def _end_point(self, node: Node) -> bool:
-        """Straight from a feed into its engine."""
+    def _end_point(self, node: Node) -> Result | None:
+        """Straight from a feed into its engine; None where no feed could give it all."""
         for parent, feed in self._feeds_of(node):
-            loading = _Running(node.member.link, words.load(self._folder, feed, node.number))
+            loading = Running(node.member.link, words.load(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
-            if result.code == 0:
-                return True
-            if node.member.link.run(words.was_cut(self._folder)).code != 0:
-                raise load_error(self._image.reference, " ".join(result.tail(3)))
-        return False
+            status = words.cut_status(result.text)
+            parent.reached(status or 0)
+            if result.code == 0 or status is None or _is_hopeless(result):
+                return result
+        return None
+
+    def _is_loaded(self, result: Result) -> bool:
+        """Raises where the engine refused. Where it was not asked (its socket, sudo) or did not get all, this
+        machine tries, which asks the engine itself."""
+        if result.code == 0:
+            return True
+        said = " ".join(result.tail(3))
+        error = load_error(self._image.reference, said)
+        if isinstance(error, HostUnfit):
+            raise error
+        was_cut = words.cut_status(result.text) is not None
+        if was_cut or isinstance(error, LayersGone) or not any(sign in said.lower() for sign in _REFUSALS):
+            return False
+        raise error
+
+    def _give_up(self, node: Node) -> None:
+        """Whoever waits for its layers goes elsewhere; its room is free for what this machine sends it."""
+        node.feed = None
+        with contextlib.suppress(HvdockerError):
+            node.member.link.run(words.clear(self._folder, node.layers))
+        if node.loading:
+            try:
+                node.loading.wait(lambda: self._tell(node.name, 0, node.size, ""))
+            except (Interrupted, HostUnreachable):
+                raise
+            except HvdockerError:
+                return
 
     def _feeds_of(self, node: Node) -> Iterator[tuple[Node, words.Feed]]:
         """Whoever is next above it, then those further up."""
@@ -169,7 +169,7 @@ class Swarm:
         while number:
             number = (number - 1) // 2
             above = self._nodes[number]
-            if above.feed:
+            if above.feed and above.is_worth_a_try:
                 yield above, above.feed
 
     def _send(self, node: Node) -> None:
@@ -183,7 +183,7 @@ class Swarm:
             while chunk := file.read(_CHUNK):
                 yield chunk
                 done += len(chunk)
-                self._tell(node.member.name, done, node.size, "")
+                self._tell(node.name, done, node.size, "")
 
     def _watch(self, node: Node, parent: Node) -> None:
         """The host that feeds it knows how far it is."""
@@ -192,20 +192,14 @@ class Swarm:
             text = parent.member.link.run(words.progress(self._folder, node.number)).text
             name, _, sent = text.partition(" ")
             done = node.before(name) + int(sent)
-        self._tell(node.member.name, done, node.size, parent.member.name)
+            parent.is_reached = True
+        self._tell(node.name, done, node.size, parent.name)
 
 
-def _arranged(members: Sequence[Member], image: ImageContent) -> list[Node]:
-    """Those that lack most come first: a host can only pass on what it receives itself. One without room
-    for that comes last, where nobody is fed by it."""
-    layers = {member.name: member.present.lacks(image) for member in members}
-    size = {name: sum(layer.size for layer in lacking) for name, lacking in layers.items()}
-    has_room = {member.name: member.ability.room_bytes > 1.1 * size[member.name] for member in members}
-    order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))
-    return [
-        Node(number, member, layers[member.name], has_room[member.name] and 2 * number < len(order) - 1)
-        for number, member in enumerate(order)
-    ]
+def _is_hopeless(result: Result) -> bool:
+    """Whether another feed would change nothing: layers are cut off as well where nobody takes them."""
+    said = " ".join(result.tail(3)).lower()
+    return isinstance(load_error("", said), HostUnfit) or any(sign in said for sign in _NOT_ASKED)
 
 
 def _packed(files: Mapping[str, bytes]) -> bytes:
@@ -216,29 +210,3 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
             entry.size, entry.mode = len(content), 0o600
             archive.addfile(entry, io.BytesIO(content))
     return buffer.getvalue()
-
-
-class _Running:
-    """A long command on a host, in a thread of its own, so that an interrupt need not wait for its end."""
-
-    def __init__(self, link: HostLink, command: Command) -> None:
-        self._link, self._command = link, command
-        self._result: Result | None = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def wait(self, tick: Callable[[], None]) -> Result:
-        while self._thread.is_alive():
-            self._thread.join(_POLL_S)
-            tick()
-        if self._error:
-            raise self._error
-        assert self._result is not None
-        return self._result
-
-    def _run(self) -> None:
-        try:
-            self._result = self._link.run(self._command, timeout_s=None)
-        except BaseException as error:
-            self._error = error

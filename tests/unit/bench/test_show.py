@@ -9,7 +9,7 @@ import pytest
 from bench.contest import Bar, Contest, Row, chosen
 from bench.measure import Measured, judge
 from bench.rows import CONTESTS
-from bench.show import table, write_json
+from bench.show import plot, table, write_json
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -42,6 +42,22 @@ def test_the_json_says_the_same_and_on_which_machine(tmp_path: Path) -> None:
     first, second = written["rows"]
     assert (first["ratio"], first["spread"], first["verdict"]) == (0.5, [0.5, 0.5], "met")
     assert (second["unit"], second["limit"], second["verdict"]) == ("MB/s", 0.65, "missed")
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("exit 0", None),
+        ("echo first >&2; echo no matplotlib >&2; exit 1", "no matplotlib"),
+        ("exit 3", "it ended with 3"),
+    ],
+)
+def test_a_plot_that_fails_says_why(tmp_path: Path, script: str, why: str | None) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text(f"#!/bin/sh\n{script}\n")
+    python.chmod(0o755)
+    assert plot(tmp_path / "results.json", tmp_path / "plot.png", tmp_path) == why
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,11 @@ def test_a_layer_that_is_taken_away_ends_it(tmp_path: Path) -> None:
 
 
 def run_load(folder: Path, engine: str) -> subprocess.CompletedProcess[str]:
+    prepared(folder, engine)
+    return subprocess.run(["sh", str(folder / "load")], capture_output=True, text=True)
+
+
+def prepared(folder: Path, engine: str) -> None:
     """With a program in the engine's place: what reaches it is what counts here."""
     script, literals = feed.load_script(parts_of(IMAGE, 0), "./engine")
     (folder / "load").write_text(script)
@@ -63,7 +68,6 @@ def run_load(folder: Path, engine: str) -> subprocess.CompletedProcess[str]:
         (folder / name).write_bytes(content)
     (folder / "engine").write_text(f"#!/bin/sh\n{engine}\n")
     (folder / "engine").chmod(0o755)
-    return subprocess.run(["sh", str(folder / "load")], capture_output=True, text=True)
 
 
 def archive() -> bytes:
@@ -75,7 +79,7 @@ def test_an_engine_gets_the_very_archive(tmp_path: Path) -> None:
     (tmp_path / LAYER.hex).write_bytes(BODY)
     assert run_load(tmp_path, "cat > got").returncode == 0
     assert (tmp_path / "got").read_bytes() == archive()
-    assert not (tmp_path / "broken").exists()
+    assert feed.cut_status(run_load(tmp_path, "").stdout) is None
 
 
 def test_a_part_that_is_loaded_is_not_loaded_again(tmp_path: Path) -> None:
@@ -88,21 +92,34 @@ def test_a_part_that_is_loaded_is_not_loaded_again(tmp_path: Path) -> None:
 def test_what_the_engine_says_is_told_apart_from_what_did_not_arrive(tmp_path: Path) -> None:
     (tmp_path / LAYER.hex).write_bytes(BODY)
     refused = run_load(tmp_path, "cat > /dev/null; echo no space left on device; exit 1")
-    assert refused.returncode == 1 and "no space left" in refused.stderr
-    assert not (tmp_path / "broken").exists()
+    assert (refused.returncode, refused.stderr) == (1, "no space left on device\n")
+    assert feed.cut_status(refused.stdout) is None
 
     (tmp_path / LAYER.hex).unlink()
     cut = run_load(tmp_path, "cat > /dev/null; exit 1")
-    assert cut.returncode == 1
-    assert (tmp_path / "broken").exists()
+    assert (cut.returncode, cut.stderr) == (1, "")
+    assert feed.cut_status(cut.stdout) == 1
 
 
-def test_what_a_host_can_do() -> None:
-    text = (
-        "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\naddresses 10.0.0.1 10.1.0.1\n"
-        "disk /dev/sda 100 40 60 40% /\nroom tmpfs 10 4 6 40% /var/tmp\n"
+def test_a_host_that_is_not_reached_is_told_apart_from_one_that_lacks_a_layer(tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ssh").write_text("#!/bin/sh\nexit 255\n")
+    (programs / "ssh").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    (tmp_path / "fetch").write_text(feed.fetch_script([LAYER]))
+    route = ["feed-0", "ann", "10.0.0.1", "20000", "1"]
+    fetched = subprocess.run(["sh", str(tmp_path / "fetch"), *route], env=environment)
+    assert fetched.returncode == feed.UNREACHED
+    prepared(tmp_path, "cat > /dev/null; exit 1")
+    loaded = subprocess.run(
+        ["sh", str(tmp_path / "load"), *route], env=environment, stdout=subprocess.PIPE, text=True
     )
-    assert feed.read_ability(text) == feed.Ability(
-        True, "ann", "10.0.0.1", ("10.0.0.1", "10.1.0.1"), 60 * 1024, 6 * 1024
-    )
-    assert feed.read_ability("ssh\nuser bob\ndisk \n") == feed.Ability(False, "bob")
+    assert feed.cut_status(loaded.stdout) == feed.UNREACHED
+
+
+def test_the_script_says_while_it_loads_that_it_does(tmp_path: Path) -> None:
+    (tmp_path / LAYER.hex).write_bytes(BODY)
+    assert run_load(tmp_path, "cat > /dev/null; cat loading > seen").returncode == 0
+    assert (tmp_path / "seen").read_text().strip().isdigit()
+    assert not (tmp_path / "loading").exists()

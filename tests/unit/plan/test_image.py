@@ -53,7 +53,7 @@ def test_with_a_registry_this_machine_pushes_and_hosts_pull() -> None:
     state = state_of(host_seen("a"), host_seen("b", image=None), controller_image=IMAGE)
     assert plan_push(WITH_REGISTRY, state).stages == (
         Stage("image", (PushImage(CONTROLLER, "doc-hvd:cpu", "reg:5000/team"),)),
-        Stage("image", (PullImage("b", "doc-hvd:cpu", "reg:5000/team", needs_label=False),)),
+        Stage("image", (PullImage("b", "doc-hvd:cpu", "reg:5000/team", False, IMAGE.content),)),
     )
 
 
@@ -67,3 +67,21 @@ def test_up_pulls_an_image_that_nobody_has() -> None:
     plan = plan_image(WITH_REGISTRY, state, places(WITH_REGISTRY, state))
     assert plan.build == ()
     assert plan.ship == tuple(PullImage(name, "doc-hvd:cpu", "reg:5000/team") for name in "ab")
+
+
+def test_what_up_pulls_has_to_be_what_this_machine_has() -> None:
+    """It pushes nothing: an older build in the registry would be run, and pulled again by the next `up`."""
+    state = state_of(host_seen("a"), host_seen("b", image=OTHER_IMAGE), controller_image=IMAGE)
+    plan = plan_image(WITH_REGISTRY, state, places(WITH_REGISTRY, state))
+    assert plan.ship == (PullImage("b", "doc-hvd:cpu", "reg:5000/team", content=IMAGE.content),)
+
+
+def test_what_up_pulls_has_to_be_what_other_hosts_have() -> None:
+    state = state_of(host_seen("a"), host_seen("b", image=None))
+    plan = plan_image(WITH_REGISTRY, state, places(WITH_REGISTRY, state))
+    assert plan.ship == (PullImage("b", "doc-hvd:cpu", "reg:5000/team", content=IMAGE.content, source="a"),)
+
+
+def test_a_pull_says_which_name_it_asks_for() -> None:
+    assert PullImage("a", "x:y", "reg:5000").describe() == "pull reg:5000/x:y"
+    assert PullImage("a", "reg:5000/x", "reg:5000").describe() == "pull reg:5000/x:latest"

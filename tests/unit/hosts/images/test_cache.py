@@ -56,6 +56,16 @@ def test_what_is_being_sent_is_spared(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["sha256-a"]
 
 
+def test_a_file_that_another_run_takes_away_meanwhile_is_no_error(tmp_path: Path) -> None:
+    """A link to nothing is one that is listed, and gone when it is looked at."""
+    cache = LayerCache(tmp_path, limit_bytes=5)
+    put(cache, "sha256:a", b"12345", 1)
+    put(cache, "sha256:b", b"12345", 2)
+    cache.path("sha256:gone").symlink_to(tmp_path / "nowhere")
+    cache.trim()
+    assert cache.size("sha256:a") is None and cache.size("sha256:b") == 5
+
+
 def test_drafts_of_killed_runs_go(tmp_path: Path) -> None:
     for name, used in (("draft-old", 1), ("draft-new", None)):
         (tmp_path / name).write_bytes(b"half")

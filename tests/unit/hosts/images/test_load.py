@@ -9,7 +9,7 @@ from docker.errors import APIError
 from hvdocker.commands.image_parts import ImageContent, parts_of
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.load import load
+from hvdocker.hosts.images.load import LayersGone, load, load_error
 
 IMAGE = ImageContent("x:y", b"{}", ())
 FULL = "write /layer: no space left on device"
@@ -52,3 +52,12 @@ def test_other_complaints_are_shown_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(HvdockerError, match="loading x:y failed") as caught:
         loaded(Engine(at_once="invalid tar header"), tmp_path)
     assert list(caught.value.lines) == ["invalid tar header"]
+
+
+def test_a_layer_that_the_engine_lacks_is_told_apart() -> None:
+    folder = "/var/lib/docker/tmp/docker-import-2378271481"
+    assert isinstance(
+        load_error("x:y", f"open {folder}/{'a' * 64}.tar: no such file or directory"), LayersGone
+    )
+    empty = load_error("x:y", f"open {folder}/repositories: no such file or directory")
+    assert not isinstance(empty, LayersGone)

@@ -1,0 +1,38 @@
+"""What a host says about itself before images travel."""
+
+import subprocess
+
+import pytest
+
+from hvdocker.commands.feed_ability import Ability, ability, read_ability
+
+SAID = "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\naddresses 10.0.0.1 10.1.0.1\n"
+
+
+def test_what_a_host_can_do() -> None:
+    text = f"{SAID}disk /dev/sda 100 40 60 40% /\nroom tmpfs 10 4 6 40% /var/tmp\n"
+    assert read_ability(text) == Ability(
+        True, "ann", "10.0.0.1", ("10.0.0.1", "10.1.0.1"), 60 * 1024, 6 * 1024
+    )
+    assert read_ability("ssh\nuser bob\ndisk \n") == Ability(False, "bob")
+
+
+@pytest.mark.parametrize(
+    ("disk", "room", "is_one"),
+    [
+        ("/dev/sda1 100 40 60 40% /", "/dev/sda1 100 40 60 40% /", True),
+        ("/dev/sda1 100 40 60 40% /", "/dev/sda1 100 40 60 40% /var/tmp", True),
+        ("/dev/sda1 100 40 60 40% /var/lib/docker", "/dev/sda2 100 40 60 40% /", False),
+        ("tmpfs 100 40 60 40% /var/lib/docker", "tmpfs 100 40 60 40% /var/tmp", False),
+        ("overlay 100 40 60 40% /", "overlay 100 40 60 40% /", True),
+        ("", "", False),
+    ],
+)
+def test_whether_engine_and_feed_share_a_disk(disk: str, room: str, is_one: bool) -> None:
+    assert read_ability(f"disk {disk}\nroom {room}\n").is_one_disk == is_one
+
+
+def test_a_folder_shares_its_disk_with_itself() -> None:
+    """What this machine's own df says is understood."""
+    said = subprocess.run(ability("/var/tmp").argv, capture_output=True, text=True).stdout
+    assert read_ability(said).is_one_disk and read_ability(said).room_bytes

@@ -1,0 +1,185 @@
+"""One image to several hosts: looking again, and clearing up in the right order."""
+
+import io
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hvdocker.commands.command import Command
+from hvdocker.commands.feed_ability import ability
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.images.cache import LayerCache, own_cache
+from hvdocker.hosts.images.shipment import Errand, docker_words, shipping
+from tests.unit.builders import inventory
+from tests.unit.fakes import FakeLink
+from tests.unit.hosts.images.test_collect import BODIES, CHAIN, CONFIG, CONFIG_HEX, Engine, classic
+from tests.unit.hosts.images.test_swarm import kind
+
+SEEN = Engine(classic()).inspect_image("x:y")
+IMPORT = "/var/lib/docker/tmp/docker-import-1"
+CAN = "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\nroom tmpfs 1 1 999999999 1% /var/tmp\n"
+
+
+class HostEngine:
+    """An archive that lacks a layer is refused, as real engines do. Whatever layers it `says` it has, another
+    push took them away before the first load; `is_stubborn` says so afterwards as well."""
+
+    def __init__(self, says: list[str], is_stubborn: bool = False, journal: list[str] | None = None) -> None:
+        self.says, self.is_stubborn = says, is_stubborn
+        self.loads: list[list[str]] = []
+        self.journal = [] if journal is None else journal
+        self.answer: dict[str, str] = {}
+
+    def info(self) -> dict[str, Any]:
+        return {}
+
+    def images(self, quiet: bool = False, filters: dict[str, str] | None = None) -> list[Any]:
+        if filters:
+            self.journal.append("forget parts")
+            return []
+        return ["some"]
+
+    def inspect_image(self, reference: str) -> dict[str, Any]:
+        return {"RootFS": {"Layers": self.says}} if reference == "some" else SEEN
+
+    def _url(self, path: str) -> str:
+        return path
+
+    def _post(self, url: str, data: Iterator[bytes], **how: object) -> None:
+        with tarfile.open(fileobj=io.BytesIO(b"".join(data))) as archive:
+            sent = sorted(name for name in archive.getnames() if name.endswith(".tar"))
+            manifest = archive.extractfile("manifest.json")
+            assert manifest
+            (asked,) = json.load(manifest)
+        self.loads.append(sent)
+        lacking = [name for name in asked["Layers"] if name not in sent]
+        self.answer = {"error": f"open {IMPORT}/{lacking[0]}: no such file or directory"} if lacking else {}
+        if not self.is_stubborn:
+            self.says = []
+
+    def _raise_for_status(self, response: object) -> None:
+        pass
+
+    def _stream_helper(self, response: object, decode: bool) -> Iterator[dict[str, str]]:
+        yield self.answer
+
+
+class Link(FakeLink):
+    def __init__(self, name: str, engine: HostEngine, load: tuple[int, bytes, bytes] = (0, b"", b"")) -> None:
+        super().__init__(name, self.reply)
+        self._engine, self._load = engine, load
+
+    def engine(self) -> Any:
+        return self._engine
+
+    def reply(self, command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+        if command == ability("/var/lib/docker"):
+            return 0, CAN.encode(), b""
+        what = kind(command)
+        self._engine.journal.append(what)
+        return {"load": self._load, "start": (0, b"20001\n", b"")}.get(what, (0, b"", b""))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LayerCache:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("HVDOCKER_CACHE", raising=False)
+    return own_cache()
+
+
+def errand(source: Any, links: dict[str, Any]) -> Errand:
+    def say(text: str, host: str, done: int, total: int) -> None:
+        pass
+
+    return Errand(inventory(f"hosts: [{', '.join(links)}]"), "x:y", "this machine", source, links, say)
+
+
+def tar_name(digest: str) -> str:
+    return f"{digest.partition(':')[2]}.tar"
+
+
+def test_a_layer_that_goes_meanwhile_is_sent_after_all() -> None:
+    """It was not even read at first: the host had it."""
+    engine = HostEngine(CHAIN[:1])
+    with shipping(errand(Engine(classic()), {"a": Link("a", engine)})) as shipment:
+        shipment.deliver("a")
+    assert engine.loads == [[tar_name(CHAIN[1])], sorted(map(tar_name, CHAIN))]
+
+
+def test_a_layer_that_is_missing_again_is_an_error() -> None:
+    engine = HostEngine(CHAIN[:1], is_stubborn=True)
+    links = {"a": Link("a", engine)}
+    with shipping(errand(Engine(classic()), links)) as shipment, pytest.raises(HvdockerError) as caught:
+        shipment.deliver("a")
+    assert tar_name(CHAIN[0]) in caught.value.lines[0]
+    assert len(engine.loads) == 2
+
+
+def test_an_image_that_is_replaced_meanwhile_is_an_error() -> None:
+    engine = HostEngine(CHAIN[:1])
+    source = Engine(classic())
+    with shipping(errand(source, {"a": Link("a", engine)})) as shipment:
+        source.archive, source.image_id = classic().replace(b"amd64", b"arm64"), "sha256:" + "7" * 64
+        with pytest.raises(HvdockerError, match="was replaced while it was being sent"):
+            shipment.deliver("a")
+
+
+def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> None:
+    """A load that is still under way could bring one more."""
+    journal: list[str] = []
+    refused = (1, b"", b"Error response from daemon: no")
+    links = {name: Link(name, HostEngine([], journal=journal), refused) for name in "abcd"}
+    fill(cache)
+    with shipping(errand(Engine(b""), links)) as shipment:
+        for name in "ab":
+            with pytest.raises(HvdockerError, match="loading x:y failed"):
+                shipment.deliver(name)
+        assert "load" in journal and "forget parts" not in journal
+    ends = [what for what in journal if what in ("stop", "forget parts")]
+    assert ends == ["stop"] * 4 + ["forget parts"] * 2
+
+
+def test_the_layers_that_were_sent_stay_in_the_cache(
+    monkeypatch: pytest.MonkeyPatch, cache: LayerCache
+) -> None:
+    """Also where they are more than it should hold: the next change needs only what is new."""
+    monkeypatch.setenv("HVDOCKER_CACHE", "1KB")
+    with cache.draft() as draft:
+        draft.write(b"old" * 1000)
+        cache.keep(draft, "sha256:old")
+    with shipping(errand(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
+        shipment.deliver("a")
+    assert [cache.size(digest) for digest in CHAIN] == list(map(len, BODIES))
+    assert cache.size("sha256:old") is None
+
+
+def fill(cache: LayerCache) -> None:
+    """Layers that are large, but take no room: nobody reads them here."""
+    with cache.draft() as draft:
+        draft.write(CONFIG)
+        cache.keep(draft, f"sha256:{CONFIG_HEX}")
+    for digest in CHAIN:
+        with cache.draft() as draft:
+            draft.truncate(40 << 20)
+            cache.keep(draft, digest)
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({"needs_sudo": True, "engine_socket": None}, "sudo -n docker"),
+        ({"engine_socket": "/run/user/1000/docker.sock"}, "docker -H unix:///run/user/1000/docker.sock"),
+        ({"engine_socket": "/a b/docker.sock"}, "docker -H 'unix:///a b/docker.sock'"),
+        ({"engine_socket": None}, "docker"),
+        ({}, "docker"),
+    ],
+)
+def test_the_cli_talks_to_the_engine_that_the_link_talks_to(how: dict[str, Any], words: str) -> None:
+    link: Any = FakeLink("a")
+    for name, value in how.items():
+        setattr(link, name, value)
+    assert docker_words(link) == words
