@@ -20,9 +20,11 @@ _CUT = "cut"
 # Of ssh itself: it did not get there.
 UNREACHED = 255
 _STOP_TRIES = 150
-_PIECE = 64 << 20
-# Every piece costs four processes: whoever is as fast as what arrives waits until there is enough of it.
-_LEAST_PIECE = 8 << 20
+# In blocks, as dd counts. Every piece costs a few processes: whoever is as fast as what arrives waits until
+# there is enough of it.
+_BLOCK = 1 << 20
+_PIECE = 64
+_LEAST_PIECE = 8
 
 SERVE = f"""\
 # Hands out a layer, also one that is still growing: NAME SIZE [WHO].
@@ -30,15 +32,16 @@ LC_ALL=C; export LC_ALL
 cd -- "${{0%/*}}" || exit 1
 [ "$1" = here ] && shift || {{ set -f; set -- $SSH_ORIGINAL_COMMAND; }}
 case $1$2$3 in ''|*[!0-9a-f]*) exit 2 ;; esac
-sent=0 idle=0 had=
-while [ "$sent" -lt "$2" ]; do
+sent=0 idle=0 had= blocks=$((($2 + {_BLOCK} - 1) / {_BLOCK}))
+while [ "$sent" -lt "$blocks" ]; do
     have=$(wc -c < "$1") || exit 1
-    piece=$((have - sent))
+    piece=$((have / {_BLOCK} - sent))
+    [ "$have" -lt "$2" ] || piece=$((blocks - sent))
     if [ "$piece" -ge {_LEAST_PIECE} ] || [ "$have" -ge "$2" ]; then
         [ "$piece" -le {_PIECE} ] || piece={_PIECE}
-        tail -c +$((sent + 1)) "$1" | head -c "$piece" || exit 1
+        dd if="$1" bs={_BLOCK} skip="$sent" count="$piece" 2>/dev/null || exit 1
         sent=$((sent + piece)) idle=0
-        [ -z "$3" ] || echo "$1 $sent" > "sent-$3"
+        [ -z "$3" ] || echo "$1 $((sent < blocks ? sent * {_BLOCK} : $2))" > "sent-$3"
     else
         [ "$have" = "$had" ] && idle=$((idle + 1)) || idle=0
         [ "$idle" -lt {_IDLE_TRIES} ] || exit 1

@@ -27,6 +27,15 @@ def test_a_layer_is_served_whole(tmp_path: Path) -> None:
     assert (tmp_path / "sent-3").read_text() == f"{LAYER.hex} {LAYER.size}\n"
 
 
+@pytest.mark.parametrize("size", [1, 1 << 20, (1 << 20) + 1, 64 << 20, (65 << 20) + 7])
+def test_a_layer_of_any_size_is_served_whole(tmp_path: Path, size: int) -> None:
+    body = os.urandom(1 << 16) * (size // (1 << 16) + 1)
+    (tmp_path / LAYER.hex).write_bytes(body[:size])
+    done = serve(tmp_path, request=f"{LAYER.hex} {size} 3")
+    assert done.returncode == 0 and done.stdout == body[:size]
+    assert (tmp_path / "sent-3").read_text() == f"{LAYER.hex} {size}\n"
+
+
 def test_a_layer_is_served_while_it_arrives(tmp_path: Path) -> None:
     """In pieces that are worth a process, and the last whatever its size."""
     path = tmp_path / LAYER.hex
