@@ -50,11 +50,16 @@ def test_the_script_of_a_dry_run_does_the_same(lab: Lab, site: Site, first: Resu
     require(site, "colorama==0.4.5")
     run_by_bash(lab, site, train(site, "--dry-run", "--script").out)
     job = site.status()["jobs"][0]["job"]
+    until(lambda: _has_ended(site, job) or None, f"{job} ends and gives its slots back", DEADLINE_S)
     logged = until(lambda: _whole_log(site, job), f"both ranks of {job} tell", DEADLINE_S)
     assert packages(logged) == [{"tabulate": "-", "colorama": "0.4.5"}] * 2
     before = site.ids()
     assert packages(train(site)) == [{"tabulate": "-", "colorama": "0.4.5"}] * 2
     assert site.ids() == before
+
+
+def _has_ended(site: Site, job: str) -> bool:
+    return [seen["state"] for seen in site.status()["jobs"] if seen["job"] == job] == ["ended"]
 
 
 def _whole_log(site: Site, job: str) -> Result | None:
