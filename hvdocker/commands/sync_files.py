@@ -44,7 +44,7 @@ _WIDE = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac
 # What was left a day ago belongs to nobody any more.
 _FRESH = (
     'mkdir -p -- "$1" "$in" || exit 1; '
-    'find "$state" -maxdepth 1 -name "in*" -mmin +1440 -exec rm -rf {} + 2>/dev/null; '
+    'find "$state" -maxdepth 1 -name "in.*" -mmin +1440 -exec rm -rf {} + 2>/dev/null; '
 )
 
 # One at a time: whoever died in it left a number that no process has.

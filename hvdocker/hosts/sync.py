@@ -71,10 +71,10 @@ def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) 
         parcels = _rests(tree, lacking, samples, sampled.done, how)
         spread = courier.spread(parcels)
     except BaseException:
-        courier.forget(samples)
+        courier.forget(lacking)
         raise
     if spread.failed:
-        courier.forget(name for name in samples if name not in spread.done)
+        courier.forget(name for name in lacking if name not in spread.done)
     reports = {
         name: _report(tree, answer.changes, parcels.get(name), sampled.done.get(name), spread.done.get(name))
         for name, answer in asked.done.items()

@@ -570,6 +570,17 @@ def test_of_two_syncs_of_different_code_the_later_is_told(pair: Pair) -> None:
     assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
 
 
+def test_what_the_host_knows_does_not_grow_old(pair: Pair) -> None:
+    """Only what syncs left unpacked is cleared away after a day."""
+    pair.write("train.py")
+    pair.write("other.py")
+    pair.sync()
+    for name in ("index", "paths"):
+        os.utime(pair.state / name, (0, 0))
+    pair.write("train.py", "new")
+    assert pair.sync().sent == 1
+
+
 def test_a_sync_that_died_in_its_last_step_is_in_nobodys_way(pair: Pair) -> None:
     pair.write("train.py")
     pair.sync()
