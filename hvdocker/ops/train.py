@@ -16,6 +16,7 @@ from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
 from hvdocker.model.requirements import Requirements
+from hvdocker.model.secret import parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
@@ -23,9 +24,11 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
 from hvdocker.ops.locate import Located
 from hvdocker.ops.requirements import find_requirements, plan_workers
+from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.places import places
 from hvdocker.plan.requirements import worker_image
+from hvdocker.plan.secrets import leftovers
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.train import check_workers, free_slots, plan_train
 
@@ -45,6 +48,7 @@ class TrainRequest:
     requirements: Path | None = None
     ignores_requirements: bool = False
     env: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     start_timeout_s: int = 120
     tuning: tuple[str, ...] = ()
     checksum: bool = False
@@ -87,6 +91,7 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
+    secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.apply import Context
         from hvdocker.hosts.hash_cache import HashCache
@@ -104,10 +109,19 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
             env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
         context = Context(located.inventory, session.links, env.listener)
         context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
+        context.secrets = {source.name: value for source, value in secrets.items()}
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
+        job = replace(job, secrets=tuple(resolved(env.cwd, source) for source in secrets))
         image = worker_image(located.inventory, state, placement.head, fitting)
         plan = plan_train(
-            located.inventory, placed, env.maker(), job, str(work.source), image, request.checksum
+            located.inventory,
+            placed,
+            env.maker(),
+            job,
+            str(work.source),
+            image,
+            request.checksum,
+            leftovers(placed, state),
         )
         whole = replace(plan, stages=(*fitting.stages, *plan.stages))
         viewer.plan(whole)
