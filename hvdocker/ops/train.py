@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,8 @@ from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.places import places
 from hvdocker.plan.requirements import worker_image
-from hvdocker.plan.secrets import leftovers
-from hvdocker.plan.steps import Plan
+from hvdocker.plan.secrets import ORDERLY, leftovers, remains
+from hvdocker.plan.steps import Plan, plan_of
 from hvdocker.plan.train import check_workers, free_slots, plan_train
 
 if TYPE_CHECKING:
@@ -135,7 +136,10 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         viewer.started(Started(job.job, placement, placement.np))
         if request.is_detached:
             return report
-        return _follow(located, session, report, viewer)
+        remaining = plan_of(
+            "train", located.inventory.cluster, ("secrets", remains(located.inventory, placed, job))
+        )
+        return _follow(located, session, report, viewer, partial(_clear, remaining, context))
 
 
 def _check(request: TrainRequest) -> None:
@@ -202,7 +206,22 @@ def _start(plan: Plan, context: Context) -> None:
         raise
 
 
-def _follow(located: Located, session: Session, report: TrainReport, viewer: Viewer) -> TrainReport:
+def _clear(remaining: Plan, context: Context, end: watch.JobEnd) -> None:
+    """A supervisor that was killed could not do it; where this fails, the next `train` does it."""
+    if end.exit_code in ORDERLY or remaining.is_empty:
+        return
+    from hvdocker.hosts.apply import apply_all
+
+    apply_all(remaining, context)
+
+
+def _follow(
+    located: Located,
+    session: Session,
+    report: TrainReport,
+    viewer: Viewer,
+    clear: Callable[[watch.JobEnd], None],
+) -> TrainReport:
     link = session.links[report.placement.head]
     container = names.master_name(located.inventory.cluster, report.job)
     last: dict[int, tuple[str, ...]] = {}
@@ -213,7 +232,7 @@ def _follow(located: Located, session: Session, report: TrainReport, viewer: Vie
         viewer.line(line)
 
     try:
-        return _to_the_end(located, link, container, report, keep, last, viewer)
+        return _to_the_end(located, link, container, report, keep, last, viewer, clear)
     except HostUnreachable as error:
         error.fix = f"the job goes on without this terminal; watch it with: hvdocker logs -f {report.job}"
         raise
@@ -227,14 +246,17 @@ def _to_the_end(
     keep: watch.OnLine,
     last: Mapping[int, tuple[str, ...]],
     viewer: Viewer,
+    clear: Callable[[watch.JobEnd], None],
 ) -> TrainReport:
     try:
         watch.follow(link, container, report.placement, keep)
     except KeyboardInterrupt:
         _stop(link, container, viewer)
+        clear(watch.end_of(link, container))
         save_log(located, report.job, link, container)
         raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
     end = watch.end_of(link, container)
+    clear(end)
     save_log(located, report.job, link, container)
     return replace(report, end=end, last_lines=last)
 

@@ -34,6 +34,16 @@ def deliveries(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) 
     ]
 
 
+def remains(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> list[Step]:
+    """What has to go when the master of this job was killed."""
+    if not job.secrets:
+        return []
+    head, *others = job.placement.hosts
+    master = names.master_name(inventory.cluster, job.job)
+    emptied = EmptySecrets(head, master, job.job, tuple(secret.name for secret in job.secrets))
+    return [emptied, *(ForgetSecrets(name, placed[name].worker_name, (job.job,)) for name in others)]
+
+
 def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:
     """Secrets go when their job ends; not where the head died, or a host was away at that moment."""
     ended = [master for master in state.masters() if master.secrets and not master.is_running]

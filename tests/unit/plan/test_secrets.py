@@ -7,7 +7,7 @@ from pathlib import Path
 from hvdocker.model.secret import SecretSource
 from hvdocker.model.seen import ContainerSeen
 from hvdocker.plan.places import places
-from hvdocker.plan.secrets import deliveries, leftovers
+from hvdocker.plan.secrets import deliveries, leftovers, remains
 from hvdocker.plan.steps import (
     CreateMaster,
     EmptySecrets,
@@ -64,6 +64,14 @@ def test_tidying_comes_after_the_code_and_keeps_no_host_waiting() -> None:
     plan = plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project", tidying=tidying)
     assert [type(step) for step in plan.stages[0].steps] == [SyncCode, SyncCode]
     assert plan.stages[1] == Stage("secrets", tuple(tidying), follows_on=True)
+
+
+def test_what_has_to_go_when_its_master_was_killed() -> None:
+    assert remains(LAB, PLACED, JOB) == []
+    assert remains(LAB, PLACED, replace(JOB, secrets=SECRETS)) == [
+        EmptySecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
+        ForgetSecrets("b", WORKER, ("train-abcd",)),
+    ]
 
 
 def test_what_ended_jobs_may_have_left() -> None:
