@@ -1,5 +1,6 @@
 """`keys rotate`: new keys everywhere, the old ones open nothing, whatever happens on the way."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -93,3 +94,18 @@ def test_a_rotation_that_got_half_way_is_mended_by_up(lab: Lab, site: Site) -> N
     assert "a rotation of keys was cut off" in site.run("up", site.inventory, "--dry-run").out
     site.up()
     assert_new_and_whole(site, before)
+
+
+def test_a_rotation_that_is_interrupted_is_mended_by_up(site: Site) -> None:
+    process = site.cli.start("keys", "rotate", cwd=site.folder)
+    assert process.stderr is not None
+    while "create hvdocker-lab-worker" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "the rotation is not finished" in err and "finish it: hvdocker keys rotate" in err
+    site.up()
+    assert len(set(keys(site, "clientkey").values())) == 1
+    assert site.logins() == site.full_mesh()
+    assert "nothing to do" in site.up().out
