@@ -74,6 +74,15 @@ def train(
             show_default=False,
         ),
     ] = None,
+    secret_flags: Annotated[
+        Optional[list[str]],  # noqa: UP045  # as above
+        typer.Option(
+            "--secret",
+            metavar="NAME[=@FILE]",
+            help="A file for every rank, masked in output: the variable NAME from here, or FILE.",
+            show_default=False,
+        ),
+    ] = None,
     start_timeout: Annotated[
         int,
         typer.Option(
@@ -121,6 +130,7 @@ def train(
         requirements=requirements,
         ignores_requirements=no_requirements,
         env=tuple(env_flags or ()),
+        secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
         checksum=checksum,

@@ -91,6 +91,8 @@ def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) 
         names.LABEL_JOB: job.job,
         names.LABEL_PLACEMENT: job.placement.label(),
     }
+    if job.secrets:
+        labels[names.LABEL_SECRETS] = ",".join(secret.name for secret in job.secrets)
     return ContainerSpec(
         name=names.master_name(inventory.cluster, job.job),
         image=inventory.image,

@@ -17,6 +17,10 @@ def is_pushed(image: str, hosts: int, was_there: bool) -> str:
     return f"{image} {'was already' if was_there else 'is'} on {count(hosts, 'host')}"
 
 
+def is_rotated(cluster: str, hosts: int) -> str:
+    return f"the keys of {cluster} are new on {count(hosts, 'host')}"
+
+
 def is_down(cluster: str, hosts: int) -> str:
     return f"{cluster} is down: {count(hosts, 'host')} given back"
 

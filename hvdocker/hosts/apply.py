@@ -19,6 +19,7 @@ from hvdocker.hosts.pool import each
 from hvdocker.hosts.translate import talking
 from hvdocker.model.event import Event, Listener, ignore
 from hvdocker.model.inventory import Inventory
+from hvdocker.model.secret import Secret
 from hvdocker.plan.steps import CONTROLLER, Plan, Stage, Step, by_host
 
 Undo = tuple[str, str, Callable[[], None]]
@@ -43,6 +44,7 @@ class Context:
     keyring: Any = None  # Any: a Keyring; set by MakeKeys
     trust: Any = None  # Any: a plan.steps.Trust; set by MakeKeys
     shipment: Any = None  # Any: an images.shipment.Shipment; for as long as an image is under way
+    secrets: Mapping[str, Secret[bytes]] = field(default_factory=dict)
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
     fetch: Callable[[str], None] = _no_fetch
     _controller: LocalLink | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from docker import APIClient
 
@@ -25,6 +25,19 @@ def furnish(
     `passwd` is the image's own; the container's user gets a line in it: sshd and ssh insist on one."""
     users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
     engine.put_archive(container, "/", _pack(files, uid, gid, names.IN_CONTAINER.lstrip("/"), users))
+
+
+def put_secrets(
+    engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int
+) -> None:
+    """Readable by the container's user only, in a folder of the job's own."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for folder in ("secrets", f"secrets/{job}"):
+            _add(tar, folder, None, 0o700, uid, gid)
+        for name, value in values.items():
+            _add(tar, f"secrets/{job}/{name}", value, 0o400, uid, gid)
+    engine.put_archive(container, names.IN_CONTAINER, buffer.getvalue())
 
 
 def read_text(engine: APIClient, container: str, path: str) -> str | None:
@@ -56,13 +69,13 @@ def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterab
     return buffer.getvalue()
 
 
-def _add(tar: tarfile.TarFile, name: str, content: str | None, mode: int, uid: int, gid: int) -> None:
+def _add(tar: tarfile.TarFile, name: str, content: str | bytes | None, mode: int, uid: int, gid: int) -> None:
     entry = tarfile.TarInfo(name)
     entry.mode, entry.uid, entry.gid = mode, uid, gid
     if content is None:
         entry.type = tarfile.DIRTYPE
         tar.addfile(entry)
         return
-    data = content.encode()
+    data = content.encode() if isinstance(content, str) else content
     entry.size = len(data)
     tar.addfile(entry, io.BytesIO(data))

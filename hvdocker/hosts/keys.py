@@ -12,24 +12,12 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hvdocker.errors import UsageProblem
-
-
-class Secret:
-    """Text that prints as stars."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def reveal(self) -> str:
-        return self._text
-
-    def __repr__(self) -> str:
-        return "***"
+from hvdocker.model.secret import Secret
 
 
 @dataclass(frozen=True)
 class Pair:
-    private: Secret
+    private: Secret[str]
     public: str
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -70,9 +71,16 @@ def see_containers(engine: APIClient, cluster: str) -> tuple[ContainerSeen, ...]
             image_id=entry["ImageID"],
             labels=entry.get("Labels") or {},
             created=entry["Created"],
+            exit_code=_exit_code(entry.get("Status", "")),
         )
         for entry in found
     )
+
+
+def _exit_code(status: str) -> int | None:
+    """The list of containers has it in words only: `Exited (137) 2 hours ago`."""
+    found = re.match(r"Exited \((\d+)\)", status)
+    return int(found[1]) if found else None
 
 
 def _as_engine(info: Mapping[str, Any]) -> EngineSeen:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hvdocker.model.placement import Placement
+from hvdocker.model.secret import SecretSource
 
 GRACE_S = 10
 
@@ -25,9 +26,11 @@ class JobSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     code_hash: str = ""
     env_from_caller: tuple[str, ...] = ()
+    secrets: tuple[SecretSource, ...] = ()
 
     def for_host(self, host: str) -> str:
-        """The job.json that the rank wrapper and the supervisor read on that host."""
+        """The job.json that the rank wrapper and the supervisor read on that host; of secrets only names."""
+        secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
         body = {
             "job": self.job,
             "cluster": self.cluster,
@@ -44,6 +47,7 @@ class JobSpec:
             "launcher": list(self.launcher),
             "grace_s": GRACE_S,
             "code_hash": self.code_hash,
+            **secrets,
         }
         return json.dumps(body, ensure_ascii=False, indent=1)
 

@@ -21,6 +21,8 @@ LABEL_ADDRESS = "hvdocker.address"
 LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"
 LABEL_PLACEMENT = "hvdocker.placement"
+# On a master: the names of its job's secrets, never a value.
+LABEL_SECRETS = "hvdocker.secrets"
 LABEL_IMAGE = "hvdocker.image"
 # On an image with a layer of requirements, and so on its containers: which, and on which image.
 LABEL_REQUIREMENTS = "hvdocker.requirements"
@@ -38,6 +40,7 @@ IMAGE_COMMAND = ("/bin/bash",)
 IN_CONTAINER = "/run/hvdocker"
 CODE_MOUNT = "/train"
 JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
+SECRETS = f"{IN_CONTAINER}/secrets"
 
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"

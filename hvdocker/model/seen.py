@@ -42,6 +42,7 @@ class ContainerSeen:
     image_id: str
     labels: Mapping[str, str]
     created: int = 0
+    exit_code: int | None = None
 
     @property
     def is_running(self) -> bool:
@@ -63,6 +64,11 @@ class ContainerSeen:
     def requirements(self) -> str | None:
         """The key of the requirements in its image: engines hand an image's labels on to containers."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The names of its job's secrets."""
+        return tuple(filter(None, self.labels.get(names.LABEL_SECRETS, "").split(",")))
 
     @property
     def base(self) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
 from hvdocker.model.requirements import Requirements
+from hvdocker.model.secret import parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
@@ -23,10 +25,12 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
 from hvdocker.ops.locate import Located
 from hvdocker.ops.requirements import find_requirements, plan_workers
+from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.places import places
 from hvdocker.plan.requirements import worker_image
-from hvdocker.plan.steps import Plan
+from hvdocker.plan.secrets import ORDERLY, leftovers, remains
+from hvdocker.plan.steps import Plan, plan_of
 from hvdocker.plan.train import check_workers, free_slots, plan_train
 
 if TYPE_CHECKING:
@@ -45,6 +49,7 @@ class TrainRequest:
     requirements: Path | None = None
     ignores_requirements: bool = False
     env: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     start_timeout_s: int = 120
     tuning: tuple[str, ...] = ()
     checksum: bool = False
@@ -87,6 +92,7 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
+    secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.apply import Context
         from hvdocker.hosts.hash_cache import HashCache
@@ -104,10 +110,19 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
             env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
         context = Context(located.inventory, session.links, env.listener)
         context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
+        context.secrets = {source.name: value for source, value in secrets.items()}
         job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
+        job = replace(job, secrets=tuple(resolved(env.cwd, source) for source in secrets))
         image = worker_image(located.inventory, state, placement.head, fitting)
         plan = plan_train(
-            located.inventory, placed, env.maker(), job, str(work.source), image, request.checksum
+            located.inventory,
+            placed,
+            env.maker(),
+            job,
+            str(work.source),
+            image,
+            request.checksum,
+            leftovers(placed, state),
         )
         whole = replace(plan, stages=(*fitting.stages, *plan.stages))
         viewer.plan(whole)
@@ -121,7 +136,10 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         viewer.started(Started(job.job, placement, placement.np))
         if request.is_detached:
             return report
-        return _follow(located, session, report, viewer)
+        remaining = plan_of(
+            "train", located.inventory.cluster, ("secrets", remains(located.inventory, placed, job))
+        )
+        return _follow(located, session, report, viewer, partial(_clear, remaining, context))
 
 
 def _check(request: TrainRequest) -> None:
@@ -188,7 +206,22 @@ def _start(plan: Plan, context: Context) -> None:
         raise
 
 
-def _follow(located: Located, session: Session, report: TrainReport, viewer: Viewer) -> TrainReport:
+def _clear(remaining: Plan, context: Context, end: watch.JobEnd) -> None:
+    """A supervisor that was killed could not do it; where this fails, the next `train` does it."""
+    if end.exit_code in ORDERLY or remaining.is_empty:
+        return
+    from hvdocker.hosts.apply import apply_all
+
+    apply_all(remaining, context)
+
+
+def _follow(
+    located: Located,
+    session: Session,
+    report: TrainReport,
+    viewer: Viewer,
+    clear: Callable[[watch.JobEnd], None],
+) -> TrainReport:
     link = session.links[report.placement.head]
     container = names.master_name(located.inventory.cluster, report.job)
     last: dict[int, tuple[str, ...]] = {}
@@ -199,7 +232,7 @@ def _follow(located: Located, session: Session, report: TrainReport, viewer: Vie
         viewer.line(line)
 
     try:
-        return _to_the_end(located, link, container, report, keep, last, viewer)
+        return _to_the_end(located, link, container, report, keep, last, viewer, clear)
     except HostUnreachable as error:
         error.fix = f"the job goes on without this terminal; watch it with: hvdocker logs -f {report.job}"
         raise
@@ -213,14 +246,17 @@ def _to_the_end(
     keep: watch.OnLine,
     last: Mapping[int, tuple[str, ...]],
     viewer: Viewer,
+    clear: Callable[[watch.JobEnd], None],
 ) -> TrainReport:
     try:
         watch.follow(link, container, report.placement, keep)
     except KeyboardInterrupt:
         _stop(link, container, viewer)
+        clear(watch.end_of(link, container))
         save_log(located, report.job, link, container)
         raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
     end = watch.end_of(link, container)
+    clear(end)
     save_log(located, report.job, link, container)
     return replace(report, end=end, last_lines=last)
 

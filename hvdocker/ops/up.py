@@ -53,8 +53,8 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
 
         state = whole_state(inventory, session.links, unreached=session.failed.values())
         placed = places(inventory, state)
-        raise_together("the port is taken", _port_errors(session, port_conflicts(state, placed), placed))
-        plan = plan_up(inventory, state, placed, env.maker(), _brought_public(located))
+        raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
+        plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))
         if not plan.is_empty:
             refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
         show(plan)
@@ -83,7 +83,7 @@ def _point(env: Env, located: Located) -> None:
         )
 
 
-def _brought_public(located: Located) -> str | None:
+def brought_public(located: Located) -> str | None:
     """The user's own key is read and checked before any host is touched."""
     brought = located.inventory.keys
     if brought is None:
@@ -93,7 +93,7 @@ def _brought_public(located: Located) -> str | None:
     return read_brought(Path(brought.private), Path(brought.public)).public
 
 
-def _port_errors(session: Session, taken: list[str], placed: Mapping[str, Place]) -> list[HvdockerError]:
+def port_errors(session: Session, taken: list[str], placed: Mapping[str, Place]) -> list[HvdockerError]:
     errors: list[HvdockerError] = []
     for name in taken:
         port = placed[name].port

@@ -295,6 +295,32 @@ def _create_master(writer: Writer, step: steps.CreateMaster, trust: Any) -> Iter
         yield writer.on(step.host, taken, command("docker", "cp", "-", target), pipe=True)
 
 
+def _put_secrets(writer: Writer, step: steps.PutSecrets, trust: Any) -> Iterator[str]:
+    """No value stands in the script: each is taken from the caller's environment, or its file, again."""
+    folder = f'"$keys/secrets/hvdocker/secrets/{step.job}'
+    yield f'rm -rf "$keys/secrets"; mkdir -p {folder}"'
+    for secret in step.secrets:
+        if secret.path is None:
+            yield f'printf %s "${{{secret.name}?}}" > {folder}/{secret.name}"'
+        else:
+            yield f'cat -- {shlex.quote(secret.path)} > {folder}/{secret.name}"'
+    yield f'chmod 400 {folder}"/*'
+    tar = _tar(step.uid, step.gid, "secrets/hvdocker", "secrets")
+    target = f"{step.container}:{names.IN_CONTAINER}"
+    yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', target))}"
+
+
+def _forget_secrets(writer: Writer, step: steps.ForgetSecrets, trust: Any) -> Iterator[str]:
+    folders = (f"{names.SECRETS}/{job}" for job in step.jobs)
+    yield writer.on(step.host, command("docker", "exec", step.container, "rm", "-rf", "--", *folders))
+
+
+def _empty_secrets(writer: Writer, step: steps.EmptySecrets, trust: Any) -> Iterator[str]:
+    for name in step.names:
+        target = f"{step.container}:{names.SECRETS}/{step.job}/{name}"
+        yield writer.on(step.host, command("docker", "cp", "/dev/null", target))
+
+
 def _fetch(writer: Writer, step: steps.FetchJobs, trust: Any) -> Iterator[str]:
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
@@ -328,6 +354,9 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.SyncCode: _sync,
     steps.WriteJob: _write_job,
     steps.CreateMaster: _create_master,
+    steps.PutSecrets: _put_secrets,
+    steps.ForgetSecrets: _forget_secrets,
+    steps.EmptySecrets: _empty_secrets,
     steps.FetchJobs: _fetch,
     steps.RemoveTree: _remove_tree,
     steps.RemoveNetwork: _remove_network,

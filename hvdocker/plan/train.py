@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hvdocker.commands.worker import Maker, Place, master_spec
@@ -12,12 +12,14 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Slots, from_label
 from hvdocker.model.seen import ClusterState
+from hvdocker.plan.secrets import deliveries
 from hvdocker.plan.steps import (
     CreateMaster,
     MakeFolders,
     Plan,
     Stage,
     StartContainer,
+    Step,
     SyncCode,
     WriteJob,
     plan_of,
@@ -32,9 +34,11 @@ def plan_train(
     source: str | None,
     image: str | None = None,
     checksum: bool = False,
+    tidying: Sequence[Step] = (),
 ) -> Plan:
     """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
-    master: `image` is that of its worker, where it is not the cluster's own."""
+    master: `image` is that of its worker, where it is not the cluster's own. `tidying` is what earlier jobs
+    left to do."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
@@ -46,6 +50,7 @@ def plan_train(
             SyncCode(place.name, source, f"{place.folder}/code", place.needs_open_folders, checksum)
             for place in used if source
         ]),
+        Stage("secrets", tuple(tidying), follows_on=True),
         Stage("files", tuple(
             MakeFolders(
                 name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
@@ -61,6 +66,8 @@ def plan_train(
         Stage("master", (
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
+        # In all containers only once there is a master, whose label tells of them.
+        ("secrets", deliveries(inventory, placed, job)),
         # It begins when every host has the code and the job's file.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from hvdocker.commands.worker import Maker, Place, worker_spec
-from hvdocker.errors import raise_together
+from hvdocker.commands.worker import Maker, Place
+from hvdocker.errors import HvdockerError, raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, ContainerSeen
@@ -23,22 +23,64 @@ def plan_up(
     brought_public: str | None = None,
 ) -> Plan:
     """Pure. Raises where a host could not run its worker. `brought_public` is the user's own key."""
+    return _plan("up", inventory, state, placed, maker, brought_public)
+
+
+def plan_rotation(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    maker: Maker,
+    brought_public: str | None = None,
+) -> Plan:
+    """An `up` that keeps no worker: keys live in workers, and their public halves in labels, which never
+    change. So new workers are the way to new keys, and a rotation that is cut off can be mended by `up`."""
+    if not state.workers():
+        raise HvdockerError(
+            f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
+            fix="hvdocker up makes new keys",
+        )
+    return _plan("keys rotate", inventory, state, placed, maker, brought_public, "the keys are rotated")
+
+
+def _plan(
+    verb: str,
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    maker: Maker,
+    brought_public: str | None,
+    otherwise: str | None = None,
+) -> Plan:
+    """`otherwise` is why workers that would do are replaced all the same."""
     raise_together("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
-    specs = {name: worker_spec(inventory, place, maker) for name, place in placed.items()}
     workers = state.workers()
     found = {
         name: _why_new(inventory, place, maker, workers.get(name), image, brought_public)
         for name, place in placed.items()
     }
+    kept = [name for name, reason in found.items() if reason is None]
+    images = {name: _image_of(inventory, workers[name], image) for name in kept}
+    specs = {
+        name: worker_of(inventory, p, maker, images.get(name, inventory.image)) for name, p in placed.items()
+    }
+    found |= dict.fromkeys(kept, otherwise or _discord([workers[name] for name in kept]))
     reasons = {name: reason for name, reason in found.items() if reason}
     return plan_of(
-        "up",
+        verb,
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
         *worker_stages(inventory, state, placed, specs, reasons),
     )
+
+
+def _discord(workers: Sequence[ContainerSeen]) -> str | None:
+    """Workers that do not share a client key were left by a rotation that was cut off. Which of the keys is
+    the old one, clocks of several hosts cannot tell for sure: none is kept."""
+    keys = {worker.labels.get(names.LABEL_CLIENT_KEY) for worker in workers}
+    return "a rotation of keys was cut off" if len(keys) > 1 else None
 
 
 def _why_new(

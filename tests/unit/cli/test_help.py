@@ -43,7 +43,7 @@ def command_of(words: tuple[str, ...]) -> Any:
 
 
 VERBS = sorted(verbs(typer.main.get_command(app)))
-PAGES = [(), ("image",), *VERBS]
+PAGES = [(), ("image",), ("keys",), *VERBS]
 
 # Runs several command lines in one interpreter; says for each its code and output, and what was imported.
 RUNNER = """
@@ -95,6 +95,7 @@ def test_the_verbs_are_these() -> None:
         ("down",),
         ("image", "build"),
         ("image", "push"),
+        ("keys", "rotate"),
     }
     assert wanted <= set(VERBS)
 

@@ -60,3 +60,16 @@ def test_reading_a_file_of_a_container() -> None:
     assert archive.read_text(engine, "job", "/run/hvdocker/record.json") == '{"job": "x"}'
     assert archive.read_text(engine, "job", "/empty") == ""
     assert archive.read_text(engine, "job", "/not/there") is None
+
+
+def test_secrets_are_readable_by_the_containers_user_only() -> None:
+    engine = FakeEngine()
+    archive.put_secrets(engine, "worker", "job-a", {"TOKEN": b"s3cr3t\n", "EMPTY": b""}, 1000, 1001)
+    [(container, folder, data)] = engine.put
+    assert (container, folder) == ("worker", "/run/hvdocker")
+    assert members(data) == {
+        "secrets": (True, 0o700, 1000, 1001, ""),
+        "secrets/job-a": (True, 0o700, 1000, 1001, ""),
+        "secrets/job-a/TOKEN": (False, 0o400, 1000, 1001, "s3cr3t\n"),
+        "secrets/job-a/EMPTY": (False, 0o400, 1000, 1001, ""),
+    }

@@ -18,13 +18,15 @@ class Engine:
     def containers(self, all: bool, filters: dict[str, list[str]]) -> list[dict[str, object]]:
         assert all and filters == {"label": ["hvdocker.cluster=lab"]}
         first = {"Id": "1" * 64, "Names": ["/w"], "State": "running", "ImageID": "sha256:a", "Created": 7}
-        return [{**first, "Labels": {"x": "y"}}, {**first, "Names": None, "Labels": None}]
+        ended = {**first, "State": "exited", "Status": "Exited (137) 2 hours ago"}
+        return [{**first, "Labels": {"x": "y"}}, {**first, "Names": None, "Labels": None}, ended]
 
 
 def test_only_containers_with_the_clusters_label_are_looked_at() -> None:
     assert see_containers(Engine(), "lab") == (
         ContainerSeen("1" * 64, "w", "running", "sha256:a", {"x": "y"}, 7),
         ContainerSeen("1" * 64, "1" * 12, "running", "sha256:a", {}, 7),
+        ContainerSeen("1" * 64, "w", "exited", "sha256:a", {}, 7, exit_code=137),
     )
 
 

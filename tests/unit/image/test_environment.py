@@ -1,5 +1,7 @@
 """What a rank and the launcher see in their environment."""
 
+from dataclasses import replace
+
 from inside.environment import launcher_env, parse_image_env, rank_env
 from inside.job import Job
 
@@ -80,3 +82,9 @@ def test_nothing_secret_reaches_the_launcher() -> None:
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "HVDOCKER_GRACE_S": "12",
     }
+
+
+def test_a_rank_is_told_where_its_secrets_are() -> None:
+    told = rank_env(replace(JOB, secrets=("TOKEN",)), {}, {}, None)
+    assert told["HVDOCKER_SECRETS"] == "/run/hvdocker/secrets/j"
+    assert "HVDOCKER_SECRETS" not in rank_env(JOB, {}, {}, None)

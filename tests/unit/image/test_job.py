@@ -38,7 +38,12 @@ def test_a_job_knows_its_own_host_and_the_head() -> None:
         launcher=("horovodrun", "-np", "2"),
         grace_s=4.0,
         host_count=2,
+        other_hosts=("a",),
     )
+
+
+def test_of_secrets_a_job_knows_the_names() -> None:
+    assert parse_job({**DATA, "secrets": ["TOKEN", "KEY"]}).secrets == ("TOKEN", "KEY")
 
 
 @pytest.mark.parametrize("key", ["job", "cluster", "host", "hosts", "command", "workdir", "launcher"])

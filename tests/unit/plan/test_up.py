@@ -8,7 +8,7 @@ from hvdocker.commands.ssh_files import Member
 from hvdocker.commands.worker import worker_spec
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, EngineSeen, ImageSeen, NetworkSeen
+from hvdocker.model.seen import ClusterState, EngineSeen, HostSeen, ImageSeen, NetworkSeen
 from hvdocker.plan.places import places
 from hvdocker.plan.steps import (
     CONTROLLER,
@@ -351,3 +351,32 @@ def test_folders_of_another_users_containers_are_open() -> None:
     other = inventory("hosts: [a]\nuser: 2000:2000\n")
     made = [step for step in up(other, state_of(host_seen("a"))).steps if isinstance(step, MakeFolders)]
     assert [step.is_shared for step in made] == [True]
+
+
+def with_client_key(name: str, key: str) -> HostSeen:
+    host = with_worker(LAB, name)
+    worker = replace(host.containers[0], labels={**host.containers[0].labels, "hvdocker.clientkey": key})
+    return replace(host, containers=(worker,))
+
+
+def test_workers_that_share_no_client_key_are_all_made_anew_with_another() -> None:
+    """As a rotation of keys leaves them that was cut off: nobody can tell which key is the old one."""
+    state = state_of(with_client_key("a", "ssh-ed25519 NEW"), with_client_key("b", "ssh-ed25519 OLD"))
+    plan = up(LAB, state)
+    assert [step for step in plan.steps if isinstance(step, RemoveContainer)] == [
+        RemoveContainer("a", WORKER, "id-a", "a rotation of keys was cut off"),
+        RemoveContainer("b", WORKER, "id-b", "a rotation of keys was cut off"),
+    ]
+    (made,) = [step for step in plan.steps if isinstance(step, MakeKeys)]
+    assert made.trust == Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))
+
+
+def test_a_worker_that_goes_anyway_makes_no_discord() -> None:
+    lab = inventory("hosts: [a, b, c]")
+    gone = replace(with_client_key("b", "ssh-ed25519 OLD"))
+    paused = replace(gone, containers=(replace(gone.containers[0], state="paused"),))
+    plan = up(lab, state_of(with_worker(lab, "a"), paused, with_worker(lab, "c")))
+    removals = [step for step in plan.steps if isinstance(step, RemoveContainer)]
+    assert removals == [RemoveContainer("b", WORKER, "id-b", "it is paused")]
+    (made,) = [step for step in plan.steps if isinstance(step, MakeKeys)]
+    assert made.trust.client_from == "a"

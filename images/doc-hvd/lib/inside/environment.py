@@ -59,8 +59,10 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
 
 
 def identity_env(job: Job) -> dict[str, str]:
-    """Who and where this rank is."""
+    """Who and where this rank is, and where its secrets are."""
+    secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name))} if job.secrets else {}
     return {
+        **secrets,
         "HVDOCKER_JOB": job.name,
         "HVDOCKER_CLUSTER": job.cluster,
         "HVDOCKER_HOST": job.host,

@@ -28,6 +28,8 @@ class Job:
     launcher: tuple[str, ...]
     grace_s: float
     host_count: int
+    other_hosts: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
@@ -55,6 +57,8 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             launcher=tuple(data["launcher"]),
             grace_s=float(data.get("grace_s", 10)),
             host_count=len(addresses),
+            other_hosts=tuple(name for name in addresses if name != data["host"]),
+            secrets=tuple(data.get("secrets", ())),
         )
     except (KeyError, IndexError, TypeError) as error:
         raise JobError(f"job.json is incomplete: {error!r}") from error

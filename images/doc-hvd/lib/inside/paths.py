@@ -21,3 +21,8 @@ def output_folder(job: str, run: Path = RUN) -> Path:
 def logs_folder(job: str, run: Path = RUN) -> Path:
     """Where the records of one job go."""
     return job_folder(job, run) / "logs"
+
+
+def secrets_folder(job: str, run: Path = RUN) -> Path:
+    """Where the secrets of one job lie: in the container's own files, never on a mount."""
+    return run / "secrets" / job

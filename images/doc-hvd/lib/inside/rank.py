@@ -10,9 +10,10 @@ import os
 import select
 import signal
 import socket
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,11 +23,17 @@ from inside.environment import rank_env, read_image_env
 from inside.interfaces import interface_of
 from inside.job import Job, JobError, read_job
 from inside.markers import encode
+from inside.masking import Masker, words_of
 from inside.outlink import hold_live, point_out_to
 from inside.records import write_json
+from inside.relay import Relay
+from inside.secrets import SecretError, forget_secrets, read_secrets
 from inside.wakeups import Wakeups
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
+# How long a stream is read on after its command has ended, while something else holds it open and is silent.
+SILENCE_MS = 500
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -73,13 +80,31 @@ def run_rank(name: str, guard_link: socket.socket) -> int:
     env = rank_env(job, read_image_env(), os.environ, interface)
     report.started()
     try:
-        child = start(job.command, env, job.workdir, job.grace_s)
+        words = words_of(read_secrets(job.name, job.secrets))
+        # Only where there is something to mask does output pass through here.
+        child = start(job.command, env, job.workdir, job.grace_s, subprocess.PIPE if job.secrets else None)
+    except SecretError as error:
+        say(str(error))
+        return report.ended(Ended(2, None, 0))
     except StartError as error:
         say(str(error))
         return report.ended(Ended(error.code, None, 0))
     guard_link.send(str(child.pid).encode())
-    watch(child, wakeups, guard_link)
-    return report.ended(child.reap())
+    vigil = Vigil(wakeups, guard_link, masked(child, words))
+    vigil.keep(child)
+    how = child.reap()
+    vigil.drain()
+    if vigil.launcher_is_gone:
+        # Nobody is left to start another rank of this job, or to clear up after it.
+        forget_secrets(job.name)
+    return report.ended(how)
+
+
+def masked(child: Child, words: Sequence[bytes]) -> list[Relay]:
+    """The way of its output to the launcher, where it has one through here."""
+    process = child.process
+    pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
+    return [Relay(source.fileno(), target.fileno(), Masker(words)) for source, target in pairs if source]
 
 
 def find_interface(job: Job) -> str | None:
@@ -94,22 +119,57 @@ def find_interface(job: Job) -> str | None:
     return interface
 
 
-def watch(child: Child, wakeups: Wakeups, guard_link: socket.socket) -> None:
-    """Wait for the command to end; end it when asked to, or when the launcher or guard is gone."""
-    poll = select.poll()
-    poll.register(wakeups.fd, select.POLLIN)
-    # No events asked for: only an error or a hang-up is told. It means that nobody reads any more.
-    poll.register(sys.stdout.fileno(), 0)
-    poll.register(guard_link.fileno(), 0)
-    while not child.has_ended():
-        for fd, _event in poll.poll(child.wait_ms()):
-            if fd != wakeups.fd:
-                poll.unregister(fd)
+class Vigil:
+    """Waits with the command for its end, and sees to its output."""
+
+    def __init__(self, wakeups: Wakeups, guard_link: socket.socket, relays: Iterable[Relay]) -> None:
+        self._wakeups = wakeups
+        self._relays = tuple(relays)
+        # Whom the command must not outlive. A hang-up means that nobody reads any more.
+        self._links = {sys.stdout.fileno(), guard_link.fileno()}
+        self.launcher_is_gone = False
+
+    def keep(self, child: Child) -> None:
+        """Until it has ended; end it when asked to, or when the launcher or guard is gone."""
+        while not child.has_ended():
+            _, lost = self._turn(child.wait_ms())
+            if lost:
                 child.end()
-        for number in wakeups.take():
-            if number in ENDING:
-                child.end(number)
-        child.tick()
+            for number in self._wakeups.take():
+                if number in ENDING:
+                    child.end(number)
+            child.tick()
+
+    def drain(self) -> None:
+        """Pass on what the command wrote before it ended. What it left behind, in a session of its own, may
+        hold its pipes for ever: then silence is the end."""
+        while not all(relay.is_done for relay in self._relays):
+            is_writing = any(relay.is_writing for relay in self._relays)
+            came, lost = self._turn(None if is_writing else SILENCE_MS)
+            if lost or any(number in ENDING for number in self._wakeups.take()):
+                return
+            if not came:
+                for relay in self._relays:
+                    relay.cut()
+
+    def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
+        """One round of waiting: whether anything came, and whether somebody is gone."""
+        poll = select.poll()
+        poll.register(self._wakeups.fd, select.POLLIN)
+        for fd in self._links:
+            # No events asked for: only an error or a hang-up is told.
+            poll.register(fd, 0)
+        waiting = {relay.interest()[0]: relay for relay in self._relays if not relay.is_done}
+        for relay in waiting.values():
+            poll.register(*relay.interest())
+        events = poll.poll(wait_ms)
+        for fd, _event in events:
+            if fd in waiting:
+                waiting[fd].turn()
+        lost = {fd for fd, event in events if event & HUNG_UP} & self._links
+        self._links -= lost
+        self.launcher_is_gone |= sys.stdout.fileno() in lost
+        return bool(events), bool(lost)
 
 
 class Report:

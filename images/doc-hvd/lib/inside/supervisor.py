@@ -19,12 +19,14 @@ from inside.job import Job, JobError, read_job
 from inside.markers import Filter, Mark
 from inside.outlink import hold_live, point_out_to
 from inside.records import write_json
+from inside.secrets import forget_elsewhere, forget_secrets
 from inside.wakeups import Wakeups
 
 ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT)
 # Ranks have their grace before they are killed; the launcher needs a moment more to say so.
 LAUNCHER_EXTRA_S = 3.0
 NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
+LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 
 
@@ -52,6 +54,13 @@ class Supervisor:
         self._wakeups = Wakeups((*ASKS_TO_STOP, signal.SIGCHLD))
 
     def run(self) -> int:
+        """Run the job to its end; returns the exit code. Its secrets do not outlive it."""
+        try:
+            return self._run()
+        finally:
+            self._forget_secrets()
+
+    def _run(self) -> int:
         """Run the launcher and write the record; returns the exit code."""
         _live = hold_live(self._job.name)
         point_out_to(self._job.name)
@@ -134,6 +143,16 @@ class Supervisor:
             except OSError as error:
                 print(f"hvdocker: cannot write {path}: {error}", file=sys.stderr, flush=True)
         return EXIT_CODES[state]
+
+    def _forget_secrets(self) -> None:
+        if not self._job.secrets:
+            return
+        forget_secrets(self._job.name)
+        for host in forget_elsewhere(self._job.name, self._job.other_hosts):
+            words = (
+                f"the secrets of this job may still be in the worker on {host}: the next train removes them"
+            )
+            print(f"hvdocker: {words}", file=sys.stderr, flush=True)
 
 
 class Ledger:

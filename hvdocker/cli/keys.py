@@ -1,0 +1,59 @@
+"""hvdocker keys"""
+
+from __future__ import annotations
+
+import typer
+
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    ForceFlag,
+    InventoryFlag,
+    QuietFlag,
+    ScriptFlag,
+    check_script,
+    no_rest,
+    plan_shower,
+    working,
+)
+
+app = typer.Typer(help="Replace the keys of the cluster.", no_args_is_help=True)
+
+
+@app.callback()
+def _keys() -> None:
+    """Replace the keys of the cluster."""
+
+
+@app.command("rotate")
+def rotate(
+    ctx: typer.Context,
+    inventory: InventoryFlag = None,
+    accept_new_host_keys: AcceptFlag = False,
+    force: ForceFlag = False,
+    dry_run: DryRunFlag = False,
+    script: ScriptFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Make new keys for the cluster: the old ones open nothing any more.
+
+    Workers are replaced by new ones with a new client key and new host
+    keys; a running job is named and left alone. A run that was cut off is
+    mended by another, or by [bold]hvdocker up[/].
+    """
+    no_rest(ctx)
+    from hvdocker.console import words
+    from hvdocker.console.style import out
+    from hvdocker.ops.keys import RotateOptions
+    from hvdocker.ops.keys import rotate as run
+    from hvdocker.ops.locate import locate
+
+    check_script(script, dry_run)
+    with working(quiet or script) as (env, progress):
+        located = locate(env, inventory)
+        options = RotateOptions(accept_new_host_keys, dry_run, force)
+        report = run(env, located, options, plan_shower(progress, dry_run and not script))
+    if script:
+        print(report.script(located.inventory), end="")
+    elif not dry_run:
+        out().print(words.is_rotated(located.inventory.cluster, len(report.places)))

@@ -1,0 +1,52 @@
+"""A job's secrets: through the engine's API into the files of containers, and away again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts import archive
+from hvdocker.hosts.actions.workers import run_inside
+from hvdocker.hosts.apply import Context
+from hvdocker.model import names
+from hvdocker.plan import steps
+
+
+def _put(step: steps.PutSecrets, context: Context) -> None:
+    if not step.is_master:
+        # Where a master is undone, it goes with all its files.
+        context.made(
+            step.host,
+            f"the secrets of {step.job}",
+            lambda: _remove(context, step.host, step.container, [step.job]),
+        )
+    values = {secret.name: context.secrets[secret.name].reveal() for secret in step.secrets}
+    archive.put_secrets(context.engine(step.host), step.container, step.job, values, step.uid, step.gid)
+
+
+def _forget(step: steps.ForgetSecrets, context: Context) -> None:
+    _remove(context, step.host, step.container, step.jobs)
+
+
+def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) -> None:
+    argv = ["rm", "-rf", "--", *(f"{names.SECRETS}/{job}" for job in jobs)]
+    code, said = run_inside(context, host, container, argv)
+    if code != 0:
+        raise HvdockerError(
+            "removing the secrets of earlier jobs failed",
+            command=f"docker exec {container} {' '.join(argv)}",
+            lines=said.splitlines()[-3:],
+        )
+
+
+def _empty(step: steps.EmptySecrets, context: Context) -> None:
+    empty = dict.fromkeys(step.names, b"")
+    archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)
+
+
+ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
+    steps.PutSecrets: _put,
+    steps.ForgetSecrets: _forget,
+    steps.EmptySecrets: _empty,
+}

@@ -1,0 +1,64 @@
+"""Rotate the keys of a cluster: new ones in new workers, on every host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from hvdocker.errors import HvdockerError, Interrupted, raise_together
+from hvdocker.model.event import Event
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import connected
+from hvdocker.ops.up import UpReport, brought_public, port_errors
+from hvdocker.plan.owner import refuse_foreign_owner
+from hvdocker.plan.places import places, port_conflicts
+from hvdocker.plan.steps import Plan
+from hvdocker.plan.up import plan_rotation
+
+Show = Callable[[Plan], None]
+UNFINISHED = "the rotation is not finished"
+AGAIN = "finish it: hvdocker keys rotate"
+
+
+@dataclass(frozen=True)
+class RotateOptions:
+    accept_new_host_keys: bool = False
+    is_dry_run: bool = False
+    is_forced: bool = False
+
+
+def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lambda plan: None) -> UpReport:
+    """What fails on the way is not undone: old workers are gone, and what is new stays for the next run."""
+    inventory = located.inventory
+    brought = brought_public(located)
+    with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        from hvdocker.hosts.apply import Context, apply
+        from hvdocker.hosts.observe import whole_state
+
+        state = whole_state(inventory, session.links, unreached=session.failed.values())
+        placed = places(inventory, state)
+        raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
+        plan = plan_rotation(inventory, state, placed, env.maker(), brought)
+        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
+        show(plan)
+        if inventory.keys:
+            pair = f"the client key is your own, {inventory.keys.private}"
+            env.listener(Event("note", f"{pair}: host keys are made new; for another pair change the files"))
+        if not options.is_dry_run:
+            with _unfinished():
+                apply(plan, Context(inventory, session.links, env.listener))
+        return UpReport(plan, placed)
+
+
+@contextmanager
+def _unfinished() -> Iterator[None]:
+    """Whatever fails leaves old and new keys side by side: the error says so."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(UNFINISHED, fix=AGAIN) from None
+    except HvdockerError as error:
+        error.what = f"{UNFINISHED} ({AGAIN}): {error.what}"
+        raise

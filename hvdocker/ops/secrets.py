@@ -1,0 +1,58 @@
+"""The secrets of a job: read, and found wanting, before any host is touched."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model.secret import Secret, SecretSource
+
+MOST_BYTES = 1_000_000
+# The rank wrapper masks nothing shorter: such words stand in any output.
+LEAST_BYTES = 4
+
+
+def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> Secret[bytes]:
+    value = _from_file(cwd, source) if source.path is not None else _from_caller(source.name, environ)
+    if not value.strip():
+        raise UsageProblem(f"--secret {source.name}: the value is empty")
+    if len(value.strip()) < LEAST_BYTES:
+        raise UsageProblem(
+            f"--secret {source.name}: the value is too short to be masked in outputs",
+            fix=f"a secret has at least {LEAST_BYTES} bytes",
+        )
+    if len(value) > MOST_BYTES:
+        raise UsageProblem(
+            f"--secret {source.name}: the value is larger than 1 MB", fix="what is large goes onto a mount"
+        )
+    return Secret(value)
+
+
+def resolved(cwd: Path, source: SecretSource) -> SecretSource:
+    """Its path as it is from anywhere."""
+    return SecretSource(source.name, str(_path(cwd, source.path)) if source.path is not None else None)
+
+
+def _from_caller(name: str, environ: Mapping[str, str]) -> bytes:
+    if name not in environ:
+        raise UsageProblem(
+            f"--secret {name}: there is no such variable here",
+            fix=f"export it, or name a file: --secret {name}=@FILE",
+        )
+    return os.fsencode(environ[name])
+
+
+def _from_file(cwd: Path, source: SecretSource) -> bytes:
+    """A pipe will do as well as a file: NAME=@<(pass show token)."""
+    path = _path(cwd, source.path or "")
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageProblem(f"--secret {source.name}: {path} cannot be read: {error.strerror}") from error
+
+
+def _path(cwd: Path, path: str) -> Path:
+    return cwd / Path(path).expanduser()

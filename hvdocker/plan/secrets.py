@@ -1,0 +1,60 @@
+"""Where a job's secrets go, and what earlier jobs may have left of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hvdocker.commands.worker import Place
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import from_label
+from hvdocker.model.seen import ClusterState
+from hvdocker.plan.steps import EmptySecrets, ForgetSecrets, PutSecrets, Step
+
+# A supervisor that ended by itself, with one of these codes, has cleared up in its own container.
+ORDERLY = (0, 1, 143)
+
+
+def deliveries(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> list[Step]:
+    """Into every container with ranks of the job: the head's run in the master, others in workers."""
+    master, head = names.master_name(inventory.cluster, job.job), job.placement.head
+    return [
+        PutSecrets(
+            place.name,
+            master if place.name == head else place.worker_name,
+            place.uid,
+            place.gid,
+            job.job,
+            job.secrets,
+            place.name == head,
+        )
+        for place in (placed[name] for name in job.placement.hosts)
+        if job.secrets
+    ]
+
+
+def remains(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> list[Step]:
+    """What has to go when the master of this job was killed."""
+    if not job.secrets:
+        return []
+    head, *others = job.placement.hosts
+    master = names.master_name(inventory.cluster, job.job)
+    emptied = EmptySecrets(head, master, job.job, tuple(secret.name for secret in job.secrets))
+    return [emptied, *(ForgetSecrets(name, placed[name].worker_name, (job.job,)) for name in others)]
+
+
+def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:
+    """Secrets go when their job ends; not where the head died, or a host was away at that moment."""
+    ended = [master for master in state.masters() if master.secrets and not master.is_running]
+    emptied: list[Step] = [
+        EmptySecrets(state.host_of(master), master.name, master.job, master.secrets)
+        for master in ended
+        if master.exit_code not in ORDERLY
+    ]
+    jobs: dict[str, list[str]] = {}
+    for master in ended:
+        for host in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts:
+            if host != master.host and host in placed:
+                jobs.setdefault(host, []).append(master.job)
+    return [*emptied, *(ForgetSecrets(n, placed[n].worker_name, tuple(some)) for n, some in jobs.items())]

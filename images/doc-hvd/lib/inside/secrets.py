@@ -1,0 +1,53 @@
+"""A job's secrets: files that the controller put into this container, in a folder of the job's own. They go
+when the job ends."""
+
+import shlex
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from inside import paths
+
+CONNECT_S = 3
+SWEEP_S = 5.0
+
+
+class SecretError(Exception):
+    """A secret of the job is not here."""
+
+
+def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[bytes]:
+    """Their values, to be masked."""
+    folder = paths.secrets_folder(job, run)
+    try:
+        return [(folder / name).read_bytes() for name in names]
+    except OSError as error:
+        raise SecretError(f"cannot read the secret {error.filename}: {error.strerror}") from error
+
+
+def forget_secrets(job: str, run: Path = paths.RUN) -> None:
+    """Remove them from this container; nothing to do where they are gone."""
+    shutil.rmtree(paths.secrets_folder(job, run), ignore_errors=True)
+
+
+def forget_elsewhere(job: str, hosts: Sequence[str]) -> list[str]:
+    """Remove them from the workers of other hosts, all at once; returns the hosts where that failed."""
+    line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
+    words = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
+    quiet = subprocess.DEVNULL
+    logins = [
+        subprocess.Popen([*words, host, line], stdin=quiet, stdout=quiet, stderr=quiet) for host in hosts
+    ]
+    deadline = time.monotonic() + SWEEP_S
+    return [host for host, login in zip(hosts, logins, strict=True) if not _succeeds(login, deadline)]
+
+
+def _succeeds(login: "subprocess.Popen[bytes]", deadline: float) -> bool:
+    try:
+        return login.wait(max(0.0, deadline - time.monotonic())) == 0
+    except subprocess.TimeoutExpired:
+        login.kill()
+        login.wait()
+        return False

@@ -1,0 +1,117 @@
+"""Where secrets go, and what jobs may have left of them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from hvdocker.model.secret import SecretSource
+from hvdocker.model.seen import ContainerSeen
+from hvdocker.plan.places import places
+from hvdocker.plan.secrets import deliveries, leftovers, remains
+from hvdocker.plan.steps import (
+    CreateMaster,
+    EmptySecrets,
+    ForgetSecrets,
+    PutSecrets,
+    Stage,
+    StartContainer,
+    SyncCode,
+    WriteJob,
+    plan_of,
+)
+from hvdocker.plan.train import plan_train
+from tests.unit.builders import MAKER, host_seen, inventory, master, state_of
+from tests.unit.plan.by_hand import Ran, Way
+from tests.unit.plan.test_script import content
+from tests.unit.plan.test_train import JOB, LAB, PLACED
+
+SECRETS = (SecretSource("TOKEN"), SecretSource("CERT", "/home/me/it's.pem"))
+MASTER, WORKER = "hvdocker-lab-train-abcd", "hvdocker-lab-worker"
+
+
+def ended(job: str, placement: str, exit_code: int | None, state: str = "exited") -> ContainerSeen:
+    found = master(job, placement, state)
+    return replace(found, exit_code=exit_code, labels={**found.labels, "hvdocker.secrets": "TOKEN,CERT"})
+
+
+def test_they_go_where_the_ranks_run_once_there_is_a_master_and_before_it_starts() -> None:
+    plan = plan_train(LAB, PLACED, MAKER, replace(JOB, secrets=SECRETS), None)
+    assert plan.stages[-2:] == (
+        Stage("secrets", (
+            PutSecrets("a", MASTER, 1000, 1001, "train-abcd", SECRETS, is_master=True),
+            PutSecrets("b", WORKER, 1000, 1001, "train-abcd", SECRETS),
+        )),
+        Stage("master", (StartContainer("a", MASTER),)),
+    )  # fmt: skip
+    assert plan.lines()[-3].endswith(f"put TOKEN, CERT into {MASTER}")
+    (made,) = [step for step in plan.steps if isinstance(step, CreateMaster)]
+    assert made.spec.labels["hvdocker.secrets"] == "TOKEN,CERT"
+    told = {
+        step.host: json.loads(step.content)["secrets"] for step in plan.steps if isinstance(step, WriteJob)
+    }
+    assert told == {"a": ["TOKEN", "CERT"], "b": ["TOKEN", "CERT"]}
+
+
+def test_a_job_without_secrets_has_no_trace_of_them() -> None:
+    assert deliveries(LAB, PLACED, JOB) == []
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None)
+    assert "secrets" not in [stage.name for stage in plan.stages]
+    assert not [step for step in plan.steps if isinstance(step, WriteJob) and "secrets" in step.content]
+
+
+def test_tidying_comes_after_the_code_and_keeps_no_host_waiting() -> None:
+    tidying = [ForgetSecrets("b", WORKER, ("old-cccc",))]
+    plan = plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project", tidying=tidying)
+    assert [type(step) for step in plan.stages[0].steps] == [SyncCode, SyncCode]
+    assert plan.stages[1] == Stage("secrets", tuple(tidying), follows_on=True)
+
+
+def test_what_has_to_go_when_its_master_was_killed() -> None:
+    assert remains(LAB, PLACED, JOB) == []
+    assert remains(LAB, PLACED, replace(JOB, secrets=SECRETS)) == [
+        EmptySecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
+        ForgetSecrets("b", WORKER, ("train-abcd",)),
+    ]
+
+
+def test_what_ended_jobs_may_have_left() -> None:
+    jobs = (
+        ended("orderly-aaaa", '{"a":1,"b":2}', 0),
+        ended("failed-bbbb", '{"a":1,"c":2,"gone":1}', 1),
+        ended("killed-cccc", '{"a":1,"b":1}', 137),
+        ended("never-dddd", '{"a":1}', None, state="created"),
+        ended("running-eeee", '{"a":1,"b":1}', None, state="running"),
+        master("plain-ffff", '{"a":1,"b":2}', "exited"),
+    )
+    state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
+    assert leftovers(places(LAB, state), state) == [
+        EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
+        EmptySecrets("a", "hvdocker-lab-never-dddd", "never-dddd", ("TOKEN", "CERT")),
+        ForgetSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
+        ForgetSecrets("c", WORKER, ("failed-bbbb",)),
+    ]
+
+
+def test_by_hand_values_are_taken_again_and_stand_in_no_script(tmp_path: Path) -> None:
+    lab = inventory("hosts: [a, b]")
+    file = tmp_path / "it's here.pem"
+    file.write_text("-- cert --\n")
+    sources = (SecretSource("TOKEN"), SecretSource("CERT", str(file)))
+    plan = plan_of("train", "lab", ("secrets", [
+        PutSecrets("b", WORKER, 1000, 1001, "train-abcd", sources),
+        ForgetSecrets("b", WORKER, ("x-1", "x-2")),
+        EmptySecrets("a", MASTER, "x-3", ("TOKEN",)),
+    ]))  # fmt: skip
+    value = "%s '\"$HOME` \\n*\nnext"
+    ran = Ran(plan, lab, tmp_path, Way({"TOKEN": value}))
+    assert value not in ran.text and "cert --" not in ran.text
+    put = ran.archives["b", f"{WORKER}:/run/hvdocker"]
+    assert content(put) == {
+        "secrets": (0o700, 1000, 1001, ""),
+        "secrets/train-abcd": (0o700, 1000, 1001, ""),
+        "secrets/train-abcd/TOKEN": (0o400, 1000, 1001, value),
+        "secrets/train-abcd/CERT": (0o400, 1000, 1001, "-- cert --\n"),
+    }
+    forget = ["docker", "exec", WORKER, "rm", "-rf", "--"]
+    assert ran.on("b")[1:] == [[*forget, "/run/hvdocker/secrets/x-1", "/run/hvdocker/secrets/x-2"]]
+    assert ran.on("a") == [["docker", "cp", "/dev/null", f"{MASTER}:/run/hvdocker/secrets/x-3/TOKEN"]]
