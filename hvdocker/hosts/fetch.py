@@ -3,7 +3,9 @@ not trusted: nothing may land outside of the job's folder."""
 
 from __future__ import annotations
 
+import errno
 import os
+import posixpath
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -46,6 +48,13 @@ def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]
             raise error from None
 
 
+# What an archive itself can bring about: names that are too long, a folder over a file. The rest is a full disk
+# or a broken connection.
+_ITS_OWN_FAULT = (
+    errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTEMPTY
+)  # fmt: skip
+
+
 class _Pipe:
     """Just enough of a file for tarfile to read a stream."""
 
@@ -74,27 +83,43 @@ def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[s
     try:
         with tarfile.open(fileobj=pipe, mode="r|") as tar:  # type: ignore[call-overload]  # read() is enough
             for member in tar:
-                problem = _tamed(member, job, host)
+                _refuse_strays(member.name, place, host)
+                problem = _tamed(member, job)
                 if problem:
                     skipped.append(f"{host}: {member.name}: {problem}")
                 else:
                     tar.extract(member, place, set_attrs=True, **_FILTER)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, OSError, ValueError, LookupError) as error:
+        if isinstance(error, OSError) and error.errno not in _ITS_OWN_FAULT:
+            raise
         pipe.drain()
         raise HvdockerError("the outputs arrived damaged", host=host, lines=[str(error)]) from error
     pipe.drain()
     return skipped
 
 
-def _tamed(member: tarfile.TarInfo, job: str, host: str) -> str | None:
+def _refuse_strays(name: str, place: Path, host: str) -> None:
+    """Only what was asked for, and nothing through a link: tarfile would write to where it leads."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise HvdockerError(f"refused to write {name}: it lies outside the job's folder", host=host)
+    if path.parts[:1] not in (("out",), ("logs",)):
+        raise HvdockerError(f"refused to write {name}: it is not of the job's outputs or logs", host=host)
+    if any((place / above).is_symlink() for above in (path, *path.parents)):
+        raise HvdockerError(f"refused to write {name}: a link lies in its way", host=host)
+
+
+def _tamed(member: tarfile.TarInfo, job: str) -> str | None:
     """Bends a member into something harmless; says why where that cannot be done."""
     path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts:
-        raise HvdockerError(f"refused to write {member.name}: it lies outside the job's folder", host=host)
+    if len(path.parts) == 1 and not member.isdir():
+        return "not a folder"
     if member.issym():
-        member.linkname = _own_link(path, member.linkname, job)
+        # Without a `..` behind a name no chain of links that are harmless one by one leads out.
+        member.linkname = posixpath.normpath(_own_link(path, member.linkname, job))
         return None if _stays_inside(path.parent, member.linkname) else "a link to something outside"
     if member.islnk():
+        member.linkname = posixpath.normpath(member.linkname)
         return None if _stays_inside(PurePosixPath(), member.linkname) else "a link to something outside"
     if not member.isfile() and not member.isdir():
         return "neither a file nor a folder nor a link"
