@@ -73,8 +73,8 @@ def authorized_keys(client_public: str, members: Iterable[Member]) -> str:
 
 
 def sshd_config(address: str, port: int, uid: int) -> str:
-    """Everything that running ranks does not need is off, named even where that is OpenSSH's default. There is
-    no Subsystem (SFTP) and no AcceptEnv."""
+    """Everything that running ranks does not need is off, named even where that is OpenSSH's default. There
+    is no Subsystem (SFTP) and no AcceptEnv."""
     return f"""\
 Port {port}
 ListenAddress {address}

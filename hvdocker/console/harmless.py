@@ -1,4 +1,4 @@
-"""Text of others on this terminal: hosts, engines, ranks, files' names. Whatever could steer a terminal (title,
+"""Text of others on this terminal: hosts, engines, ranks, files' names. Whatever could steer it (title,
 clipboard, cursor, colours, the order of letters) is taken out; what can be read stays."""
 
 from __future__ import annotations

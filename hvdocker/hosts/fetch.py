@@ -10,6 +10,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from hvdocker.commands import files
 from hvdocker.errors import HvdockerError
@@ -48,8 +49,8 @@ def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]
             raise error from None
 
 
-# What an archive itself can bring about: names that are too long, a folder over a file. The rest is a full disk
-# or a broken connection.
+# What an archive itself can bring about: names that are too long, a folder over a file. The rest is a full
+# disk or a broken connection.
 _ITS_OWN_FAULT = (
     errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTEMPTY
 )  # fmt: skip
@@ -84,11 +85,11 @@ def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[s
         with tarfile.open(fileobj=pipe, mode="r|") as tar:  # type: ignore[call-overload]  # read() is enough
             for member in tar:
                 _refuse_strays(member.name, place, host)
-                problem = _tamed(member, job)
+                problem = _tamed(member, job, place)
                 if problem:
                     skipped.append(f"{host}: {member.name}: {problem}")
                 else:
-                    tar.extract(member, place, set_attrs=True, **_FILTER)
+                    _put(tar, member, place)
     except (tarfile.TarError, OSError, ValueError, LookupError) as error:
         if isinstance(error, OSError) and error.errno not in _ITS_OWN_FAULT:
             raise
@@ -109,7 +110,7 @@ def _refuse_strays(name: str, place: Path, host: str) -> None:
         raise HvdockerError(f"refused to write {name}: a link lies in its way", host=host)
 
 
-def _tamed(member: tarfile.TarInfo, job: str) -> str | None:
+def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
     """Bends a member into something harmless; says why where that cannot be done."""
     path = PurePosixPath(member.name)
     if len(path.parts) == 1 and not member.isdir():
@@ -120,11 +121,29 @@ def _tamed(member: tarfile.TarInfo, job: str) -> str | None:
         return None if _stays_inside(path.parent, member.linkname) else "a link to something outside"
     if member.islnk():
         member.linkname = posixpath.normpath(member.linkname)
-        return None if _stays_inside(PurePosixPath(), member.linkname) else "a link to something outside"
+        if not _stays_inside(PurePosixPath(), member.linkname):
+            return "a link to something outside"
+        source = place / member.linkname
+        # Another name for a link would make it lead elsewhere.
+        is_file = source.is_file() and not source.is_symlink()
+        return None if is_file else "a link to a file that did not come"
     if not member.isfile() and not member.isdir():
         return "neither a file nor a folder nor a link"
     member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
     return None
+
+
+def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Links are made here: where it cannot make one, tarfile goes looking for what it may have meant."""
+    target = place / member.name
+    if not member.issym() and not member.islnk():
+        tar.extract(member, place, set_attrs=True, **_FILTER)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if member.issym():
+        target.symlink_to(member.linkname)
+    else:
+        target.hardlink_to(place / member.linkname)
 
 
 def _own_link(path: PurePosixPath, target: str, job: str) -> str:
@@ -147,5 +166,5 @@ def _stays_inside(folder: PurePosixPath, target: str) -> bool:
     return True
 
 
-# The `filter` argument came with 3.12 and late patch releases of 3.10 and 3.11.
-_FILTER: dict[str, str] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+# Any: typed as a literal. The `filter` argument came with 3.12 and late patch releases of 3.10 and 3.11.
+_FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}

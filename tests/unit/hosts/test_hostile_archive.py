@@ -87,6 +87,7 @@ REFUSED = {
     "link over a link": ([("out/l", LINK, "a"), ("out/l", LINK, "b")], "a link lies in its way"),
     "folder over a link": ([("out/l", LINK, "a"), ("out/l", FOLDER, "")], "a link lies in its way"),
     "file and folder": ([("out/f", FILE, "x"), ("out/f/g", FILE, "x")], "arrived damaged"),
+    "link over a folder": ([("out/d", FOLDER, ""), ("out/d", LINK, "x")], "arrived damaged"),
     "a name without end": ([("out/" + "x" * 300, FILE, "x")], "arrived damaged"),
     "a path without end": ([("out/" + "d/" * 3000 + "x", FILE, "x")], "arrived damaged"),
 }  # fmt: skip
@@ -105,6 +106,7 @@ LEFT_OUT = {
     "climbing link": (("out/x", LINK, "../../precious"), "a link to something outside"),
     "hard link": (("out/x", HARD, "/etc/passwd"), "a link to something outside"),
     "climbing hard link": (("out/x", HARD, "out/../../precious"), "a link to something outside"),
+    "hard link to nothing": (("out/x", HARD, "out/x"), "a link to a file that did not come"),
     "device": (("out/x", tarfile.CHRTYPE, ""), "neither a file"),
     "block device": (("out/x", tarfile.BLKTYPE, ""), "neither a file"),
     "pipe": (("out/x", tarfile.FIFOTYPE, ""), "neither a file"),
@@ -125,6 +127,11 @@ def test_a_chain_of_harmless_links_leads_nowhere(house: House) -> None:
     house.fetch(packed(("out/up", LINK, ".."), ("out/above", LINK, "up/.."), ("out/x", LINK, "above/../..")))
     targets = {path.name: str(path.readlink()) for path in (house.job / "out").iterdir()}
     assert targets == {"up": "..", "above": ".", "x": ".."}
+
+
+def test_another_name_for_a_link_does_not_make_it_lead_out(house: House) -> None:
+    members = (("out/a/b/l", LINK, "../../../logs"), ("logs/x", FILE, "x"), ("out/h", HARD, "out/a/b/l"))
+    assert len(house.fetch(packed(*members)).skipped) == 1
 
 
 def test_a_file_sent_twice_is_the_last_one(house: House) -> None:
