@@ -27,6 +27,8 @@ _HOST = re.compile(r"[A-Za-z0-9_.:%\[\]-]+")
 _BRACKETS = re.compile(r"\[([^\[\]]+)\](?::(\d{1,9}))?")
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d+)?(/[a-z0-9._-]+)*")
+_NO_LOGIN = re.compile(r"""[\s\x00-\x1f\x7f-\x9f'`";&<>|(){}]|\\$""")
+_IMAGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@+-]*")
 _USER = re.compile(r"host|root|\d+:\d+")
 
 
@@ -112,7 +114,7 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
     return Inventory(
         cluster=reader.checked(top.get("cluster"), ("cluster",), names.cluster_name_problem)
         or default_cluster,
-        image=reader.text(top.get("image"), ("image",)) or names.DEFAULT_IMAGE,
+        image=reader.checked(top.get("image"), ("image",), _image_problem) or names.DEFAULT_IMAGE,
         port=reader.whole(top.get("port"), ("port",), 1, 65535),
         network=reader.checked(top.get("network"), ("network",), _network_problem),
         env=_env(reader, top.get("env")),
@@ -201,10 +203,10 @@ def _complain_of_doubles(reader: _Reader, hosts: list[Host | None]) -> None:
 def _ssh(reader: _Reader, value: object, path: Path) -> SshSettings:
     fields = reader.mapping(value, path, SSH_KEYS, "ssh settings")
     return SshSettings(
-        user=reader.text(fields.get("user"), (*path, "user")),
+        user=reader.checked(fields.get("user"), (*path, "user"), _login_problem),
         port=reader.whole(fields.get("port"), (*path, "port"), 1, 65535),
         key=reader.text(fields.get("key"), (*path, "key")),
-        jump=reader.text(fields.get("jump"), (*path, "jump")),
+        jump=reader.checked(fields.get("jump"), (*path, "jump"), _login_problem),
     )
 
 
@@ -306,9 +308,20 @@ def _host_problem(text: str) -> str | None:
         return "should have a port between 1 and 65535"
     if "[" in host or "]" in host:
         return "should be a host name or an address; with a port only as [address]:port"
-    if text.startswith("-") or not _HOST.fullmatch(host) or re.search(r"\s", user):
+    if text.startswith("-") or not _HOST.fullmatch(host) or _login_problem(user):
         return "should be a host name or an address"
     return None
+
+
+def _login_problem(text: str) -> str | None:
+    """What ssh itself would take for an option, or hand to a shell (a ProxyCommand's)."""
+    if text.startswith("-") or ",-" in text or _NO_LOGIN.search(text):
+        return "should be plain words, without blanks and characters that a shell reads"
+    return None
+
+
+def _image_problem(text: str) -> str | None:
+    return None if _IMAGE.fullmatch(text) else "should be an image such as doc-hvd:cpu"
 
 
 def _host_name_problem(text: str) -> str | None:
