@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -222,6 +223,8 @@ def _env(reader: _Reader, value: object) -> Mapping[str, str]:
             reader.complain(("env", name), "is not a name that an environment variable can have")
         elif isinstance(item, bool):
             reader.complain(("env", name), f"should be text, got {_got(item)}; put it in quotes")
+        elif "\0" in str(item):
+            reader.complain(("env", name), "has a NUL character in it, which no environment can hold")
         elif isinstance(item, (str, int, float)):
             env[name] = str(item)
         else:
@@ -246,13 +249,14 @@ def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
         len(parts) not in (2, 3)
         or not all(part.startswith("/") for part in parts[:2])
         or mode not in ("ro", "rw")
+        or "\0" in str(item)
     ):
         reader.complain(
             path, f"should be /on/host:/in/container or /on/host:/in/container:ro, got {_got(item)}"
         )
         return None
     taken = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
-    target = parts[1].rstrip("/")
+    target = posixpath.normpath(f"/{parts[1].strip('/')}").rstrip("/")
     if any(target == own or target.startswith(f"{own}/") or own.startswith(f"{target}/") for own in taken):
         reader.complain(path, f"{parts[1]} is hvdocker's own folder in the container; choose another target")
         return None

@@ -88,8 +88,17 @@ def test_every_character_in_a_mount_reaches_docker_as_it_is(tmp_path: Path) -> N
     assert create[create.index(f"{source}:/data:rw") - 1] == "--volume", create
 
 
-def test_a_colon_in_a_mount_is_refused() -> None:
+def test_what_a_mount_or_a_variable_cannot_hold_is_refused() -> None:
     assert parsed("mount source", "a:b:c") is None
+    assert parsed("mount source", "a\0b") is None
+    assert parsed("env value", "a\0b") is None
+
+
+@pytest.mark.parametrize("text", ["../train", "x/../../run/hvdocker", "/train", "./out", "etc/./passwd"])
+def test_no_way_round_leads_a_mount_over_our_own_folders(text: str) -> None:
+    value = {"hosts": ["a"], "mounts": [f"/srv:/{text}"]}
+    with pytest.raises(InventoryError, match="problem"):
+        parse(yaml.safe_dump(value), "inventory.yaml", "lab")
 
 
 def test_a_hosts_word_for_its_home_is_not_run(tmp_path: Path) -> None:
