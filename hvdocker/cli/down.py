@@ -42,7 +42,7 @@ def down(
     """
     no_rest(ctx)
     from hvdocker.console import words
-    from hvdocker.console.style import err, out
+    from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import HostErrors
     from hvdocker.ops.down import DownOptions
     from hvdocker.ops.down import down as run
@@ -54,7 +54,7 @@ def down(
         options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        print(report.script(located.inventory), end="")
+        write_script(report.script(located.inventory))
     for job, fetched in report.fetched.items():
         err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
         for line in fetched.skipped:

@@ -95,7 +95,7 @@ def push(
     """
     no_rest(ctx)
     from hvdocker.console import words
-    from hvdocker.console.style import out
+    from hvdocker.console.style import out, write_script
     from hvdocker.ops.image import PushRequest
     from hvdocker.ops.image import push as run
     from hvdocker.ops.locate import locate
@@ -106,6 +106,6 @@ def push(
         request = PushRequest(image, accept_new_host_keys, dry_run)
         report = run(env, located, request, plan_shower(progress, dry_run and not script))
     if script:
-        print(report.script(), end="")
+        write_script(report.script())
     elif report.plan.is_empty or not dry_run:
         out().print(words.is_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))

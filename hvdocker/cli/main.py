@@ -19,12 +19,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
     except HvdockerError as error:
-        _tell(error, is_debug)
+        _tell(error, error if is_debug else None)
         raise SystemExit(int(error.exit_code)) from None
     except Exception as error:
-        if is_debug:
-            raise
-        _tell(_unforeseen(error), is_debug)
+        _tell(_unforeseen(error), error if is_debug else None)
         raise SystemExit(int(ExitCode.ERROR)) from None
 
 
@@ -44,14 +42,14 @@ def split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
     return argv[:at], tuple(argv[at + 1 :])
 
 
-def _tell(error: HvdockerError, is_debug: bool) -> None:
+def _tell(error: HvdockerError, traced: Exception | None) -> None:
     from hvdocker.console.errors import show_error
     from hvdocker.console.style import err
 
-    if is_debug:
+    if traced is not None:
         import traceback
 
-        traceback.print_exception(error)
+        err().print("".join(traceback.format_exception(traced)), end="")
     show_error(err(), error)
 
 

@@ -86,6 +86,7 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """An Env whose events are shown on stderr for as long as the block lasts."""
     from getpass import getpass
 
+    from hvdocker.console.harmless import harmless
     from hvdocker.console.progress import Progress
     from hvdocker.console.style import err
     from hvdocker.errors import Interrupted
@@ -97,14 +98,14 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
         def ask(question: str) -> bool:
             progress.pause()
             try:
-                return typer.confirm(question, default=False, err=True)
+                return typer.confirm(harmless(question), default=False, err=True)
             except typer.Abort:
                 raise Interrupted("nothing was done") from None
 
         def ask_secret(question: str) -> str:
             progress.pause()
             try:
-                return getpass(f"{question}: ")
+                return getpass(f"{harmless(question)}: ")
             except (KeyboardInterrupt, EOFError):
                 raise Interrupted("nothing was done") from None
 

@@ -167,13 +167,13 @@ def _finish(
     report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
 ) -> None:
     from hvdocker.console.job import show_summary
-    from hvdocker.console.style import err, out
+    from hvdocker.console.style import err, out, write_script
     from hvdocker.ops.ending import verdict
 
     if as_script:
         from hvdocker.ops.script import as_script as render
 
-        print(render(report.plan, located.inventory, report.hosts), end="")
+        write_script(render(report.plan, located.inventory, report.hosts))
         return
     if request.is_dry_run:
         return

@@ -67,7 +67,7 @@ def up(
     """
     no_rest(ctx)
     from hvdocker.console import words
-    from hvdocker.console.style import err, out
+    from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
     from hvdocker.ops.up import UpOptions
     from hvdocker.ops.up import up as run
@@ -80,7 +80,7 @@ def up(
         options = UpOptions(accept_new_host_keys, dry_run, keep, force)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        print(report.script(located.inventory), end="")
+        write_script(report.script(located.inventory))
     elif report.plan.is_empty:
         out().print(words.nothing_to_do(located.inventory.cluster, len(report.places)))
     elif not dry_run:

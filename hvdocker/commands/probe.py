@@ -43,11 +43,17 @@ if command -v nvidia-smi >/dev/null 2>&1; then
     $limit nvidia-smi --query-gpu=index,uuid,name --format=csv,noheader,nounits 2>/dev/null \
         | while read -r line; do echo "gpu $line"; done
 fi
-for path in "$@"; do [ -e "$path" ] || echo "missing $path"; done
+nl='
+'
+for path in "$@"; do [ -e "$path" ] || printf '%s\n' "missing ${path%%"$nl"*}"; done
 dir=$home/.hvdocker/$dir
 [ -d "$dir/$host/jobs" ] && dir=$dir/$host
 [ -d "$dir" ] && echo "clusterdir $dir"
-for job in "$dir"/jobs/*/; do [ -d "$job" ] && { job=${job%/}; echo "job ${job##*/}"; }; done
+for job in "$dir"/jobs/*/; do
+    # A rank may name a folder as it likes: a line of its own would be a word of ours.
+    case $job in *"$nl"*) continue;; esac
+    [ -d "$job" ] && { job=${job%/}; printf '%s\n' "job ${job##*/}"; }
+done
 echo "done"
 """
 
@@ -77,7 +83,7 @@ class ProbeAnswer:
 
 def read_probe(text: str) -> ProbeAnswer:
     answer = ProbeAnswer()
-    for line in text.splitlines():
+    for line in text.split("\n"):
         key, _, value = line.partition(" ")
         answer.values.setdefault(key, value)
         answer.lists.setdefault(key, []).append(value)

@@ -73,10 +73,13 @@ def authorized_keys(client_public: str, members: Iterable[Member]) -> str:
 
 
 def sshd_config(address: str, port: int, uid: int) -> str:
+    """Everything that running ranks does not need is off, named even where that is OpenSSH's default. There
+    is no Subsystem (SFTP) and no AcceptEnv."""
     return f"""\
 Port {port}
 ListenAddress {address}
 HostKey {FOLDER}/host_ed25519_key
+HostKeyAlgorithms ssh-ed25519
 AuthorizedKeysFile {FOLDER}/authorized_keys
 AllowUsers {user_name(uid)}
 PermitRootLogin {"prohibit-password" if uid == 0 else "no"}
@@ -84,20 +87,31 @@ AuthenticationMethods publickey
 PubkeyAuthentication yes
 PubkeyAcceptedAlgorithms ssh-ed25519
 PasswordAuthentication no
+PermitEmptyPasswords no
 KbdInteractiveAuthentication no
+HostbasedAuthentication no
+IgnoreRhosts yes
 UsePAM no
 PidFile none
 StrictModes yes
+DisableForwarding yes
 AllowAgentForwarding no
 AllowTcpForwarding no
 AllowStreamLocalForwarding no
+PermitOpen none
+PermitListen none
 GatewayPorts no
 X11Forwarding no
 PermitTunnel no
 PermitTTY no
 PermitUserEnvironment no
+PermitUserRC no
+Compression no
+Banner none
 PrintMotd no
 UseDNS no
+LoginGraceTime 30
+MaxAuthTries 3
 MaxStartups 200:30:400
 MaxSessions 200
 ClientAliveInterval 5

@@ -43,6 +43,8 @@ _UNPACK = {
 _WIDE = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac; '
 # What was left a day ago belongs to nobody any more.
 _FRESH = (
+    'for dir in "$1" "$state" "$in"; do [ ! -h "$dir" ] || '
+    '{ echo "$dir is a link: nothing is written through it" >&2; exit 1; }; done; '
     'mkdir -p -- "$1" "$in" || exit 1; '
     'find "$state" -maxdepth 1 -name "in.*" -mmin +1440 -exec rm -rf {} + 2>/dev/null; '
 )

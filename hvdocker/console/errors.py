@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from hvdocker.console.harmless import harmless
 from hvdocker.errors import HostErrors, HvdockerError
 
 
@@ -31,6 +32,7 @@ def _details(console: Console, error: HvdockerError, indent: str) -> None:
     if error.command:
         console.print(Text(f"{indent}$ {error.command}", style="command"))
     for line in error.lines:
-        console.print(Text(f"{indent}  {line}", style="quiet"))
+        # The console sees to it too, but rich drops the ends of some sequences before.
+        console.print(Text(f"{indent}  {harmless(line)}", style="quiet"))
     if error.fix:
         console.print(Text(f"{indent}→ {error.fix}", style="fix"))

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hvdocker.console.harmless import coloured
 from hvdocker.console.style import RANK_COLOURS
 from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.output import Line
@@ -26,8 +27,17 @@ class JobView:
         tag = f"{line.rank}@{line.host or '?'}"
         text = Text(f"{tag:<{self._width}} ", style=RANK_COLOURS[line.rank % len(RANK_COLOURS)])
         text.append("│ ", style="quiet")
-        text.append(line.text, style="default")
+        text.append_text(_with_colours(line.text))
         self._console.print(text)
+
+
+def _with_colours(line: str) -> Text:
+    """A rank's own colours pass, where there is a terminal for them, and end with the line."""
+    if "\x1b" not in line:
+        return Text(line, style="default")
+    from rich.ansi import AnsiDecoder
+
+    return AnsiDecoder().decode_line(coloured(line))
 
 
 def show_summary(console: Console, job: str, placement: Placement, record: JobRecord) -> None:

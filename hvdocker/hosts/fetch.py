@@ -3,11 +3,14 @@ not trusted: nothing may land outside of the job's folder."""
 
 from __future__ import annotations
 
+import errno
 import os
+import posixpath
 import tarfile
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from hvdocker.commands import files
 from hvdocker.errors import HvdockerError
@@ -46,6 +49,13 @@ def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]
             raise error from None
 
 
+# What an archive itself can bring about: names that are too long, a folder over a file. The rest is a full
+# disk or a broken connection.
+_ITS_OWN_FAULT = (
+    errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTEMPTY
+)  # fmt: skip
+
+
 class _Pipe:
     """Just enough of a file for tarfile to read a stream."""
 
@@ -74,32 +84,66 @@ def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[s
     try:
         with tarfile.open(fileobj=pipe, mode="r|") as tar:  # type: ignore[call-overload]  # read() is enough
             for member in tar:
-                problem = _tamed(member, job, host)
+                _refuse_strays(member.name, place, host)
+                problem = _tamed(member, job, place)
                 if problem:
                     skipped.append(f"{host}: {member.name}: {problem}")
                 else:
-                    tar.extract(member, place, set_attrs=True, **_FILTER)
-    except tarfile.TarError as error:
+                    _put(tar, member, place)
+    except (tarfile.TarError, OSError, ValueError, LookupError) as error:
+        if isinstance(error, OSError) and error.errno not in _ITS_OWN_FAULT:
+            raise
         pipe.drain()
         raise HvdockerError("the outputs arrived damaged", host=host, lines=[str(error)]) from error
     pipe.drain()
     return skipped
 
 
-def _tamed(member: tarfile.TarInfo, job: str, host: str) -> str | None:
+def _refuse_strays(name: str, place: Path, host: str) -> None:
+    """Only what was asked for, and nothing through a link: tarfile would write to where it leads."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise HvdockerError(f"refused to write {name}: it lies outside the job's folder", host=host)
+    if path.parts[:1] not in (("out",), ("logs",)):
+        raise HvdockerError(f"refused to write {name}: it is not of the job's outputs or logs", host=host)
+    if any((place / above).is_symlink() for above in (path, *path.parents)):
+        raise HvdockerError(f"refused to write {name}: a link lies in its way", host=host)
+
+
+def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
     """Bends a member into something harmless; says why where that cannot be done."""
     path = PurePosixPath(member.name)
-    if path.is_absolute() or ".." in path.parts:
-        raise HvdockerError(f"refused to write {member.name}: it lies outside the job's folder", host=host)
+    if len(path.parts) == 1 and not member.isdir():
+        return "not a folder"
     if member.issym():
-        member.linkname = _own_link(path, member.linkname, job)
+        # Without a `..` behind a name no chain of links that are harmless one by one leads out.
+        member.linkname = posixpath.normpath(_own_link(path, member.linkname, job))
         return None if _stays_inside(path.parent, member.linkname) else "a link to something outside"
     if member.islnk():
-        return None if _stays_inside(PurePosixPath(), member.linkname) else "a link to something outside"
+        member.linkname = posixpath.normpath(member.linkname)
+        if not _stays_inside(PurePosixPath(), member.linkname):
+            return "a link to something outside"
+        source = place / member.linkname
+        # Another name for a link would make it lead elsewhere.
+        is_file = source.is_file() and not source.is_symlink()
+        return None if is_file else "a link to a file that did not come"
     if not member.isfile() and not member.isdir():
         return "neither a file nor a folder nor a link"
     member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
     return None
+
+
+def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+    """Links are made here: where it cannot make one, tarfile goes looking for what it may have meant."""
+    target = place / member.name
+    if not member.issym() and not member.islnk():
+        tar.extract(member, place, set_attrs=True, **_FILTER)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if member.issym():
+        target.symlink_to(member.linkname)
+    else:
+        target.hardlink_to(place / member.linkname)
 
 
 def _own_link(path: PurePosixPath, target: str, job: str) -> str:
@@ -122,5 +166,5 @@ def _stays_inside(folder: PurePosixPath, target: str) -> bool:
     return True
 
 
-# The `filter` argument came with 3.12 and late patch releases of 3.10 and 3.11.
-_FILTER: dict[str, str] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+# Any: typed as a literal. The `filter` argument came with 3.12 and late patch releases of 3.10 and 3.11.
+_FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}

@@ -43,6 +43,7 @@ JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
 SECRETS = f"{IN_CONTAINER}/secrets"
 
 _CLUSTER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+_PLAIN = re.compile(r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -83,6 +84,11 @@ def job_id(script: str, entropy: bytes) -> str:
     """`<script>-<4 base32 characters>`; the script's part is kept short and container-safe."""
     stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
     return f"{stem}-" + "".join(_BASE32[byte % 32] for byte in entropy[:4])
+
+
+def is_plain(name: str) -> bool:
+    """Hosts tell us of jobs, and jobs become folders here: nothing that is a path may."""
+    return bool(_PLAIN.fullmatch(name))
 
 
 def match_job(wanted: str | None, newest_first: list[str]) -> str:

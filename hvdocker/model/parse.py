@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _HOST = re.compile(r"[A-Za-z0-9_.:%\[\]-]+")
 _BRACKETS = re.compile(r"\[([^\[\]]+)\](?::(\d{1,9}))?")
 _HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d+)?(/[a-z0-9._-]+)*")
+_NO_LOGIN = re.compile(r"""[\s\x00-\x1f\x7f-\x9f'`";&<>|(){}]|\\$""")
+_IMAGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@+-]*")
 _USER = re.compile(r"host|root|\d+:\d+")
 
 
@@ -112,7 +115,7 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
     return Inventory(
         cluster=reader.checked(top.get("cluster"), ("cluster",), names.cluster_name_problem)
         or default_cluster,
-        image=reader.text(top.get("image"), ("image",)) or names.DEFAULT_IMAGE,
+        image=reader.checked(top.get("image"), ("image",), _image_problem) or names.DEFAULT_IMAGE,
         port=reader.whole(top.get("port"), ("port",), 1, 65535),
         network=reader.checked(top.get("network"), ("network",), _network_problem),
         env=_env(reader, top.get("env")),
@@ -201,10 +204,10 @@ def _complain_of_doubles(reader: _Reader, hosts: list[Host | None]) -> None:
 def _ssh(reader: _Reader, value: object, path: Path) -> SshSettings:
     fields = reader.mapping(value, path, SSH_KEYS, "ssh settings")
     return SshSettings(
-        user=reader.text(fields.get("user"), (*path, "user")),
+        user=reader.checked(fields.get("user"), (*path, "user"), _login_problem),
         port=reader.whole(fields.get("port"), (*path, "port"), 1, 65535),
         key=reader.text(fields.get("key"), (*path, "key")),
-        jump=reader.text(fields.get("jump"), (*path, "jump")),
+        jump=reader.checked(fields.get("jump"), (*path, "jump"), _login_problem),
     )
 
 
@@ -220,6 +223,8 @@ def _env(reader: _Reader, value: object) -> Mapping[str, str]:
             reader.complain(("env", name), "is not a name that an environment variable can have")
         elif isinstance(item, bool):
             reader.complain(("env", name), f"should be text, got {_got(item)}; put it in quotes")
+        elif "\0" in str(item):
+            reader.complain(("env", name), "has a NUL character in it, which no environment can hold")
         elif isinstance(item, (str, int, float)):
             env[name] = str(item)
         else:
@@ -244,13 +249,14 @@ def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
         len(parts) not in (2, 3)
         or not all(part.startswith("/") for part in parts[:2])
         or mode not in ("ro", "rw")
+        or "\0" in str(item)
     ):
         reader.complain(
             path, f"should be /on/host:/in/container or /on/host:/in/container:ro, got {_got(item)}"
         )
         return None
     taken = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
-    target = parts[1].rstrip("/")
+    target = posixpath.normpath(f"/{parts[1].strip('/')}").rstrip("/")
     if any(target == own or target.startswith(f"{own}/") or own.startswith(f"{target}/") for own in taken):
         reader.complain(path, f"{parts[1]} is hvdocker's own folder in the container; choose another target")
         return None
@@ -306,9 +312,20 @@ def _host_problem(text: str) -> str | None:
         return "should have a port between 1 and 65535"
     if "[" in host or "]" in host:
         return "should be a host name or an address; with a port only as [address]:port"
-    if text.startswith("-") or not _HOST.fullmatch(host) or re.search(r"\s", user):
+    if text.startswith("-") or not _HOST.fullmatch(host) or _login_problem(user):
         return "should be a host name or an address"
     return None
+
+
+def _login_problem(text: str) -> str | None:
+    """What ssh itself would take for an option, or hand to a shell (a ProxyCommand's)."""
+    if text.startswith("-") or ",-" in text or _NO_LOGIN.search(text):
+        return "should be plain words, without blanks and characters that a shell reads"
+    return None
+
+
+def _image_problem(text: str) -> str | None:
+    return None if _IMAGE.fullmatch(text) else "should be an image such as doc-hvd:cpu"
 
 
 def _host_name_problem(text: str) -> str | None:

@@ -48,7 +48,8 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 def known_jobs(state: ClusterState) -> list[str]:
     """Newest first: jobs whose container is there, then those of which only files are left."""
     found = [master.job for master in state.masters()]
-    return list(dict.fromkeys([*found, *(job for host in state.hosts.values() for job in host.job_folders)]))
+    folders = (job for host in state.hosts.values() for job in host.job_folders)
+    return [job for job in dict.fromkeys([*found, *folders]) if names.is_plain(job)]
 
 
 def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
@@ -77,7 +78,9 @@ def _write_log(link: HostLink, container: str, folder: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".part")
     with talking(link.name, "reading the job's log"):
-        with draft.open("wb") as file:
+        # What lies there may have come from a host: a link would lead to another file.
+        draft.unlink(missing_ok=True)
+        with draft.open("xb") as file:
             for chunk in link.engine().logs(container, stream=True, follow=False):
                 file.write(chunk)
         # A stream that was cut off looks like one that ended: the link has to be alive after it.
@@ -96,7 +99,7 @@ def unfetched(located: Located, state: ClusterState) -> tuple[str, ...]:
     """Jobs of which a host has files that were not brought home."""
     hosts: dict[str, set[str]] = {}
     for name, seen in state.hosts.items():
-        for job in seen.job_folders:
+        for job in filter(names.is_plain, seen.job_folders):
             hosts.setdefault(job, set()).add(name)
     return tuple(job for job, names_now in hosts.items() if not names_now <= _home_from(located, job))
 

@@ -5,6 +5,7 @@ import pty
 import re
 import select
 import time
+from pathlib import Path
 
 from tests.cluster.cli import Cli, binary
 
@@ -15,13 +16,15 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 class Terminal:
     """Types when the screen shows what it waits for."""
 
-    def __init__(self, cli: Cli, *args: str) -> None:
+    def __init__(self, cli: Cli, *args: str, cwd: Path | None = None) -> None:
         cli.pin()
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
-            os.chdir(cli.cwd)
+            os.chdir(cwd or cli.cwd)
             os.execve(binary(), [binary(), *args], cli.environment() | {"TERM": "xterm", "COLUMNS": "200"})
         self.screen = ""
+        # Every byte that the terminal was sent.
+        self.sent = b""
 
     def wait_for(self, text: str, times: int = 1) -> None:
         deadline = time.monotonic() + DEADLINE_S
@@ -47,5 +50,6 @@ class Terminal:
             data = os.read(self._fd, 1 << 16)
         except OSError:
             return False
+        self.sent += data
         self.screen += _ESCAPES.sub("", data.decode("utf-8", "replace"))
         return bool(data)

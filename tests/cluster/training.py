@@ -3,7 +3,7 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,16 +22,18 @@ DEADLINE_S = 90.0
 
 
 @contextmanager
-def training_site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def training_site(lab: Lab, desk: Cli, mounts: Sequence[str] = (), **extra: Any) -> Iterator[Site]:
+    """More mounts, and other settings, may be named."""
     hosts = lab.fresh(2)
     for host in hosts:
         host.exec(
             f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}"
         )
     settings: dict[str, Any] = {
-        "mounts": [f"{DATA}:/data:ro"],
+        "mounts": [f"{DATA}:/data:ro", *mounts],
         "memory": "2GB",
         "env": {"FROM_INVENTORY": "a b$c;d"},
+        **extra,
     }
     site = Site.write(lab, desk, hosts, image=IMAGE, **settings)
     shutil.copytree(SCRIPTS, site.folder / "code")

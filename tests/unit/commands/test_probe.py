@@ -145,3 +145,20 @@ def test_the_script_where_the_cluster_never_was(tmp_path: Path) -> None:
 def test_nobody_holds_a_port_that_nobody_listens_on() -> None:
     done = subprocess.run(port_holder(1).argv, capture_output=True, check=False)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_jobs_folder_cannot_speak_for_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    """A rank may make folders of any name there; dash's own echo would turn a backslash into a new line."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    names = ["x\ngpu 0, GPU-evil, fake", "y\\ngpu 1, GPU-evil, fake", "z\u2028gpu 2", "t\\c", "train-abcd"]
+    for name in names:
+        (tmp_path / ".hvdocker" / "lab" / "jobs" / name).mkdir(parents=True)
+    argv = [shell, *probe("lab", "a", ["/no\\nsuch", "/no\ngpu 3"]).argv[1:]]
+    out = subprocess.run(argv, capture_output=True, check=True).stdout.decode()
+    answer = read_probe(out)
+    assert answer.is_whole and not any("GPU-evil" in gpu or gpu == "3" for gpu in answer.all("gpu"))
+    assert sorted(answer.all("job")) == sorted(names[1:])
+    assert answer.all("missing") == ["/no\\nsuch", "/no"]

@@ -34,16 +34,24 @@ Host *
     GlobalKnownHostsFile /dev/null
     StrictHostKeyChecking yes
     UpdateHostKeys no
+    VerifyHostKeyDNS no
     HostKeyAlgorithms ssh-ed25519
+    PubkeyAcceptedAlgorithms ssh-ed25519
     KexAlgorithms curve25519-sha256
     Ciphers aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com
     PreferredAuthentications publickey
+    PasswordAuthentication no
+    KbdInteractiveAuthentication no
+    HostbasedAuthentication no
     BatchMode yes
     ConnectTimeout 10
     ServerAliveInterval 2
     ServerAliveCountMax 5
     ForwardAgent no
     ForwardX11 no
+    ClearAllForwardings yes
+    PermitLocalCommand no
+    RequestTTY no
     LogLevel ERROR
 """
 
@@ -51,6 +59,7 @@ SSHD_CONFIG = """\
 Port 12345
 ListenAddress 10.0.0.11
 HostKey /run/hvdocker/ssh/host_ed25519_key
+HostKeyAlgorithms ssh-ed25519
 AuthorizedKeysFile /run/hvdocker/ssh/authorized_keys
 AllowUsers hvd
 PermitRootLogin no
@@ -58,20 +67,31 @@ AuthenticationMethods publickey
 PubkeyAuthentication yes
 PubkeyAcceptedAlgorithms ssh-ed25519
 PasswordAuthentication no
+PermitEmptyPasswords no
 KbdInteractiveAuthentication no
+HostbasedAuthentication no
+IgnoreRhosts yes
 UsePAM no
 PidFile none
 StrictModes yes
+DisableForwarding yes
 AllowAgentForwarding no
 AllowTcpForwarding no
 AllowStreamLocalForwarding no
+PermitOpen none
+PermitListen none
 GatewayPorts no
 X11Forwarding no
 PermitTunnel no
 PermitTTY no
 PermitUserEnvironment no
+PermitUserRC no
+Compression no
+Banner none
 PrintMotd no
 UseDNS no
+LoginGraceTime 30
+MaxAuthTries 3
 MaxStartups 200:30:400
 MaxSessions 200
 ClientAliveInterval 5

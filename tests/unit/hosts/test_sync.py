@@ -433,6 +433,29 @@ def test_a_folder_that_became_a_link_leads_nothing_astray(pair: Pair, tmp_path: 
     assert {path.read_text() for path in outside.iterdir()} == {"precious"}
 
 
+@pytest.mark.parametrize("name", ["code", "code.sync"])
+def test_nothing_is_written_through_a_link_in_place_of_our_folders(
+    pair: Pair, tmp_path: Path, name: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "theirs.txt").write_text("theirs")
+    (pair.there.parent / name).symlink_to(elsewhere)
+    pair.write("train.py")
+    with pytest.raises(HvdockerError) as caught:
+        pair.sync()
+    assert f"{pair.there.parent / name} is a link: nothing is written through it" in caught.value.lines
+    assert listed(elsewhere) == ["theirs.txt"]
+
+
+def test_links_that_lead_out_travel_as_links_and_bring_nothing_with_them(pair: Pair, tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("not code")
+    for target in ("../secret.txt", str(tmp_path / "secret.txt"), "..", "/etc"):
+        (pair.here / f"link{len(target)}").symlink_to(target)
+    pair.sync()
+    assert all((pair.there / name).is_symlink() for name in pair.names()) and len(pair.names()) == 4
+
+
 def test_what_a_job_put_in_the_way_is_an_error_and_stays(pair: Pair) -> None:
     pair.write("train.py")
     pair.sync()

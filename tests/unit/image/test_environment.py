@@ -27,7 +27,13 @@ OURS = {
     "PWD": "/train",
     "MINE": "1",
 }
-NET9 = {"HOROVOD_GLOO_IFACE": "net9", "GLOO_SOCKET_IFNAME": "net9", "NCCL_SOCKET_IFNAME": "=net9"}
+NET9 = {
+    "HOROVOD_GLOO_IFACE": "net9",
+    "GLOO_SOCKET_IFNAME": "net9",
+    "NCCL_SOCKET_IFNAME": "=net9",
+    "OMPI_MCA_btl_tcp_if_include": "net9",
+    "OMPI_MCA_oob_tcp_if_include": "net9",
+}
 
 
 def test_values_may_hold_anything_but_nul() -> None:

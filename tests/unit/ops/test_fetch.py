@@ -27,6 +27,15 @@ def test_jobs_newest_first_then_those_of_which_only_files_are_left() -> None:
     assert known_jobs(STATE) == ["new-dddd", "train-bbbb", "old-aaaa", "gone-cccc"]
 
 
+def test_a_job_whose_name_is_a_path_is_no_job(tmp_path: Path) -> None:
+    """A host's word for a job becomes a folder here."""
+    paths = ("../../evil", "/etc/evil", "..", ".", "", ".ssh", "a/b", "a\nb", "a\x1b[2J")
+    evil = tuple(master(path, "{}") for path in paths)
+    state = state_of(host_seen("a", job_folders=(*paths, "My Job-1.x"), containers=evil))
+    assert known_jobs(state) == ["My Job-1.x"]
+    assert unfetched(located(tmp_path), state) == ("My Job-1.x",)
+
+
 def test_what_was_not_brought_home(tmp_path: Path) -> None:
     here = located(tmp_path)
     assert unfetched(here, STATE) == ("old-aaaa", "train-bbbb", "gone-cccc")

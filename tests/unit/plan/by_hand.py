@@ -46,7 +46,7 @@ class Ran:
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, ""), self.text
-        calls = [(file, file.read_text().split("\0")[:-1]) for file in sorted(log.glob("*/call"))]
+        calls = [(file, file.read_bytes().decode().split("\0")[:-1]) for file in sorted(log.glob("*/call"))]
         self.calls = [words for _, words in calls]
         self.archives = {
             (words[0], words[-1]): file.with_name("tar") for file, words in calls if words[2:4] == ["cp", "-"]

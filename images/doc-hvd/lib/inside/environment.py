@@ -54,6 +54,9 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
         "GLOO_SOCKET_IFNAME": interface,
         # A bare name is a prefix to NCCL: eth1 would also take eth10.
         "NCCL_SOCKET_IFNAME": "=" + interface,
+        # For images with Open MPI: messages, and the daemons' own talk.
+        "OMPI_MCA_btl_tcp_if_include": interface,
+        "OMPI_MCA_oob_tcp_if_include": interface,
     }
     return {name: image.get(name, value) for name, value in ours.items()}
 

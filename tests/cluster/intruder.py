@@ -1,0 +1,130 @@
+"""Someone who wants into a worker: speaks SSH in person, so that every request is really made and every
+refusal is the server's own."""
+
+import io
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import paramiko
+from paramiko.common import cMSG_CHANNEL_OPEN, cMSG_CHANNEL_REQUEST, cMSG_GLOBAL_REQUEST
+from paramiko.message import Message
+
+from tests.cluster.lab import LabHost
+from tests.cluster.site import SSH_FOLDER, Site
+
+WAIT_S = 20
+
+
+def key_of(site: Site, host: LabHost) -> paramiko.Ed25519Key:
+    """The cluster's own key, as root on a host can read it."""
+    code, text, err = site.inside(host, "cat", f"{SSH_FOLDER}/id_ed25519")
+    assert code == 0, err
+    return paramiko.Ed25519Key.from_private_key(io.StringIO(text))
+
+
+def port_of(site: Site, host: LabHost) -> int:
+    return int(site.seen(host)["Config"]["Labels"]["hvdocker.port"])
+
+
+def said(site: Site, host: LabHost) -> str:
+    """The log of the worker's sshd."""
+    return host.exec(f"docker logs {site.worker} 2>&1")
+
+
+@contextmanager
+def dialled(site: Site, target: LabHost, via: LabHost | None) -> Iterator[paramiko.Transport]:
+    """A connection to the worker's port, from another host of the cluster or from this machine."""
+    port = port_of(site, target)
+    if via is None:
+        with _spoken(socket.create_connection((target.address, port), WAIT_S)) as transport:
+            yield transport
+        return
+    with _spoken(socket.create_connection((via.address, 22), WAIT_S)) as bridge:
+        bridge.auth_publickey("root", paramiko.Ed25519Key.from_private_key_file(str(via.key("root"))))
+        hop = bridge.open_channel("direct-tcpip", (target.address, port), ("127.0.0.1", 1), timeout=WAIT_S)
+        with _spoken(hop) as transport:
+            yield transport
+
+
+@contextmanager
+def _spoken(link: Any) -> Iterator[paramiko.Transport]:
+    transport = paramiko.Transport(link)
+    try:
+        transport.start_client(timeout=WAIT_S)
+        yield transport
+    finally:
+        transport.close()
+
+
+def run(transport: paramiko.Transport, command: str) -> str:
+    session = transport.open_session(timeout=WAIT_S)
+    session.exec_command(command)
+    return session.makefile("rb").read().decode()
+
+
+def ask_in_session(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
+    """Whether the server granted a request in a session."""
+    session: Any = transport.open_session(timeout=WAIT_S)
+    message = Message()
+    message.add_byte(cMSG_CHANNEL_REQUEST)
+    message.add_int(session.remote_chanid)
+    message.add_string(kind)
+    message.add_boolean(True)
+    for detail in details:
+        message.add_bytes(detail)
+    session._event_pending()
+    transport._send_user_message(message)  # type: ignore[attr-defined]  # there is no public way
+    try:
+        session._wait_for_event()
+    except paramiko.SSHException:
+        return False
+    return True
+
+
+def ask_globally(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
+    """Whether the server granted a request that belongs to no session."""
+    parts: Any = transport
+    parts.completion_event = threading.Event()
+    message = Message()
+    message.add_byte(cMSG_GLOBAL_REQUEST)
+    message.add_string(kind)
+    message.add_boolean(True)
+    for detail in details:
+        message.add_bytes(detail)
+    parts._send_user_message(message)
+    assert parts.completion_event.wait(WAIT_S), f"no answer to {kind}"
+    return parts.global_response is not None
+
+
+def open_raw(transport: paramiko.Transport, kind: str, *details: bytes) -> str:
+    """Asks for a channel; the server's reason for the refusal, or "opened"."""
+    parts: Any = transport
+    number = parts._next_channel()
+    channel: Any = paramiko.Channel(number)
+    parts._channels.put(number, channel)
+    event = parts.channel_events[number] = threading.Event()
+    parts.channels_seen[number] = True
+    channel._set_transport(transport)
+    message = Message()
+    message.add_byte(cMSG_CHANNEL_OPEN)
+    message.add_string(kind)
+    for value in (number, 1 << 21, 1 << 15):
+        message.add_int(value)
+    for detail in details:
+        message.add_bytes(detail)
+    parts._send_user_message(message)
+    assert event.wait(WAIT_S), f"no answer to {kind}"
+    return "opened" if parts._channels.get(number) is not None else str(transport.get_exception())
+
+
+def text(value: str) -> bytes:
+    message = Message()
+    message.add_string(value)
+    return message.asbytes()
+
+
+def number(value: int) -> bytes:
+    return value.to_bytes(4, "big")
