@@ -24,6 +24,7 @@ from hvdocker.ops.fetch import save_log
 from hvdocker.ops.locate import Located
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.session import Session, connected
+from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.steps import Plan
@@ -32,6 +33,7 @@ from hvdocker.plan.train import check_workers, free_slots, plan_train
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.locks import Held
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class TrainRequest:
     is_detached: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
+    lock_wait_s: float = 0.0
+    is_forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,46 +86,82 @@ class TrainReport:
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Wish:
+    """What is asked for, read and checked before a host is touched."""
+
+    request: TrainRequest
+    work: Work
+    requirements: Requirements | None
+    variables: Mapping[str, str]
+
+
 def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
     _check(request)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
-    variables = environment(located.inventory.env, list(request.env), env.environ)
+    wish = _Wish(
+        request, work, requirements, environment(located.inventory.env, list(request.env), env.environ)
+    )
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
-        from hvdocker.hosts.apply import Context
-        from hvdocker.hosts.hash_cache import HashCache
-        from hvdocker.hosts.observe import whole_state
-        from hvdocker.hosts.walk import read_tree
-
-        state = whole_state(located.inventory, session.links, False, session.failed.values())
-        placed = places(located.inventory, state)
-        check_workers(located.inventory, placed, state)
-        placement = _placement(request, placed, state)
-        fitting = plan_workers(
-            session, located.inventory, state, placed, placement.hosts, requirements, env.maker()
-        )
-        for running in state.running_jobs():
-            env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
-        context = Context(located.inventory, session.links, env.listener)
-        context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
-        job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
-        image = worker_image(located.inventory, state, placement.head, fitting)
-        plan = plan_train(
-            located.inventory, placed, env.maker(), job, str(work.source), image, request.checksum
-        )
-        whole = replace(plan, stages=(*fitting.stages, *plan.stages))
-        viewer.plan(whole)
-        report = TrainReport(job.job, placement, whole, state.hosts)
         if request.is_dry_run:
-            return report
-        _start(fitting, context)
-        # Workers with the requirements are a whole cluster: what fails from here on leaves them.
-        context.undo.clear()
-        _start(plan, context)
-        viewer.started(Started(job.job, placement, placement.np))
+            return _decide(env, located, session, wish, viewer)[0]
+        report = _launch(env, located, session, wish, viewer)
+        viewer.started(Started(report.job, report.placement, report.placement.np))
         if request.is_detached:
             return report
         return _follow(located, session, report, viewer)
+
+
+def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> TrainReport:
+    """Locked from the look at free slots until the job holds them."""
+    from hvdocker.ops.lock import locked
+
+    started: TrainReport | None = None
+    try:
+        with locked(env, located.inventory, session.links, "train", wish.request.lock_wait_s) as held:
+            report, fitting, context = _decide(env, located, session, wish, viewer)
+            context.guard = held.check
+            _start(fitting, context, held)
+            # Workers with the requirements are a whole cluster: what fails from here on leaves them.
+            context.undo.clear()
+            _start(replace(report.plan, stages=report.plan.stages[len(fitting.stages) :]), context, held)
+            started = report
+    except KeyboardInterrupt:
+        if started is None:
+            raise
+        link = session.links[started.placement.head]
+        container = names.master_name(located.inventory.cluster, started.job)
+        raise _interrupted(located, link, container, started.job, viewer) from None
+    return report
+
+
+def _decide(
+    env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer
+) -> tuple[TrainReport, Plan, Context]:
+    """The whole plan is the report's; that of the workers, its first stages, comes beside it."""
+    from hvdocker.hosts.apply import Context
+    from hvdocker.hosts.hash_cache import HashCache
+    from hvdocker.hosts.observe import whole_state
+    from hvdocker.hosts.walk import read_tree
+
+    inventory, request, work = located.inventory, wish.request, wish.work
+    state = whole_state(inventory, session.links, False, session.failed.values())
+    placed = places(inventory, state)
+    check_workers(inventory, placed, state)
+    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
+    placement = _placement(request, placed, state)
+    fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
+    for running in state.running_jobs():
+        env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
+    context = Context(inventory, session.links, env.listener)
+    context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
+    job = _job(env, located, wish, placed, placement, context.tree.hash)
+    image = worker_image(inventory, state, placement.head, fitting)
+    plan = plan_train(inventory, placed, env.maker(), job, str(work.source), image, request.checksum)
+    whole = replace(plan, stages=(*fitting.stages, *plan.stages))
+    viewer.plan(whole)
+    return TrainReport(job.job, placement, whole, state.hosts), fitting, context
 
 
 def _check(request: TrainRequest) -> None:
@@ -152,13 +192,12 @@ def _placement(request: TrainRequest, placed: Mapping[str, Place], state: Cluste
 def _job(
     env: Env,
     located: Located,
-    request: TrainRequest,
-    work: Work,
+    wish: _Wish,
     placed: Mapping[str, Place],
     placement: Placement,
-    variables: Mapping[str, str],
     code_hash: str,
 ) -> JobSpec:
+    request, work = wish.request, wish.work
     addresses = {name: placed[name].address for name in placement.hosts}
     port = placed[placement.head].port
     last_flags = {flag.partition("=")[0]: flag for flag in request.env}
@@ -172,19 +211,21 @@ def _job(
         command=work.command,
         launcher=launcher.argv(placement, addresses, port),
         workdir=names.CODE_MOUNT,
-        env=variables,
+        env=wish.variables,
         code_hash=code_hash,
         env_from_caller=tuple(name for name, flag in last_flags.items() if "=" not in flag),
     )
 
 
-def _start(plan: Plan, context: Context) -> None:
+def _start(plan: Plan, context: Context, held: Held) -> None:
+    """Where the lock went to another run, that run may build on what this one made."""
     from hvdocker.hosts.apply import apply, roll_back
 
     try:
         apply(plan, context)
     except BaseException:
-        roll_back(context)
+        if not held.is_lost:
+            roll_back(context)
         raise
 
 
@@ -217,18 +258,18 @@ def _to_the_end(
     try:
         watch.follow(link, container, report.placement, keep)
     except KeyboardInterrupt:
-        _stop(link, container, viewer)
-        save_log(located, report.job, link, container)
-        raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
+        raise _interrupted(located, link, container, report.job, viewer) from None
     end = watch.end_of(link, container)
     save_log(located, report.job, link, container)
     return replace(report, end=end, last_lines=last)
 
 
-def _stop(link: HostLink, container: str, viewer: Viewer) -> None:
+def _interrupted(located: Located, link: HostLink, container: str, job: str, viewer: Viewer) -> Interrupted:
     """Once: gracefully. Twice: at once."""
     viewer.stopping()
     try:
         watch.stop_job(link, container)
     except KeyboardInterrupt:
         watch.stop_job(link, container, at_once=True)
+    save_log(located, job, link, container)
+    return Interrupted(f"job {job} was stopped on all hosts by Ctrl-C")

@@ -43,7 +43,7 @@ def command_of(words: tuple[str, ...]) -> Any:
 
 
 VERBS = sorted(verbs(typer.main.get_command(app)))
-PAGES = [(), ("image",), *VERBS]
+PAGES = [(), ("image",), ("lock",), *VERBS]
 
 # Runs several command lines in one interpreter; says for each its code and output, and what was imported.
 RUNNER = """
@@ -95,6 +95,8 @@ def test_the_verbs_are_these() -> None:
         ("down",),
         ("image", "build"),
         ("image", "push"),
+        ("lock", "status"),
+        ("lock", "release"),
     }
     assert wanted <= set(VERBS)
 
