@@ -9,8 +9,8 @@ A stale lock is taken over by linking `next.<token of the stale holder>`. A link
 of two who find the same stale lock one wins, and one who looked too early links a name that leads nowhere:
 the holder is whoever is found at the end of who.json → next.<its token> → …, and everybody looks there
 again after linking. The winner then puts its own file in the place of who.json. Who gives a lock back fills
-the same name with an empty file first, so nobody can take the lock over while its files are removed, and
-who lost the lock meanwhile finds the name taken and removes nothing.
+the same name with an empty file first, and looks whether it is the end of the chain: then nobody can take
+the lock over while its files are removed; else somebody has done so already, and nothing is removed.
 
 Scripts go into the folder and use names without a path: what lies at the path may be swapped by others, the
 folder one stands in may not. A symbolic link or a file at that path is refused."""
@@ -32,6 +32,7 @@ tell() {
     [ -n "$was_age" ] && echo "was_age $was_age"
     [ -n "$2" ] && echo "reason $2"
     echo "done"
+    [ "$1" != unusable ] || rm -f -- "$mine"
     [ -n "$line" ] && printf 'who %s\n' "$line"
     [ -n "$was_age" ] && printf 'was %s\n' "$was"
     exit 0
@@ -116,10 +117,11 @@ tell free
 
 _RELEASE = r"""
 enter || tell free
-if ! holds || ! (set -C; : > "next.$token") 2>/dev/null; then
-    [ -n "$found" ] && tell held
-    tell free
-fi
+none() { [ -n "$found" ] && tell held; tell free; }
+holds || none
+(set -C; : > "next.$token") 2>/dev/null || none
+look
+if [ "$found" != "next.$token" ]; then rm -f -- "next.$token"; look; none; fi
 rm -f -- who.json
 for left in next.* .try.*; do [ "$left" = "next.$token" ] || rm -f -- "$left"; done
 rm -f -- "next.$token"

@@ -145,8 +145,9 @@ class Held:
         begun_in = self._round
         try:
             answer = ask(self._links[name], beat_lock(self._claim.token))
-            if not answer.is_taken and begun_in == self._round:
+            if not answer.is_taken and begun_in == self._round and name not in self._lost:
                 self._lost[name] = answer
+                self._listener(Event("note", f"{_lost(name, answer).what}; this run stops", name))
         finally:
             self._beating.discard(name)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HostErrors, HvdockerError, UsageProblem
+from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
@@ -138,6 +138,8 @@ def _fetch_first(before: Plan, context: Context) -> None:
     try:
         apply(before, context)
     except HvdockerError as error:
+        if error.exit_code == ExitCode.LOCKED:
+            raise
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
         error.fix = "run hvdocker down again, or give the outputs up with --discard"
         raise

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -169,6 +170,45 @@ def test_a_killed_run_leaves_its_locks_to_be_released_or_to_go_stale(
     assert two.run(*release, "-y").out == "nothing to do: no host is locked\n"
     one.run("down", "-y", env=ours)
     two.run("down", "-y", env=theirs)
+
+
+def test_a_run_whose_lock_was_taken_away_stops_and_undoes_nothing(
+    sites: tuple[Site, Site], pair: list[LabHost]
+) -> None:
+    """Its hosts' engines stand still meanwhile, so that it cannot be done before it notices."""
+    one, _ = sites
+    one.down()
+    process = one.cli.start("up", one.inventory, cwd=one.folder)
+    said = lines_of(process)
+    next(line for line in said if "create hvdocker-one-worker" in line)
+    signal_engines(pair, "STOP")
+    try:
+        for host in pair:
+            token = json.loads(host.exec(f"cat {LOCK_DIR}/who.json"))["token"]
+            host.exec(list(release_lock(token).argv), user="trainer")
+            hold(host)
+        next(line for line in said if "this run stops" in line and "bob@desk is running" in line)
+    finally:
+        signal_engines(pair, "CONT")
+    rest = "".join(said)
+    assert process.wait(120) == 5, rest
+    assert "the lock of this run was taken away: bob@desk is running `image push`" in rest
+    assert "undo" not in rest and "what was made so far is still there" in rest
+    assert set(locks(pair)) == {"h1", "h2"}, "bob's"
+    for host in pair:
+        let_go(host)
+    one.up()
+    one.down()
+
+
+def lines_of(process: "subprocess.Popen[str]") -> Iterator[str]:
+    assert process.stderr is not None
+    return iter(process.stderr.readline, "")
+
+
+def signal_engines(hosts: list[LabHost], name: str) -> None:
+    for host in hosts:
+        host.exec(f"kill -{name} $(pgrep -x dockerd)")
 
 
 def test_the_lock_of_another_user_of_the_host(

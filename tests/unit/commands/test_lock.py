@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -196,7 +197,12 @@ def test_what_others_put_there_is_never_written_through(lock: Lock, tmp_path: Pa
         os.mkfifo(lock.folder / "who.json")
     for answer in (lock.take(ADA), lock.beat(ADA), lock.release(ADA), lock.look()):
         assert (answer.state, answer.is_taken) == ("unusable", False) and "is not a" in answer.reason
+    assert [name for name in left_in(lock.folder) if name != "who.json"] == []
     assert list(target.iterdir()) == [] and not (tmp_path / "nowhere").exists()
+
+
+def left_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def test_a_folder_above_that_is_a_link_is_the_machines_own_business(lock: Lock, tmp_path: Path) -> None:
@@ -244,6 +250,30 @@ def test_taking_and_giving_back_in_turns_never_lets_two_in(lock: Lock, parent: P
     with ThreadPoolExecutor(4) as pool:
         assert sum(pool.map(visit, range(4))) > 0
     assert wrong == [] and list(parent.iterdir()) == []
+
+
+def test_a_holder_that_comes_back_too_late_removes_nothing_of_its_successor(
+    lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ada gives her lock back; between her look at it and what she does, Bob takes it over for stale."""
+    if lock._shell.endswith("busybox"):
+        return  # its own `stat` is the shell's: nobody can come in between
+    lock.take(ADA)
+    take = take_lock(BOB, str(lock.folder)).line()
+    shim, real = tmp_path / "bin" / "stat", shutil.which("stat")
+    shim.parent.mkdir()
+    shim.write_text(
+        f"#!/bin/sh\nPATH={shlex.quote(os.environ['PATH'])}\n"
+        f"if mkdir {shlex.quote(str(tmp_path / 'once'))} 2>/dev/null; then\n"
+        f"    touch -d '2 minutes ago' {shlex.quote(str(lock.folder / 'who.json'))}\n"
+        f"    {take} >/dev/null\nfi\n"
+        f'exec {real} "$@"\n'
+    )
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+    answer = lock.release(ADA)
+    assert answer.state == "held" and answer.holder and answer.holder.who == "bob@desk"
+    assert lock.beat(BOB).is_taken and lock.names() == ["who.json"]
 
 
 def test_nothing_in_a_record_reaches_a_terminal() -> None:

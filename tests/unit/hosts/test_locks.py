@@ -198,13 +198,16 @@ def _robs(held: Held, host: Machine) -> bool:
 
 
 def test_a_lock_that_a_person_released_is_noticed(hosts: dict[str, Machine]) -> None:
-    with holding(only(hosts, "a", "b"), ADA, beat_s=0.02) as held:
+    told: list[Event] = []
+    with holding(only(hosts, "a", "b"), ADA, told.append, beat_s=0.02) as held:
         holders = {name: answer.holder for name, answer in look(hosts).done.items() if answer.holder}
         assert sorted(holders) == ["a", "b"]
         release(hosts, {"a": holders["a"]})
         until(lambda: held.is_lost)
         with pytest.raises(Locked, match=r"^a: .*somebody released it"):
             held.check()
+        until(lambda: told)
+    assert [(event.host, "somebody released it" in event.text) for event in told] == [("a", True)]
     assert locked(hosts) == []
 
 
