@@ -46,7 +46,8 @@ enter() {
         [ -d "$dir" ] && tell unusable "you may not enter it: $(ls -ld -- "$dir" 2>/dev/null)"
         return 1
     fi
-    here=$(pwd -P)
+    # Nothing is said of a folder that was removed since.
+    here=$(pwd -P 2>/dev/null); [ -n "$here" ] || return 1
     [ "$here" = "${parent%/}/${dir##*/}" ] || tell unusable "$dir leads to $here"
 }
 follow() {

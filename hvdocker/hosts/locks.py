@@ -73,8 +73,9 @@ class Held:
         return bool(self._lost)
 
     def check(self) -> None:
-        """Raises where a lock is not ours any more."""
-        raise_together("locks were lost", [_lost(name, answer) for name, answer in self._lost.items()])
+        """Raises where a lock is not ours any more, whichever host is being worked on."""
+        for name, answer in list(self._lost.items()):
+            raise _lost(name, answer)
 
     def take(self, wait_s: float) -> None:
         deadline = time.monotonic() + wait_s
@@ -97,7 +98,7 @@ class Held:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise_together("", _locked({name: answer}))
-                self._listener(Event("lock", f"waiting: {_sentence(answer.holder)}", name))
+                self._listener(Event("lock", f"waiting: {_doing(answer.holder)}", name))
                 time.sleep(min(_POLL_S, left))
             self._listener(Event("lock", "locked", name, is_end=True))
 
@@ -147,7 +148,7 @@ class Held:
             answer = ask(self._links[name], beat_lock(self._claim.token))
             if not answer.is_taken and begun_in == self._round and name not in self._lost:
                 self._lost[name] = answer
-                self._listener(Event("note", f"{_lost(name, answer).what}; this run stops", name))
+                self._listener(Event("note", f"{_lost(name, answer).what}; this run stops"))
         finally:
             self._beating.discard(name)
 
@@ -204,9 +205,14 @@ def _locked(held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
 
 
 def _sentence(holder: Holder | None) -> str:
-    if holder is None:
-        return "somebody is just giving it back"
-    return f"{holder.who} is running {holder.doing} since {holder.since}"
+    doing = _doing(holder)
+    return f"{doing} since {holder.since}" if holder and holder.is_named else doing
+
+
+def _doing(holder: Holder | None) -> str:
+    if holder is None or not holder.is_named:
+        return "it is not said by whom, or it is just being given back"
+    return f"{holder.who} is running {holder.doing}"
 
 
 def _robbed(holder: Holder) -> str:
@@ -217,9 +223,8 @@ def _robbed(holder: Holder) -> str:
 
 
 def _lost(name: str, answer: LockAnswer) -> HvdockerError:
-    now = _sentence(answer.holder) if answer.holder else "somebody released it"
+    now = _sentence(answer.holder) if answer.holder and answer.holder.is_named else "somebody released it"
     return Locked(
-        f"the lock of this run was taken away: {now}",
-        host=name,
+        f"the lock of {name} was taken away from this run: {now}",
         fix="see hvdocker lock status, then run it again; what was made so far is still there",
     )

@@ -56,8 +56,13 @@ class Holder(Claim):
         return self.age_s > STALE_S
 
     @property
+    def is_named(self) -> bool:
+        """Not where the lock is just being given back, nor where its record is none of ours."""
+        return self.token != NO_TOKEN
+
+    @property
     def since(self) -> str:
-        return show_seconds(max(0, self.held_s))
+        return f"{self.held_s} s" if self.held_s < 60 else show_seconds(self.held_s)
 
     def as_dict(self) -> Mapping[str, object]:
         shown = {name: value for name, value in asdict(self).items() if name != "token"}

@@ -104,6 +104,7 @@ def test_a_held_host_is_left_alone_and_its_holder_named(
     one, _ = sites
     one.up()
     pair[0].tiny_image()
+    pair[1].attempt(["docker", "rmi", "-f", "tiny:lab"])
     hold(pair[1])
     pushing = ("image", "push", "tiny:lab")
     with untouched(*pair):
@@ -192,7 +193,7 @@ def test_a_run_whose_lock_was_taken_away_stops_and_undoes_nothing(
         signal_engines(pair, "CONT")
     rest = "".join(said)
     assert process.wait(120) == 5, rest
-    assert "the lock of this run was taken away: bob@desk is running `image push`" in rest
+    assert "was taken away from this run: bob@desk is running `image push`" in rest.partition("error: ")[2]
     assert "undo" not in rest and "what was made so far is still there" in rest
     assert set(locks(pair)) == {"h1", "h2"}, "bob's"
     for host in pair:
@@ -277,7 +278,7 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
         pair[1].start_sshd()
 
 
-def test_another_owners_cluster_is_neither_trained_on_nor_stopped(
+def test_another_owners_cluster_is_not_trained_on(
     sites: tuple[Site, Site], pair: list[LabHost]
 ) -> None:
     one, _ = sites
