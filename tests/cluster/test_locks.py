@@ -278,9 +278,7 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
         pair[1].start_sshd()
 
 
-def test_another_owners_cluster_is_not_trained_on(
-    sites: tuple[Site, Site], pair: list[LabHost]
-) -> None:
+def test_another_owners_cluster_is_not_trained_on(sites: tuple[Site, Site], pair: list[LabHost]) -> None:
     one, _ = sites
     one.up()
     other = {"HVDOCKER_OWNER": "somebody-else"}
