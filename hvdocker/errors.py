@@ -101,6 +101,10 @@ class LockedKey(HostUnreachable):
         self.path = path
 
 
+class Locked(HvdockerError):
+    exit_code = ExitCode.LOCKED
+
+
 class NotEnoughSlots(HvdockerError):
     exit_code = ExitCode.NO_SLOTS
 

@@ -15,7 +15,7 @@ app = typer.Typer(
     cls=VerbGroup,
     help="Distributed training on a handful of Docker hosts, over SSH.",
     epilog="Exit codes: 0 ok, 1 error, 2 usage, 3 host unfit, 4 host unreachable, "
-    "6 too few slots, 100 job failed, 103 job stopped by someone else, 130 Ctrl-C.",
+    "5 locked, 6 too few slots, 100 job failed, 103 job stopped by someone else, 130 Ctrl-C.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -11,6 +11,7 @@ from hvdocker.cli.state import (
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
+    LockWaitFlag,
     QuietFlag,
     ScriptFlag,
     YesFlag,
@@ -28,6 +29,7 @@ def down(
     discard: Annotated[
         bool, typer.Option("--discard", metavar="", help="Do not bring home outputs that were not fetched.")
     ] = False,
+    lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
     dry_run: DryRunFlag = False,
@@ -51,7 +53,7 @@ def down(
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = locate(env, inventory)
-        options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force)
+        options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
         write_script(report.script(located.inventory))

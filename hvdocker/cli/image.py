@@ -11,6 +11,7 @@ from hvdocker.cli.state import (
     AcceptFlag,
     DryRunFlag,
     InventoryFlag,
+    LockWaitFlag,
     QuietFlag,
     ScriptFlag,
     check_script,
@@ -82,6 +83,7 @@ def push(
         typer.Argument(help="Default: the cluster's image.", show_default=False),
     ] = None,
     inventory: InventoryFlag = None,
+    lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
     dry_run: DryRunFlag = False,
     script: ScriptFlag = False,
@@ -103,7 +105,7 @@ def push(
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = locate(env, inventory)
-        request = PushRequest(image, accept_new_host_keys, dry_run)
+        request = PushRequest(image, accept_new_host_keys, dry_run, lock_wait)
         report = run(env, located, request, plan_shower(progress, dry_run and not script))
     if script:
         write_script(report.script())

@@ -9,6 +9,7 @@ from hvdocker.cli.state import (
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
+    LockWaitFlag,
     QuietFlag,
     ScriptFlag,
     check_script,
@@ -31,6 +32,7 @@ def rotate(
     inventory: InventoryFlag = None,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
+    lock_wait: LockWaitFlag = 0.0,
     dry_run: DryRunFlag = False,
     script: ScriptFlag = False,
     quiet: QuietFlag = False,
@@ -43,7 +45,7 @@ def rotate(
     """
     no_rest(ctx)
     from hvdocker.console import words
-    from hvdocker.console.style import out
+    from hvdocker.console.style import out, write_script
     from hvdocker.ops.keys import RotateOptions
     from hvdocker.ops.keys import rotate as run
     from hvdocker.ops.locate import locate
@@ -51,9 +53,9 @@ def rotate(
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = locate(env, inventory)
-        options = RotateOptions(accept_new_host_keys, dry_run, force)
+        options = RotateOptions(accept_new_host_keys, dry_run, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        print(report.script(located.inventory), end="")
+        write_script(report.script(located.inventory))
     elif not dry_run:
         out().print(words.is_rotated(located.inventory.cluster, len(report.places)))

@@ -46,6 +46,16 @@ ScriptFlag = Annotated[
 ForceFlag = Annotated[
     bool, typer.Option("--force", metavar="", help="Also where the cluster is another owner's.")
 ]
+LockWaitFlag = Annotated[
+    float,
+    typer.Option(
+        "--lock-wait",
+        metavar="SECONDS",
+        min=0,
+        help="How long to wait for hosts that another run holds.",
+        show_default=False,
+    ),
+]
 JsonFlag = Annotated[bool, typer.Option("--json", metavar="", help="One JSON object on stdout.")]
 AcceptFlag = Annotated[
     bool,

@@ -5,10 +5,15 @@ from __future__ import annotations
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.state import InventoryFlag, no_rest, working
+from hvdocker.cli.state import ForceFlag, InventoryFlag, no_rest, working
 
 
-def stop(ctx: typer.Context, job: JobArgument = None, inventory: InventoryFlag = None) -> None:
+def stop(
+    ctx: typer.Context,
+    job: JobArgument = None,
+    inventory: InventoryFlag = None,
+    force: ForceFlag = False,
+) -> None:
     """Stop a job: every rank on every host gets SIGTERM, then SIGKILL.
 
     The workers stay, ready for the next job.
@@ -19,5 +24,5 @@ def stop(ctx: typer.Context, job: JobArgument = None, inventory: InventoryFlag =
     from hvdocker.ops.logs import stop as run
 
     with working() as (env, _):
-        name, was_running = run(env, locate(env, inventory), job)
+        name, was_running = run(env, locate(env, inventory), job, force)
     out().print(f"{name} is stopped" if was_running else f"{name} had ended already")

@@ -10,7 +10,9 @@ import typer
 from hvdocker.cli.state import (
     AcceptFlag,
     DryRunFlag,
+    ForceFlag,
     InventoryFlag,
+    LockWaitFlag,
     QuietFlag,
     ScriptFlag,
     check_script,
@@ -99,7 +101,9 @@ def train(
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
     inventory: InventoryFlag = None,
+    lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
+    force: ForceFlag = False,
     dry_run: DryRunFlag = False,
     as_script: ScriptFlag = False,
     quiet: QuietFlag = False,
@@ -137,6 +141,8 @@ def train(
         is_detached=detach,
         is_dry_run=dry_run,
         accept_new_host_keys=accept_new_host_keys,
+        lock_wait_s=lock_wait,
+        is_forced=force,
     )
     with working(quiet or as_script) as (env, progress):
         located = locate(env, inventory)

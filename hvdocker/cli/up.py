@@ -12,6 +12,7 @@ from hvdocker.cli.state import (
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
+    LockWaitFlag,
     QuietFlag,
     ScriptFlag,
     check_script,
@@ -54,6 +55,7 @@ def up(
         ),
     ] = "never",
     inventory_flag: InventoryFlag = None,
+    lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
     dry_run: DryRunFlag = False,
@@ -77,7 +79,7 @@ def up(
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = _located(env, inventory or inventory_flag, hosts, local, image)
-        options = UpOptions(accept_new_host_keys, dry_run, keep, force)
+        options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
         write_script(report.script(located.inventory))

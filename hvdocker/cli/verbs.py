@@ -49,6 +49,7 @@ VERBS = {
     "fetch": Verb("fetch:fetch", "Bring a job's outputs and logs home from all its hosts."),
     "down": Verb("down:down", "Give the machines back: bring outputs home, then remove all that is ours."),
     "keys": Verb("keys:app", "Replace the keys of the cluster."),
+    "lock": Verb("lock:app", "Show who is changing the hosts, and release a dead lock."),
     "image": Verb("image:app", "Build the training image, and push it to the hosts."),
 }
 

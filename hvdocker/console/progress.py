@@ -49,6 +49,10 @@ class Progress:
     def __call__(self, event: Event) -> None:
         if self._is_quiet:
             return
+        if self._live and event.stage == "note":
+            # It stays, above the table. Not under the lock: whoever prints waits for the table to be drawn.
+            self._console.print(_line(event))
+            return
         with self._lock:
             if self._live:
                 self._keep(event)
@@ -68,7 +72,7 @@ class Progress:
         if event.is_end or event.stage == "connect" or mark in self._said:
             return
         self._said.add(mark)
-        self._console.print(f"{event.stage:<10} {event.host or '':<12} {event.text}")
+        self._console.print(_line(event))
 
     def _view(self) -> Group:
         with self._lock:
@@ -77,6 +81,10 @@ class Progress:
         if len(events) > _MOST_ROWS:
             rows.append(Text(f"{'':<11}and {len(events) - _MOST_ROWS} more"))
         return Group(*rows)
+
+
+def _line(event: Event) -> str:
+    return f"{event.stage:<10} {event.host or '':<12} {event.text}"
 
 
 def _row(event: Event, width: int) -> Text:

@@ -29,6 +29,10 @@ def _no_fetch(job: str) -> None:
     raise NotImplementedError(f"nothing here can fetch {job}")
 
 
+def _go_on() -> None:
+    """Nothing stands in the way."""
+
+
 @dataclass
 class Context:
     """What the steps of one run share. Secrets live here, in memory, and nowhere else."""
@@ -47,6 +51,8 @@ class Context:
     secrets: Mapping[str, Secret[bytes]] = field(default_factory=dict)
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
     fetch: Callable[[str], None] = _no_fetch
+    # Raises where this run may not go on: its lock is somebody else's.
+    guard: Callable[[], None] = _go_on
     _controller: LocalLink | None = None
     _asking: threading.Lock = field(default_factory=threading.Lock)
     _told: dict[str, str] = field(default_factory=dict)
@@ -81,6 +87,7 @@ class Context:
     def say(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
+        self.guard()
         self.listener(Event(stage, text, host, **numbers))  # type: ignore[arg-type]  # Event's own fields
 
 
@@ -106,6 +113,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
     errors: list[HvdockerError] = []
     # From here on progress is told again, and nothing stops half-way.
     context.cancelled.clear()
+    context.guard = _go_on
     if context.undo:
         context.say("undo", "removing what this run made")
     for host, what, undo in reversed(context.undo):

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HostErrors, HvdockerError, UsageProblem
+from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import HostSeen
+from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
 from hvdocker.ops.locate import Located, forget
 from hvdocker.ops.script import as_script
-from hvdocker.ops.session import connected
+from hvdocker.ops.session import Session, connected
 from hvdocker.plan.down import plan_down
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.steps import Plan
 
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
+    from hvdocker.hosts.link import HostLink
     from hvdocker.hosts.merge import Fetched
 
 # Whatever goes wrong in these, nothing is removed.
@@ -36,6 +37,7 @@ class DownOptions:
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
     is_forced: bool = False
+    lock_wait_s: float = 0.0
 
 
 @dataclass
@@ -49,36 +51,33 @@ class DownReport:
         return as_script(self.plan, inventory, self.seen)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What there is to take down, and which hosts could not be looked at."""
+
+    state: ClusterState
+    plan: Plan
+    lost: tuple[HvdockerError, ...]
+
+    def report(self) -> DownReport:
+        return DownReport(self.plan, errors=list(self.lost), seen=self.state.hosts)
+
+    def running(self) -> list[str]:
+        return [master.job for master in self.state.running_jobs()]
+
+
 def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
-    inventory = located.inventory
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        from hvdocker.hosts.apply import Context, apply_all
-        from hvdocker.hosts.observe import as_state, observe
-
-        outcomes = observe(inventory, session.links)
-        lost = [*session.failed.values(), *outcomes.failed.values()]
-        state = as_state(inventory, outcomes.done, with_images=False)
-        jobs = () if options.discards else unfetched(located, state)
-        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-        plan = plan_down(inventory, state, jobs)
-        show(plan)
-        report = DownReport(plan, errors=lost, seen=state.hosts)
+        seen = _look(env, located, session.links, options, tuple(session.failed.values()))
         if options.is_dry_run:
-            return report
-        _ask_about_running(env, [master.job for master in state.running_jobs()], options)
-
-        def bring(job: str) -> None:
-            folder = located.jobs / job
-            env.listener(Event("fetch", f"bringing home {job}"))
-            fetched = bring_home(located, session, state, job, folder)
-            mark_fetched(located, job, fetched)
-            report.fetched[job] = fetched
-
-        context = Context(inventory, session.links, env.listener, fetch=bring)
-        before = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name in _FIRST))
-        after = Plan(plan.verb, plan.cluster, tuple(s for s in plan.stages if s.name not in _FIRST))
-        _fetch_first(before, context)
-        report.errors = [*lost, *apply_all(after, context)]
+            show(seen.plan)
+            return seen.report()
+        _ask_about_running(env, seen.running(), options)
+        report = seen.report()
+        if seen.plan.is_empty:
+            show(seen.plan)
+        else:
+            report = _take_down(env, located, session, seen, options, show)
     if report.errors:
         raise HostErrors(
             "some hosts could not be cleaned; run hvdocker down again when they are back", report.errors
@@ -87,12 +86,60 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
     return report
 
 
+def _look(
+    env: Env,
+    located: Located,
+    links: Mapping[str, HostLink],
+    options: DownOptions,
+    lost: tuple[HvdockerError, ...],
+) -> _Seen:
+    from hvdocker.hosts.observe import as_state, observe
+
+    inventory = located.inventory
+    outcomes = observe(inventory, links)
+    state = as_state(inventory, outcomes.done, with_images=False)
+    jobs = () if options.discards else unfetched(located, state)
+    refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
+    return _Seen(state, plan_down(inventory, state, jobs), (*lost, *outcomes.failed.values()))
+
+
+def _take_down(
+    env: Env, located: Located, session: Session, seen: _Seen, options: DownOptions, show: Show
+) -> DownReport:
+    from hvdocker.hosts.apply import Context, apply_all
+    from hvdocker.ops.lock import locked
+
+    links = {name: session.links[name] for name in seen.state.hosts}
+    with locked(env, located.inventory, links, "down", options.lock_wait_s) as held:
+        # Somebody may have changed the hosts until we had the lock: a job that began since is asked about.
+        now = _look(env, located, links, options, seen.lost)
+        _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)
+        show(now.plan)
+        report = now.report()
+
+        def bring(job: str) -> None:
+            folder = located.jobs / job
+            env.listener(Event("fetch", f"bringing home {job}"))
+            fetched = bring_home(located, session, now.state, job, folder)
+            mark_fetched(located, job, fetched)
+            report.fetched[job] = fetched
+
+        context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)
+        stages = {is_first: tuple(s for s in now.plan.stages if (s.name in _FIRST) == is_first)
+                  for is_first in (True, False)}  # fmt: skip
+        _fetch_first(replace(now.plan, stages=stages[True]), context)
+        report.errors += apply_all(replace(now.plan, stages=stages[False]), context)
+        return report
+
+
 def _fetch_first(before: Plan, context: Context) -> None:
     from hvdocker.hosts.apply import apply
 
     try:
         apply(before, context)
     except HvdockerError as error:
+        if error.exit_code == ExitCode.LOCKED:
+            raise
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
         error.fix = "run hvdocker down again, or give the outputs up with --discard"
         raise

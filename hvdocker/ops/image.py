@@ -14,7 +14,7 @@ from hvdocker.model.seen import HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, locate
 from hvdocker.ops.script import as_script
-from hvdocker.ops.session import connected
+from hvdocker.ops.session import Session, connected
 from hvdocker.plan.image import plan_push
 from hvdocker.plan.steps import Plan
 
@@ -40,6 +40,7 @@ class PushRequest:
     image: str | None = None
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
+    lock_wait_s: float = 0.0
 
 
 def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
@@ -75,15 +76,25 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         )
     inventory = replace(inventory, image=request.image or inventory.image)
     with connected(env, replace(located, inventory=inventory), request.accept_new_host_keys) as session:
+        report = _look(inventory, session)
+        if request.is_dry_run or report.plan.is_empty:
+            show(report.plan)
+            return report
         from hvdocker.hosts.apply import Context, apply
-        from hvdocker.hosts.observe import whole_state
+        from hvdocker.ops.lock import locked
 
-        state = whole_state(inventory, session.links)
-        plan = plan_push(inventory, state)
-        show(plan)
-        if not request.is_dry_run:
-            apply(plan, Context(inventory, session.links, env.listener))
-        return PushReport(plan, inventory, state.hosts)
+        with locked(env, inventory, session.links, "image push", request.lock_wait_s) as held:
+            report = _look(inventory, session)
+            show(report.plan)
+            apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))
+        return report
+
+
+def _look(inventory: Inventory, session: Session) -> PushReport:
+    from hvdocker.hosts.observe import whole_state
+
+    state = whole_state(inventory, session.links)
+    return PushReport(plan_push(inventory, state), inventory, state.hosts)
 
 
 def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:

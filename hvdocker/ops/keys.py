@@ -10,7 +10,7 @@ from hvdocker.errors import HvdockerError, Interrupted, raise_together
 from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.session import connected
+from hvdocker.ops.session import Session, connected
 from hvdocker.ops.up import UpReport, brought_public, port_errors
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
@@ -27,6 +27,7 @@ class RotateOptions:
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
     is_forced: bool = False
+    lock_wait_s: float = 0.0
 
 
 def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lambda plan: None) -> UpReport:
@@ -34,22 +35,36 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
     inventory = located.inventory
     brought = brought_public(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        if options.is_dry_run:
+            report = _look(env, located, session, options, brought)
+            show(report.plan)
+            return report
         from hvdocker.hosts.apply import Context, apply
-        from hvdocker.hosts.observe import whole_state
+        from hvdocker.ops.lock import locked
 
-        state = whole_state(inventory, session.links, unreached=session.failed.values())
-        placed = places(inventory, state)
-        raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
-        plan = plan_rotation(inventory, state, placed, env.maker(), brought)
-        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-        show(plan)
-        if inventory.keys:
-            pair = f"the client key is your own, {inventory.keys.private}"
-            env.listener(Event("note", f"{pair}: host keys are made new; for another pair change the files"))
-        if not options.is_dry_run:
+        with locked(env, inventory, session.links, "keys rotate", options.lock_wait_s) as held:
+            report = _look(env, located, session, options, brought)
+            show(report.plan)
             with _unfinished():
-                apply(plan, Context(inventory, session.links, env.listener))
-        return UpReport(plan, placed)
+                apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))
+        return report
+
+
+def _look(
+    env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
+) -> UpReport:
+    from hvdocker.hosts.observe import whole_state
+
+    inventory = located.inventory
+    state = whole_state(inventory, session.links, unreached=session.failed.values())
+    placed = places(inventory, state)
+    raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
+    plan = plan_rotation(inventory, state, placed, env.maker(), brought)
+    refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
+    if inventory.keys:
+        pair = f"the client key is your own, {inventory.keys.private}"
+        env.listener(Event("note", f"{pair}: host keys are made new; for another pair change the files"))
+    return UpReport(plan, placed)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from hvdocker.ops import watch
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 from hvdocker.ops.session import connected
+from hvdocker.plan.owner import refuse_foreign_job
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobAt:
-    """A job, and the link to the host that has its master."""
+    """A job, the link to the host that has its master, and the workers of its cluster."""
 
     master: ContainerSeen
     placement: Placement
     link: HostLink
+    workers: tuple[ContainerSeen, ...]
 
 
 def logs(
@@ -43,11 +45,12 @@ def logs(
         return found.master.job
 
 
-def stop(env: Env, located: Located, wanted: str | None) -> tuple[str, bool]:
+def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> tuple[str, bool]:
     """The job's id, and whether it ran until now."""
     with _job(env, located, wanted) as found:
         if not found.master.is_running:
             return found.master.job, False
+        refuse_foreign_job(found.master, found.workers, env.maker().owner, is_forced)
         watch.stop_job(found.link, found.master.name)
         return found.master.job, True
 
@@ -65,4 +68,5 @@ def _job(env: Env, located: Located, wanted: str | None) -> Iterator[JobAt]:
             # The job that is meant may be on a host that is away: better no job than another one.
             raise_together("some hosts cannot be reached", failed)
         master = watch.find_job(state, wanted)
-        yield JobAt(master, watch.placement_of(master), session.links[state.host_of(master)])
+        link = session.links[state.host_of(master)]
+        yield JobAt(master, watch.placement_of(master), link, tuple(state.workers().values()))

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from hvdocker.commands.worker import Maker, Place
-from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.errors import UsageProblem
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
 from hvdocker.model.seen import ClusterState, ImageSeen
 from hvdocker.ops.session import Session
-from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
 from hvdocker.plan.steps import CONTROLLER, Plan
 
@@ -65,16 +64,12 @@ def plan_workers(
     """What has to happen to the workers of these hosts, the head's first. Nothing is asked of a host when
     the labels of its worker tell enough."""
     if requirements is None:
-        plan = plan_plain(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
-    else:
-        layer = layer_on(inventory, state, hosts, requirements)
-        if is_running(layer, state, hosts):
-            return Plan("train", inventory.cluster)
-        seen, state = _look(session, inventory, state, layer.image)
-        plan = plan_layer(inventory, state, placed, hosts, layer, seen, maker)
-    if not plan.is_empty:
-        _refuse_others_workers(inventory, state, maker)
-    return plan
+        return plan_plain(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
+    layer = layer_on(inventory, state, hosts, requirements)
+    if is_running(layer, state, hosts):
+        return Plan("train", inventory.cluster)
+    seen, state = _look(session, inventory, state, layer.image)
+    return plan_layer(inventory, state, placed, hosts, layer, seen, maker)
 
 
 def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Mapping[str, str]:
@@ -98,11 +93,3 @@ def _look(
     own = see_own_image(image)
     whole = as_state(inventory, state.hosts, with_images=True)
     return {**seen, **({CONTROLLER: own} if own else {})}, replace(whole, network=state.network)
-
-
-def _refuse_others_workers(inventory: Inventory, state: ClusterState, maker: Maker) -> None:
-    try:
-        refuse_foreign_owner(inventory, state, maker.owner, is_forced=False)
-    except HvdockerError as error:
-        error.fix = "use a cluster of your own for other requirements, or train with --no-requirements"
-        raise

@@ -17,7 +17,7 @@ from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
 from hvdocker.model.requirements import Requirements
-from hvdocker.model.secret import parse_secrets
+from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
@@ -27,6 +27,7 @@ from hvdocker.ops.locate import Located
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
+from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains
@@ -36,6 +37,7 @@ from hvdocker.plan.train import check_workers, free_slots, plan_train
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.locks import Held
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class TrainRequest:
     is_detached: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
+    lock_wait_s: float = 0.0
+    is_forced: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,59 +91,98 @@ class TrainReport:
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Wish:
+    """What is asked for, read and checked before a host is touched."""
+
+    request: TrainRequest
+    work: Work
+    requirements: Requirements | None
+    variables: Mapping[str, str]
+    secrets: Mapping[SecretSource, Secret[bytes]]
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """The whole plan is the report's; `fitting`, its first stages, is that of the workers. `remains` is left
+    to do when the job has ended as it should not."""
+
+    report: TrainReport
+    fitting: Plan
+    context: Context
+    remains: Plan
+
+
 def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
     _check(request)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
+    wish = _Wish(request, work, requirements, variables, secrets)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
-        from hvdocker.hosts.apply import Context
-        from hvdocker.hosts.hash_cache import HashCache
-        from hvdocker.hosts.observe import whole_state
-        from hvdocker.hosts.walk import read_tree
-
-        state = whole_state(located.inventory, session.links, False, session.failed.values())
-        placed = places(located.inventory, state)
-        check_workers(located.inventory, placed, state)
-        placement = _placement(request, placed, state)
-        fitting = plan_workers(
-            session, located.inventory, state, placed, placement.hosts, requirements, env.maker()
-        )
-        for running in state.running_jobs():
-            env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
-        context = Context(located.inventory, session.links, env.listener)
-        context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
-        context.secrets = {source.name: value for source, value in secrets.items()}
-        job = _job(env, located, request, work, placed, placement, variables, context.tree.hash)
-        job = replace(job, secrets=tuple(resolved(env.cwd, source) for source in secrets))
-        image = worker_image(located.inventory, state, placement.head, fitting)
-        plan = plan_train(
-            located.inventory,
-            placed,
-            env.maker(),
-            job,
-            str(work.source),
-            image,
-            request.checksum,
-            leftovers(placed, state),
-        )
-        whole = replace(plan, stages=(*fitting.stages, *plan.stages))
-        viewer.plan(whole)
-        report = TrainReport(job.job, placement, whole, state.hosts)
         if request.is_dry_run:
-            return report
-        _start(fitting, context)
-        # Workers with the requirements are a whole cluster: what fails from here on leaves them.
-        context.undo.clear()
-        _start(plan, context)
-        viewer.started(Started(job.job, placement, placement.np))
+            return _decide(env, located, session, wish, viewer).report
+        decision = _launch(env, located, session, wish, viewer)
+        report = decision.report
+        viewer.started(Started(report.job, report.placement, report.placement.np))
         if request.is_detached:
             return report
-        remaining = plan_of(
-            "train", located.inventory.cluster, ("secrets", remains(located.inventory, placed, job))
-        )
-        return _follow(located, session, report, viewer, partial(_clear, remaining, context))
+        return _follow(located, session, report, viewer, partial(_clear, decision))
+
+
+def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
+    """Locked from the look at free slots until the job holds them."""
+    from hvdocker.ops.lock import locked
+
+    started: _Decision | None = None
+    try:
+        with locked(env, located.inventory, session.links, "train", wish.request.lock_wait_s) as held:
+            decision = _decide(env, located, session, wish, viewer)
+            report, fitting, context = decision.report, decision.fitting, decision.context
+            context.guard = held.check
+            _start(fitting, context, held)
+            # Workers with the requirements are a whole cluster: what fails from here on leaves them.
+            context.undo.clear()
+            _start(replace(report.plan, stages=report.plan.stages[len(fitting.stages) :]), context, held)
+            started = decision
+    except KeyboardInterrupt:
+        if started is None:
+            raise
+        report = started.report
+        link = session.links[report.placement.head]
+        container = names.master_name(located.inventory.cluster, report.job)
+        clear = partial(_clear, started)
+        raise _interrupted(located, link, container, report.job, viewer, clear) from None
+    return decision
+
+
+def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
+    from hvdocker.hosts.apply import Context
+    from hvdocker.hosts.hash_cache import HashCache
+    from hvdocker.hosts.observe import whole_state
+    from hvdocker.hosts.walk import read_tree
+
+    inventory, request, work = located.inventory, wish.request, wish.work
+    state = whole_state(inventory, session.links, False, session.failed.values())
+    placed = places(inventory, state)
+    check_workers(inventory, placed, state)
+    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
+    placement = _placement(request, placed, state)
+    fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
+    for running in state.running_jobs():
+        env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
+    context = Context(inventory, session.links, env.listener)
+    context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
+    context.secrets = {source.name: value for source, value in wish.secrets.items()}
+    job = _job(env, located, wish, placed, placement, context.tree.hash)
+    image = worker_image(inventory, state, placement.head, fitting)
+    tidying = leftovers(placed, state)
+    plan = plan_train(inventory, placed, env.maker(), job, str(work.source), image, request.checksum, tidying)
+    whole = replace(plan, stages=(*fitting.stages, *plan.stages))
+    viewer.plan(whole)
+    left = plan_of("train", inventory.cluster, ("secrets", remains(inventory, placed, job)))
+    return _Decision(TrainReport(job.job, placement, whole, state.hosts), fitting, context, left)
 
 
 def _check(request: TrainRequest) -> None:
@@ -170,13 +213,12 @@ def _placement(request: TrainRequest, placed: Mapping[str, Place], state: Cluste
 def _job(
     env: Env,
     located: Located,
-    request: TrainRequest,
-    work: Work,
+    wish: _Wish,
     placed: Mapping[str, Place],
     placement: Placement,
-    variables: Mapping[str, str],
     code_hash: str,
 ) -> JobSpec:
+    request, work = wish.request, wish.work
     addresses = {name: placed[name].address for name in placement.hosts}
     port = placed[placement.head].port
     last_flags = {flag.partition("=")[0]: flag for flag in request.env}
@@ -190,29 +232,34 @@ def _job(
         command=work.command,
         launcher=launcher.argv(placement, addresses, port),
         workdir=names.CODE_MOUNT,
-        env=variables,
+        env=wish.variables,
         code_hash=code_hash,
         env_from_caller=tuple(name for name, flag in last_flags.items() if "=" not in flag),
+        secrets=tuple(resolved(env.cwd, source) for source in wish.secrets),
     )
 
 
-def _start(plan: Plan, context: Context) -> None:
+def _start(plan: Plan, context: Context, held: Held) -> None:
+    """Where the lock went to another run, that run may build on what this one made."""
     from hvdocker.hosts.apply import apply, roll_back
 
     try:
         apply(plan, context)
     except BaseException:
-        roll_back(context)
+        if not held.is_lost:
+            roll_back(context)
         raise
 
 
-def _clear(remaining: Plan, context: Context, end: watch.JobEnd) -> None:
+def _clear(decision: _Decision, end: watch.JobEnd) -> None:
     """A supervisor that was killed could not do it; where this fails, the next `train` does it."""
-    if end.exit_code in ORDERLY or remaining.is_empty:
+    if end.exit_code in ORDERLY or decision.remains.is_empty:
         return
-    from hvdocker.hosts.apply import apply_all
+    from hvdocker.hosts.apply import Context, apply_all
 
-    apply_all(remaining, context)
+    context = decision.context
+    # The locks of the launch are no business of what is done now.
+    apply_all(decision.remains, Context(context.inventory, context.links, context.listener))
 
 
 def _follow(
@@ -251,20 +298,27 @@ def _to_the_end(
     try:
         watch.follow(link, container, report.placement, keep)
     except KeyboardInterrupt:
-        _stop(link, container, viewer)
-        clear(watch.end_of(link, container))
-        save_log(located, report.job, link, container)
-        raise Interrupted(f"job {report.job} was stopped on all hosts by Ctrl-C") from None
+        raise _interrupted(located, link, container, report.job, viewer, clear) from None
     end = watch.end_of(link, container)
     clear(end)
     save_log(located, report.job, link, container)
     return replace(report, end=end, last_lines=last)
 
 
-def _stop(link: HostLink, container: str, viewer: Viewer) -> None:
+def _interrupted(
+    located: Located,
+    link: HostLink,
+    container: str,
+    job: str,
+    viewer: Viewer,
+    clear: Callable[[watch.JobEnd], None],
+) -> Interrupted:
     """Once: gracefully. Twice: at once."""
     viewer.stopping()
     try:
         watch.stop_job(link, container)
     except KeyboardInterrupt:
         watch.stop_job(link, container, at_once=True)
+    clear(watch.end_of(link, container))
+    save_log(located, job, link, container)
+    return Interrupted(f"job {job} was stopped on all hosts by Ctrl-C")

@@ -1,16 +1,19 @@
-"""Bring a cluster up: observe, plan, show, apply; undo what this run made if it fails."""
+"""Bring a cluster up: observe, plan; lock, observe and plan again, apply; undo what this run made if it
+fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hvdocker.commands.probe import port_holder
 from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, forget, point_at
 from hvdocker.ops.session import Session, connected
@@ -18,6 +21,9 @@ from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.up import plan_up
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.locks import Held
 
 Show = Callable[[Plan], None]
 
@@ -28,6 +34,7 @@ class UpOptions:
     is_dry_run: bool = False
     keep: str = "never"
     is_forced: bool = False
+    lock_wait_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -46,32 +53,50 @@ class UpReport:
 
 
 def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None) -> UpReport:
-    inventory = located.inventory
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        from hvdocker.hosts.apply import Context, apply, roll_back
-        from hvdocker.hosts.observe import whole_state
+        report, state = _look(env, located, session, options)
+        if options.is_dry_run or report.plan.is_empty:
+            show(report.plan)
+            if not options.is_dry_run:
+                _point(env, located)
+            return report
+        from hvdocker.ops.lock import locked
 
-        state = whole_state(inventory, session.links, unreached=session.failed.values())
-        placed = places(inventory, state)
-        raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
-        plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))
-        if not plan.is_empty:
-            refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-        show(plan)
-        report = UpReport(plan, placed)
-        if options.is_dry_run:
+        with locked(env, located.inventory, session.links, "up", options.lock_wait_s) as held:
+            # Somebody may have changed the hosts until we had the lock.
+            report, state = _look(env, located, session, options)
+            show(report.plan)
+            _point(env, located)
+            _make(env, located, session, report.plan, state, held, options.keep)
             return report
-        _point(env, located)
-        if plan.is_empty:
-            return report
-        context = Context(inventory, session.links, env.listener)
-        try:
-            apply(plan, context)
-        except BaseException:
-            if options.keep == "never" and not roll_back(context) and not state.workers():
-                forget(located)
-            raise
-        return report
+
+
+def _look(env: Env, located: Located, session: Session, options: UpOptions) -> tuple[UpReport, ClusterState]:
+    from hvdocker.hosts.observe import whole_state
+
+    inventory = located.inventory
+    state = whole_state(inventory, session.links, unreached=session.failed.values())
+    placed = places(inventory, state)
+    raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
+    plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))
+    if not plan.is_empty:
+        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
+    return UpReport(plan, placed), state
+
+
+def _make(
+    env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: Held, keep: str
+) -> None:
+    """Undoes what this run made if it fails; not where another run got the lock, and may build on it."""
+    from hvdocker.hosts.apply import Context, apply, roll_back
+
+    context = Context(located.inventory, session.links, env.listener, guard=held.check)
+    try:
+        apply(plan, context)
+    except BaseException:
+        if keep == "never" and not held.is_lost and not roll_back(context) and not state.workers():
+            forget(located)
+        raise
 
 
 def _point(env: Env, located: Located) -> None:

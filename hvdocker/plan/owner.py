@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState
+from hvdocker.model.seen import ClusterState, ContainerSeen
 
 
 def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:
@@ -15,4 +17,15 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
         raise HvdockerError(
             f"the cluster {inventory.cluster} on these hosts belongs to {', '.join(sorted(owners))}",
             fix="give yours another name with `cluster:`, or change theirs all the same with --force",
+        )
+
+
+def refuse_foreign_job(
+    master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool
+) -> None:
+    """A job may be ended by whoever started it, and by whoever owns a worker that it runs on."""
+    owners = [container.labels.get(names.LABEL_OWNER, owner) for container in (master, *workers)]
+    if owner not in owners and not is_forced:
+        raise HvdockerError(
+            f"the job {master.job} belongs to {owners[0]}", fix="stop it all the same with --force"
         )

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from hvdocker.model.lock import LOCK_DIR
 from tests.cluster.site import Site
 from tests.cluster.training import (
     DEADLINE_S,
@@ -56,6 +57,10 @@ def test_ctrl_c_ends_every_rank_and_the_next_job_runs(training: Site) -> None:
 
 def test_a_stop_from_elsewhere_ends_the_watching_train_with_103(training: Site) -> None:
     process = start(training, "stopped")
+    # A job holds its slots by its labels; the lock was held only until it had started.
+    assert [host.attempt(["ls", LOCK_DIR])[0] for host in training.hosts] == [2, 2]
+    refused = training.run("stop", env={"HVDOCKER_OWNER": "somebody-else"}, check=1)
+    assert "belongs to" in refused.err and "--force" in refused.err
     assert "is stopped" in training.run("stop").out
     code, _, err = finish(process)
     assert code == 103 and "was stopped by someone else" in err

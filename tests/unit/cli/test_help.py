@@ -43,7 +43,7 @@ def command_of(words: tuple[str, ...]) -> Any:
 
 
 VERBS = sorted(verbs(typer.main.get_command(app)))
-PAGES = [(), ("image",), ("keys",), *VERBS]
+PAGES = [(), ("image",), ("keys",), ("lock",), *VERBS]
 
 # Runs several command lines in one interpreter; says for each its code and output, and what was imported.
 RUNNER = """
@@ -96,6 +96,8 @@ def test_the_verbs_are_these() -> None:
         ("image", "build"),
         ("image", "push"),
         ("keys", "rotate"),
+        ("lock", "status"),
+        ("lock", "release"),
     }
     assert wanted <= set(VERBS)
 

@@ -101,3 +101,11 @@ def test_quiet_is_quiet() -> None:
         with Progress(terminal, is_quiet=True) as progress:
             progress(Event("image", "load x:y", "a"))
         assert terminal.export_text() == ""
+
+
+def test_a_note_stays_on_the_terminal_when_the_table_is_gone() -> None:
+    terminal = console()
+    with Progress(terminal) as progress:
+        progress(Event("note", "took over the stale lock of ada", "gpu-a"))
+        assert progress._rows == {}
+    assert "note       gpu-a        took over the stale lock of ada" in terminal.export_text()

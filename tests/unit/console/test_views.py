@@ -3,6 +3,7 @@
 import pytest
 
 from hvdocker.console.job import JobView, show_summary
+from hvdocker.console.lock import show_locks
 from hvdocker.console.plan import show_plan
 from hvdocker.console.progress import Progress
 from hvdocker.console.status import show_status
@@ -10,8 +11,10 @@ from hvdocker.console.style import out
 from hvdocker.errors import HostUnreachable
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobRecord, RankEnd
+from hvdocker.model.lock import Holder
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.lock import LockReport
 from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
 from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, StartContainer, plan_of
 from tests.unit.builders import inventory, with_worker
@@ -106,3 +109,23 @@ def test_quiet_is_silent(said) -> None:
     with Progress(out(), is_quiet=True) as progress:
         progress(Event("image", "load x", "a"))
     assert said() == []
+
+
+def test_locks(said) -> None:
+    bob = Holder("b0b", "bob", "desk", "bob", "up", "lab", age_s=4, held_s=75)
+    dead = Holder("dead", "eve", "attic", "eve", "train", "old", age_s=300, held_s=400)
+    hosts = inventory("hosts: [a, b, c, d]")
+    gone = HostUnreachable("refuses connections", host="d")
+    report = LockReport(hosts, {"a": None, "b": bob, "c": dead}, {"d": gone})
+    show_locks(out(), report)
+    lines = [" ".join(line.split()) for line in said()]
+    assert lines == [
+        "host lock held by doing since last beat",
+        "a free",
+        "b held bob@desk `up` of cluster lab 1 min 15 s ago 4.0 s ago",
+        "c stale eve@attic `train` of cluster old 6 min 40 s ago 5 min 00 s ago",
+        "d unreachable refuses connections",
+    ]
+    shown = report.as_json()["hosts"]
+    assert [host["state"] for host in shown] == ["free", "held", "stale", "unreachable"]
+    assert "b0b" not in str(shown) and shown[2]["held_by"]["stale"] is True

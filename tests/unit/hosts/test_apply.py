@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import docker.errors
 import pytest
 
-from hvdocker.errors import ExitCode, HostErrors, HvdockerError, Interrupted
+from hvdocker.errors import ExitCode, HostErrors, HvdockerError, Interrupted, Locked
 from hvdocker.hosts.apply import Context, apply, apply_all, roll_back
 from hvdocker.hosts.pool import each
 from hvdocker.model.event import Event
@@ -73,6 +73,22 @@ def test_the_steps_of_a_host_in_order_and_every_one_told() -> None:
         Event("containers", "start 2", "a"),
         Event("containers", "start 2", "a", is_end=True),
     ]
+
+
+def test_a_run_that_may_not_go_on_stops_at_the_next_step_and_undoing_does_not() -> None:
+    a = Engine()
+    made, _ = context(a=a)
+    made.made("a", "start 0", lambda: a.called.append(("undo", "0")))
+
+    def guard() -> None:
+        if a.called:
+            raise Locked("the lock is another's")
+
+    made.guard = guard
+    with pytest.raises(Locked, match="another's"):
+        apply(plan((StartContainer("a", "1"), StartContainer("a", "2"))), made)
+    assert a.called == [("start", "1")]
+    assert roll_back(made) == [] and a.called[1:] == [("undo", "0")]
 
 
 def test_creation_stops_at_the_first_stage_that_fails() -> None:

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.model.seen import ClusterState
-from hvdocker.plan.owner import refuse_foreign_owner
+from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.plan.owner import refuse_foreign_job, refuse_foreign_owner
 from tests.unit.builders import host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")
@@ -45,3 +45,27 @@ def test_ones_own_cluster_or_none_is_fine(state: ClusterState) -> None:
 
 def test_force_is_an_answer() -> None:
     refuse_foreign_owner(LAB, owned(a="bob"), "ada", is_forced=True)
+
+
+def job_of(owner: str | None) -> ContainerSeen:
+    labels = {"hvdocker.role": "master", "hvdocker.job": "train-abcd"}
+    return ContainerSeen(
+        "id",
+        "hvdocker-lab-train-abcd",
+        "running",
+        "",
+        {**labels, **({"hvdocker.owner": owner} if owner else {})},
+    )
+
+
+def test_another_persons_job_in_another_persons_cluster_is_left_alone() -> None:
+    workers = owned(a="bob").workers().values()
+    with pytest.raises(HvdockerError, match=r"train-abcd belongs to bob$") as caught:
+        refuse_foreign_job(job_of("bob"), workers, "ada", is_forced=False)
+    assert caught.value.fix and "--force" in caught.value.fix
+    refuse_foreign_job(job_of("bob"), workers, "ada", is_forced=True)
+
+
+@pytest.mark.parametrize(("job", "cluster"), [("ada", "bob"), ("bob", "ada"), (None, "bob")])
+def test_ones_own_job_and_any_job_in_ones_own_cluster_may_be_stopped(job: str | None, cluster: str) -> None:
+    refuse_foreign_job(job_of(job), owned(a=cluster).workers().values(), "ada", is_forced=False)

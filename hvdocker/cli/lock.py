@@ -1,0 +1,72 @@
+"""hvdocker lock"""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import InventoryFlag, JsonFlag, YesFlag, no_rest, working
+
+app = typer.Typer(help="Show who is changing the hosts, and release a dead lock.", no_args_is_help=True)
+
+
+@app.callback()
+def _lock() -> None:
+    """Show who is changing the hosts, and release a dead lock."""
+
+
+@app.command("status")
+def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag = False) -> None:
+    """Show every host's lock: who holds it, since when, doing what.
+
+    A lock is stale when its holder gave no sign of life for 60 s; the next
+    verb takes it over by itself.
+    """
+    no_rest(ctx)
+    from hvdocker.console.lock import show_locks
+    from hvdocker.console.style import out
+    from hvdocker.errors import worst
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.lock import lock_status as run
+
+    with working(is_quiet=json) as (env, _):
+        report = run(env, locate(env, inventory))
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(report.as_json(), indent=1))
+    else:
+        show_locks(out(), report)
+    if report.errors:
+        raise typer.Exit(int(worst(error.exit_code for error in report.errors.values())))
+
+
+@app.command("release")
+def release(
+    ctx: typer.Context,
+    hosts: Annotated[
+        Optional[list[str]],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="Hosts of the inventory. Default: all.", show_default=False),
+    ] = None,
+    inventory: InventoryFlag = None,
+    yes: YesFlag = False,
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Also locks that another owner holds.")
+    ] = False,
+) -> None:
+    """Release your locks, where the run that took them is dead.
+
+    A run that is still alive notices, stops, and says so.
+    """
+    no_rest(ctx)
+    from hvdocker.console.style import out
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.lock import lock_release as run
+
+    with working() as (env, _):
+        released = run(env, locate(env, inventory), hosts or [], force, yes)
+    for name, holder in released.items():
+        out().print(f"{name}: released the lock of {holder.who} ({holder.doing})")
+    if not released:
+        out().print("nothing to do: no host is locked")

@@ -1,0 +1,192 @@
+"""The lock of a host, as words for its shell: taken, kept alive, looked at, given back.
+
+The lock is a folder with `who.json` in it. Whoever links a file of that name into the folder first has the
+lock: the file arrives whole, and its time is the holder's last beat. The folder is open to all (0777),
+because in a sticky /tmp nobody could ever clear away the stale lock of another user; people who may use the
+engine are root's equals on that host anyway.
+
+A stale lock is taken over by linking `next.<token of the stale holder>`. A link can be made only once, so
+of two who find the same stale lock one wins, and one who looked too early links a name that leads nowhere:
+the holder is whoever is found at the end of who.json → next.<its token> → …, and everybody looks there
+again after linking. The winner then puts its own file in the place of who.json. Who gives a lock back fills
+the same name with an empty file first, and looks whether it is the end of the chain: then nobody can take
+the lock over while its files are removed; else somebody has done so already, and nothing is removed.
+
+Scripts go into the folder and use names without a path: what lies at the path may be swapped by others, the
+folder one stands in may not. A symbolic link or a file at that path is refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvdocker.commands.command import Command, shell
+from hvdocker.model.lock import LOCK_DIR, STALE_S, Claim, Holder, read_holder
+
+_COMMON = r"""
+dir=$1; token=$2; mine=.try.$2.$$; parent=$(cd -P -- "${dir%/*}" && pwd -P) || exit 1
+tell() {
+    # What somebody else wrote comes last: it cannot pass for a line of ours.
+    echo "state $1"; echo "now ${now:-0}"; echo "reached ${SSH_CONNECTION:-}"
+    [ -r /etc/machine-id ] && read -r id < /etc/machine-id && echo "machine $id"
+    [ -n "$age" ] && echo "age $age"
+    [ -n "$was_age" ] && echo "was_age $was_age"
+    [ -n "$2" ] && echo "reason $2"
+    echo "done"
+    [ "$1" != unusable ] || rm -f -- "$mine"
+    [ -n "$line" ] && printf 'who %s\n' "$line"
+    [ -n "$was_age" ] && printf 'was %s\n' "$was"
+    exit 0
+}
+enter() {
+    cd -- "$parent" || exit 1
+    if [ -L "$dir" ] || { [ -e "$dir" ] && [ ! -d "$dir" ]; }; then
+        tell unusable "$dir is not a folder: $(ls -ld -- "$dir" 2>/dev/null)"
+    fi
+    if ! cd -- "$dir" 2>/dev/null; then
+        [ -d "$dir" ] && tell unusable "you may not enter it: $(ls -ld -- "$dir" 2>/dev/null)"
+        return 1
+    fi
+    # Nothing is said of a folder that was removed since.
+    here=$(pwd -P 2>/dev/null); [ -n "$here" ] || return 1
+    [ "$here" = "${parent%/}/${dir##*/}" ] || tell unusable "$dir leads to $here"
+}
+follow() {
+    found=; line=; end=; at=who.json; hops=0
+    while [ -e "$at" ] || [ -L "$at" ]; do
+        if [ -L "$at" ] || [ ! -f "$at" ]; then tell unusable "$dir/$at is not a file"; fi
+        found=$at; line=
+        { IFS= read -r line < "$at"; } 2>/dev/null
+        end=${line#*'"token": "'}; end=${end%%'"'*}
+        case $end in ''|*[!0-9a-f]*) end=0;; esac
+        at=next.$end; hops=$((hops + 1)); [ $hops -lt 9 ] || break
+    done
+}
+look() {
+    looks=0
+    while [ $looks -lt 5 ]; do
+        looks=$((looks + 1)); now=$(date +%s); age=
+        follow
+        [ -n "$found" ] || return 0
+        beat=$(stat -c %Y -- "$found" 2>/dev/null || stat -f %m -- "$found" 2>/dev/null)
+        case $beat in ''|*[!0-9]*) ;; *) age=$((now - beat)); return 0;; esac
+    done
+    tell unusable "the time of $dir/$found cannot be read"
+}
+holds() { look; [ -n "$found" ] && [ "$end" = "$token" ]; }
+"""
+
+_TAKE = r"""
+rest=$3; stale=$4; tries=0; why=
+drop() { rm -f -- "$mine"; }
+while [ $tries -lt 9 ]; do
+    tries=$((tries + 1))
+    (umask 0 && mkdir -m 777 -- "$dir") 2>/dev/null
+    enter || continue
+    [ -w . ] || { look; tell unusable "you may not write there: $(ls -ld -- "$dir" 2>/dev/null)"; }
+    why=$( { umask 022; set -C
+        printf '{"token": "%s", "since": %s, %s\n' "$token" "$(date +%s)" "$rest" > "$mine"; } 2>&1 ) \
+        && [ -s "$mine" ] || { drop; continue; }
+    look
+    if [ -z "$found" ]; then
+        why=$(ln -n -- "$mine" who.json 2>&1)
+    elif [ "$end" = "$token" ]; then
+        drop; tell taken
+    elif [ "$age" -gt "$stale" ]; then
+        old=$line; old_age=$age; slot=next.$end
+        if why=$(ln -n -- "$mine" "$slot" 2>&1); then
+            if holds; then mv -f -- "$mine" who.json && was=$old && was_age=$old_age; fi
+            rm -f -- "$slot"
+        fi
+    elif [ -z "$line" ]; then
+        # It is being given back at this moment.
+        drop; sleep 1; continue
+    else
+        drop; tell held
+    fi
+    drop
+    holds && tell taken
+done
+[ -n "$found" ] && tell held
+tell unusable "${why:-it cannot be written}"
+"""
+
+_BEAT = r"""
+if enter && holds; then touch -c -- "$found" && tell taken; fi
+[ -n "$found" ] && tell held
+tell free
+"""
+
+_RELEASE = r"""
+enter || tell free
+none() { [ -n "$found" ] && tell held; tell free; }
+holds || none
+(set -C; : > "next.$token") 2>/dev/null || none
+look
+if [ "$found" != "next.$token" ]; then rm -f -- "next.$token"; look; none; fi
+rm -f -- who.json
+for left in next.* .try.*; do [ "$left" = "next.$token" ] || rm -f -- "$left"; done
+rm -f -- "next.$token"
+cd -- "$parent" && rmdir -- "$dir" 2>/dev/null
+line=; age=
+tell free
+"""
+
+_LOOK = r"""
+enter && look
+[ -n "$found" ] && tell held
+tell free
+"""
+
+
+@dataclass(frozen=True)
+class LockAnswer:
+    """What a host says of its lock: `state` is taken (by the one who asks), held (by another), free or
+    unusable. `robbed` is the stale holder that was taken over. `order` is what two inventories agree on,
+    whatever name and address they reach the host by."""
+
+    state: str
+    holder: Holder | None = None
+    robbed: Holder | None = None
+    reason: str = ""
+    order: tuple[str, str] = ("", "")
+
+    @property
+    def is_taken(self) -> bool:
+        return self.state == "taken"
+
+
+def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> Command:
+    return shell(_COMMON + _TAKE, folder, claim.token, claim.as_json().removeprefix("{"), str(stale_s))
+
+
+def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
+    return shell(_COMMON + _BEAT, folder, token)
+
+
+def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
+    return shell(_COMMON + _RELEASE, folder, token)
+
+
+def look_at_lock(folder: str = LOCK_DIR) -> Command:
+    return shell(_COMMON + _LOOK, folder, "0")
+
+
+def read_lock(text: str) -> LockAnswer | None:
+    """None where the script did not run to its end. Only a newline ends a line: a record may hold the other
+    characters that Python takes for the end of one."""
+    values: dict[str, str] = {}
+    for line in text.split("\n"):
+        key, _, value = line.partition(" ")
+        values.setdefault(key, value)
+    if "done" not in values:
+        return None
+    number = {key: int(value) for key, value in values.items() if value.isdecimal()}
+    now = number.get("now", 0)
+    held, robbed = "age" in values, "was_age" in values
+    return LockAnswer(
+        state=values.get("state", "unusable"),
+        holder=read_holder(values.get("who", ""), number.get("age", 0), now) if held else None,
+        robbed=read_holder(values.get("was", ""), number.get("was_age", 0), now) if robbed else None,
+        reason=values.get("reason", ""),
+        order=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
+    )

@@ -1,0 +1,133 @@
+"""Locks: held while a verb changes hosts, shown, and released by a person."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HvdockerError, Locked, UsageProblem, raise_together
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.lock import Claim, Holder
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import connected
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.locks import Held
+
+
+@contextmanager
+def locked(
+    env: Env, inventory: Inventory, links: Mapping[str, HostLink], verb: str, wait_s: float
+) -> Iterator[Held]:
+    """The locks of these hosts; what was seen of them before has to be looked at again inside."""
+    from hvdocker.hosts.locks import holding
+
+    claim = Claim(
+        token=env.entropy(16).hex(),
+        owner=env.maker().owner,
+        machine=platform.node(),
+        user=env.environ.get("USER", ""),
+        verb=verb,
+        cluster=inventory.cluster,
+    )
+    with holding(links, claim, env.listener, wait_s) as held:
+        yield held
+
+
+@dataclass(frozen=True)
+class LockReport:
+    """`holders` has None for a host that is free."""
+
+    inventory: Inventory
+    holders: Mapping[str, Holder | None]
+    errors: Mapping[str, HvdockerError] = field(default_factory=dict)
+
+    def as_json(self) -> Mapping[str, object]:
+        return {"hosts": [self._host(host.name) for host in self.inventory.hosts]}
+
+    def _host(self, name: str) -> Mapping[str, object]:
+        holder, error = self.holders.get(name), self.errors.get(name)
+        return {
+            "name": name,
+            "state": self.state(name),
+            "held_by": holder.as_dict() if holder else None,
+            "error": str(error) if error else None,
+        }
+
+    def state(self, name: str) -> str:
+        if name in self.errors:
+            return "unreachable" if self.errors[name].exit_code == 4 else "unusable"
+        holder = self.holders.get(name)
+        if holder is None:
+            return "free"
+        return "stale" if holder.is_stale else "held"
+
+
+def lock_status(env: Env, located: Located) -> LockReport:
+    with connected(env, located, must_all=False) as session:
+        from hvdocker.hosts.locks import look
+
+        seen = look(session.links)
+        holders = {name: answer.holder for name, answer in seen.done.items()}
+        return LockReport(located.inventory, holders, {**session.failed, **seen.failed})
+
+
+def lock_release(
+    env: Env, located: Located, hosts: Sequence[str], is_forced: bool = False, is_sure: bool = False
+) -> Mapping[str, Holder]:
+    """Releases the locks of these hosts, or of all; returns what was released. What could not be looked
+    at, or is another owner's, is an error, after the others were released."""
+    wanted = _wanted(located.inventory, hosts)
+    with connected(env, located, must_all=False) as session:
+        from hvdocker.hosts.locks import look, release
+
+        links = {name: link for name, link in session.links.items() if name in wanted}
+        seen = look(links)
+        holders = {name: answer.holder for name, answer in seen.done.items() if answer.holder}
+        owner = env.maker().owner
+        own = {name: holder for name, holder in holders.items() if is_forced or holder.owner == owner}
+        _ask(env, own, is_sure)
+        done = release(links, own)
+        errors = [error for name, error in session.failed.items() if name in wanted]
+        errors += [*seen.failed.values(), *done.failed.values()]
+        errors += [_others(name, holder) for name, holder in holders.items() if name not in own]
+        errors += [_others(name, after.holder) for name, after in done.done.items() if after.holder]
+    raise_together("some locks were not released", errors)
+    return own
+
+
+def _wanted(inventory: Inventory, hosts: Sequence[str]) -> set[str]:
+    known = {word: host.name for host in inventory.hosts for word in (host.host, host.name)}
+    unknown = [name for name in hosts if name not in known]
+    if unknown:
+        raise UsageProblem(
+            f"{', '.join(unknown)} is not in the inventory",
+            fix=f"hosts are {', '.join(host.name for host in inventory.hosts)}",
+        )
+    return {known[name] for name in hosts} or {host.name for host in inventory.hosts}
+
+
+def _ask(env: Env, holders: Mapping[str, Holder], is_sure: bool) -> None:
+    if is_sure or not holders:
+        return
+    shown = "; ".join(
+        f"{name}: {holder.who}, {holder.doing}, last heard of {holder.age_s} s ago"
+        for name, holder in holders.items()
+    )
+    if not env.is_interactive:
+        raise UsageProblem(f"these locks are held: {shown}", fix="say -y to release them")
+    if not env.ask(f"These locks are held: {shown}. Release them?"):
+        raise HvdockerError("nothing was done")
+
+
+def _others(name: str, holder: Holder) -> HvdockerError:
+    return Locked(
+        f"the lock belongs to {holder.who}: {holder.doing}, since {holder.since}",
+        host=name,
+        fix=f"ask {holder.owner}, or release it all the same with --force",
+    )

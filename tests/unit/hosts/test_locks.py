@@ -1,0 +1,238 @@
+"""Locks of several hosts, which are folders of this machine: all or none, in order, alive, given back."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hvdocker.commands.command import Command
+from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError, Locked
+from hvdocker.hosts.link import Result
+from hvdocker.hosts.local import LocalLink
+from hvdocker.hosts.locks import Held, holding, look, release
+from hvdocker.model.event import Event
+from hvdocker.model.lock import LOCK_DIR, Claim
+
+ADA = Claim("aaaa", "ada", "laptop", "ada", "up", "one")
+BOB = Claim("bbbb", "bob", "desk", "bob", "train", "two")
+SOON_S = 20.0
+
+
+class Machine(LocalLink):
+    """This machine as a host whose /tmp is a folder of the test's; `order` writes down who was asked."""
+
+    def __init__(self, name: str, folder: Path, asked: list[str]) -> None:
+        super().__init__(name)
+        self.folder, self.asked = folder / name, asked
+        self.folder.mkdir()
+        self.is_gone = False
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "hvdocker.lock"
+
+    def run(
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = None
+    ) -> Result:
+        if self.is_gone:
+            raise HostUnreachable("gone", host=self.name)
+        self.asked.append(self.name)
+        words = tuple(str(self.lock) if word == LOCK_DIR else word for word in command.argv)
+        assert words != command.argv
+        return super().run(Command(words), stdin, timeout_s)
+
+    def age(self, seconds: float) -> None:
+        then = time.time() - seconds
+        os.utime(self.lock / "who.json", (then, then))
+
+
+@pytest.fixture
+def asked() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, asked: list[str]) -> dict[str, Machine]:
+    return {name: Machine(name, tmp_path, asked) for name in ("c", "a", "b")}
+
+
+def only(hosts: dict[str, Machine], *names: str) -> dict[str, Machine]:
+    return {name: hosts[name] for name in names}
+
+
+def locked(hosts: dict[str, Machine]) -> list[str]:
+    return sorted(name for name, host in hosts.items() if host.lock.exists())
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + SOON_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_all_hosts_are_locked_for_as_long_as_the_block_lasts(hosts: dict[str, Machine]) -> None:
+    with holding(hosts, ADA) as held:
+        assert locked(hosts) == ["a", "b", "c"]
+        held.check()
+        assert {answer.holder and answer.holder.who for answer in look(hosts).done.values()} == {"ada@laptop"}
+    assert locked(hosts) == []
+
+
+@pytest.mark.parametrize("error", [HvdockerError("no"), KeyboardInterrupt(), SystemExit()])
+def test_whatever_ends_the_block_gives_the_locks_back(
+    hosts: dict[str, Machine], error: BaseException
+) -> None:
+    with pytest.raises(type(error)), holding(hosts, ADA):
+        raise error
+    assert locked(hosts) == []
+
+
+def test_a_held_host_is_named_with_its_holder_and_the_others_are_given_back(
+    hosts: dict[str, Machine],
+) -> None:
+    Held(only(hosts, "a", "b"), BOB).take(0)
+    for name in ("a", "b"):
+        _make_old(hosts[name])
+    with pytest.raises(HostErrors) as caught, holding(hosts, ADA):
+        raise AssertionError
+    assert caught.value.exit_code == ExitCode.LOCKED
+    [(names, error)] = caught.value.grouped()
+    assert sorted(names) == ["a", "b"]
+    assert error.what.startswith("the host is locked: bob@desk is running `train` of cluster two since ")
+    assert error.fix and "--lock-wait" in error.fix and "hvdocker lock release " in error.fix
+    assert locked(hosts) == ["a", "b"]
+
+
+def _make_old(host: Machine) -> None:
+    """Its holder has it for an hour, and is alive."""
+    who = host.lock / "who.json"
+    text = who.read_text()
+    since = text.partition('"since": ')[2].partition(",")[0]
+    who.write_text(text.replace(since, str(int(since) - 3600)))
+
+
+def test_a_host_is_waited_for_and_the_others_are_taken_in_order(
+    hosts: dict[str, Machine], asked: list[str]
+) -> None:
+    first = Held(only(hosts, "b"), BOB)
+    first.take(0)
+    told: list[Event] = []
+
+    def listen(event: Event) -> None:
+        told.append(event)
+        if "waiting" in event.text:
+            asked.clear()
+            first.give_back()
+
+    with holding(hosts, ADA, listen, wait_s=SOON_S):
+        assert locked(hosts) == ["a", "b", "c"]
+    assert [event.host for event in told if "waiting: bob@desk" in event.text] == ["b"]
+    # After b was waited for: c, then all of them are given back.
+    assert [name for name in asked if name != "b"][:1] == ["c"]
+
+
+def test_two_who_want_the_same_hosts_at_once_both_get_them_in_turn(hosts: dict[str, Machine]) -> None:
+    inside: list[str] = []
+    wrong: list[list[str]] = []
+
+    def visit(token: str) -> None:
+        for _ in range(3):
+            with holding(hosts, replace(BOB, token=token), wait_s=120):
+                inside.append(token)
+                wrong.extend([list(inside)] if len(inside) > 1 else [])
+                inside.remove(token)
+
+    threads = [threading.Thread(target=visit, args=(token,)) for token in ("01", "02", "03")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and locked(hosts) == []
+
+
+def test_a_stale_lock_is_taken_over_and_that_is_said(hosts: dict[str, Machine]) -> None:
+    told: list[Event] = []
+    Held(only(hosts, "a"), BOB).take(0)
+    hosts["a"].age(75)
+    with holding(hosts, ADA, told.append):
+        pass
+    [note] = told
+    assert (note.stage, note.host) == ("note", "a")
+    assert note.text.startswith("took over the stale lock of bob@desk (`train` of cluster two, since ")
+    assert "no sign of life for 1 min 1" in note.text or "no sign of life for 1 min 2" in note.text
+
+
+def test_beats_keep_a_lock_alive(hosts: dict[str, Machine]) -> None:
+    with holding(only(hosts, "a"), ADA, beat_s=0.02):
+        hosts["a"].age(500)
+        until(lambda: (hosts["a"].lock / "who.json").stat().st_mtime > time.time() - 60)
+
+
+def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine]) -> None:
+    with holding(only(hosts, "a"), ADA, beat_s=0.02) as held:
+        hosts["a"].is_gone = True
+        hosts["a"].age(500)
+        hosts["a"].is_gone = False
+        other = Held(only(hosts, "a"), BOB)
+        # Its own beat may have come first.
+        until(lambda: _robs(other, hosts["a"]))
+        until(lambda: held.is_lost)
+        with pytest.raises(
+            Locked, match=r"^the lock of a was taken away from this run: bob@desk is running `train`"
+        ):
+            held.check()
+    assert locked(hosts) == ["a"], "what is another's is not given back"
+    other.give_back()
+
+
+def _robs(held: Held, host: Machine) -> bool:
+    host.age(500)
+    try:
+        held.take(0)
+    except Locked:
+        return False
+    return True
+
+
+def test_a_lock_that_a_person_released_is_noticed(hosts: dict[str, Machine]) -> None:
+    told: list[Event] = []
+    with holding(only(hosts, "a", "b"), ADA, told.append, beat_s=0.02) as held:
+        holders = {name: answer.holder for name, answer in look(hosts).done.items() if answer.holder}
+        assert sorted(holders) == ["a", "b"]
+        release(hosts, {"a": holders["a"]})
+        until(lambda: held.is_lost)
+        with pytest.raises(Locked, match=r"^the lock of a was .*somebody released it"):
+            held.check()
+        until(lambda: told)
+    [event] = told
+    assert event.text.startswith("the lock of a was taken away from this run: somebody released it")
+    assert locked(hosts) == []
+
+
+def test_a_host_that_is_gone_frees_itself_and_the_others_are_given_back(hosts: dict[str, Machine]) -> None:
+    told: list[Event] = []
+    with holding(hosts, ADA, told.append):
+        hosts["b"].is_gone = True
+    assert locked(hosts) == ["b"]
+    assert [(event.host, "free in 60 s" in event.text) for event in told] == [("b", True)]
+
+
+def test_one_machine_under_two_names_does_not_lock_itself_out(hosts: dict[str, Machine]) -> None:
+    hosts["b"].folder = hosts["a"].folder
+    with holding(hosts, ADA):
+        assert locked(hosts) == ["a", "b", "c"]
+    assert locked(hosts) == []
+
+
+def test_what_lies_in_the_way_is_shown(hosts: dict[str, Machine]) -> None:
+    hosts["a"].lock.write_text("not ours")
+    with pytest.raises(HostUnfit) as caught, holding(hosts, ADA):
+        raise AssertionError
+    assert caught.value.host == "a" and "is not a folder" in caught.value.lines[0]
+    assert caught.value.fix and f"sudo rm -rf {LOCK_DIR}" in caught.value.fix
+    assert locked(hosts) == ["a"]
