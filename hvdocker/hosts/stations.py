@@ -46,7 +46,8 @@ def make_passes(cluster: str, places: Iterable[Place], port: int) -> Passes:
 def open_station(
     link: HostLink, spec: ContainerSpec, place: Place, passes: Passes, tell: Callable[[str], None]
 ) -> None:
-    """`tell` hears the container's id as soon as there is something to remove. The engine removes the container when it ends, so that a laptop that dies leaves nothing for long."""
+    """`tell` hears the container's id as soon as there is something to remove. The engine removes the
+    container when it ends, so that a laptop that dies leaves nothing for long."""
     with talking(link.name, "starting a container for the checks"):
         engine = link.engine()
         body = create_body(spec, {})
