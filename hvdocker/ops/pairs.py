@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # How long all of it may take; what was started ends by itself then.
 LIFE_S = 120
-ROUND_S = 5
+ROUND_S = 3
 
 
 @dataclass
@@ -38,6 +38,7 @@ class _Visit:
     env: Env
     inventory: Inventory
     links: Mapping[str, HostLink]
+    state: ClusterState
     placed: Mapping[str, Place]
     life_s: int
     containers: dict[str, str] = field(default_factory=dict)
@@ -60,9 +61,12 @@ class _Visit:
             self.absent[name] = lost(error)
 
     def survey(self) -> Survey:
+        """In the inventory's order, whoever answered first."""
         order = tuple(host.name for host in self.inventory.hosts)
-        answers = {pair: one for pair, one in self.answers.items() if pair[0] not in self.absent}
-        return Survey(order, self.port, self.posts, answers, self.absent, self.ways, self.speeds)
+        posts = {name: self.posts[name] for name in order if name in self.posts}
+        known = [(start, end) for start in posts for end in posts if start not in self.absent]
+        answers = {pair: self.answers[pair] for pair in known if pair in self.answers}
+        return Survey(order, self.port, posts, answers, self.absent, self.ways, self.speeds)
 
 
 def examine_pairs(
@@ -76,7 +80,7 @@ def examine_pairs(
 ) -> tuple[PairReport, ...]:
     """`inventory_flag` is what a person has to add to a command so that it means this cluster: `-i FILE`."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
-    visit = _Visit(env, inventory, links, placed, life_s, speeds={} if is_deep else None)
+    visit = _Visit(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
     visit.absent = missing(inventory, state, placed, frozenset(links), inventory_flag)
     is_up = _whole_cluster_runs(state, placed)
     if is_up:
@@ -193,7 +197,7 @@ def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[
 
 
 def _ways(visit: _Visit, present: list[str]) -> dict[str, SshWay]:
-    held = port_conflicts(ClusterState({}), visit.placed)
+    held = port_conflicts(visit.state, visit.placed)
     taken = {name for name in present if visit.port in visit.placed[name].seen.listening_ports}
     return {
         name: SshWay.HELD if name in held else SshWay.GREETING if name in taken else SshWay.LOGIN
