@@ -125,22 +125,30 @@ def read_post(host: str, address: str, token: str, text: str) -> Post | str:
         return f"its sshd does not answer: {told['sshd']}"
     if not told.get("interface"):
         return f"no interface has the address {address}"
-    return Post(
-        host, address, token, tuple(told["tcp"]), told["udp"], told["interface"], told["mtu"], told["pid"]
-    )
+    try:
+        ports = tuple(map(int, told["tcp"])), int(told["udp"])
+        return Post(host, address, token, *ports, str(told["interface"]), int(told["mtu"]), int(told["pid"]))
+    except (KeyError, TypeError, ValueError):
+        return "its answer is not understood"
 
 
 def read_pairs(text: str) -> Mapping[str, Answer] | None:
     """By the peer's name; None where the answer is not understood."""
     told = _json(text)
-    return None if told is None else {name: _answer(one) for name, one in told.items()}
+    try:
+        return None if told is None else {name: _answer(one) for name, one in told.items()}
+    except (KeyError, TypeError, AttributeError):
+        return None
 
 
 def read_bandwidth(text: str) -> Speed:
     told = _json(text)
-    if told is None or "error" in told:
-        return Speed(None, str(told["error"]) if told else "its answer is not understood")
-    return Speed(told["bytes"] * 8 / told["seconds"] / 1e9)
+    try:
+        if told is not None and "error" in told:
+            return Speed(None, str(told["error"]))
+        return Speed((told or {})["bytes"] * 8 / (told or {})["seconds"] / 1e9)
+    except (KeyError, TypeError, ZeroDivisionError):
+        return Speed(None, "its answer is not understood")
 
 
 def _json(text: str) -> Mapping[str, Any] | None:

@@ -1,5 +1,6 @@
 """The ways between hosts, really broken: the cell, the evidence and the way out."""
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -254,6 +255,29 @@ def test_ctrl_c_leaves_nothing_and_what_a_killed_doctor_left_is_cleared(site: Si
         assert not_good(cells(diagnose(site))) == {}
 
 
+def test_a_host_that_is_lost_on_the_way_is_grey_and_the_others_are_left_clean(site: Site) -> None:
+    h1, h2, h3 = site.hosts
+    with broken(h1), untouched(h1, h2):
+        # What is dropped makes the examination last: h3 goes in the middle of it.
+        filtered(h1, f"{HIGH} -s {h2.address} -j DROP")
+        process = start(site)
+        until(lambda: all(doctors(host) for host in site.hosts) or None, "the doctor is at work", 60)
+        h3.stop_sshd()
+        try:
+            out, _ = process.communicate(timeout=120)
+        finally:
+            h3.start_sshd()
+    found = cells(json.loads(out))
+    assert found["h2", "h1", "ports"]["mark"] == "bad"
+    assert found["h1", "h2", "ports"]["mark"] == "good"
+    assert {found["h3", "h1", check]["mark"] for check in CHECKS} == {"unknown"}
+    assert "the connection was lost" in found["h3", "h1", "ssh"]["evidence"][0]
+    # Its container ends by itself, and the engine removes it then; here we do not wait for that.
+    (left,) = doctors(h3)
+    assert left["HostConfig"]["AutoRemove"] and left["Config"]["Cmd"][:2] == ["timeout", "120"]
+    h3.docker("rm", "-f", left["Id"])
+
+
 def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site: Site) -> None:
     inner = Site.write(lab, desk, site.hosts[:2], cluster="inner")
     inventory = yaml.safe_load(inner.inventory.read_text())
@@ -266,7 +290,9 @@ def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site:
     assert (found["h1"]["mark"], found["h1"]["shown"]) == ("bad", "docker0")
     assert "other machines have the same addresses" in " ".join(found["h1"]["evidence"])
     assert (found["h2"]["mark"], found["h2"]["shown"]) == ("bad", f"{PREFIX}77 is nowhere")
+    # From such addresses hosts would find themselves: nothing is started.
     assert {check["mark"] for check in cells(report).values()} == {"unknown"}
+    assert "no interface of h2 has its training address" in cells(report)["h1", "h2", "ssh"]["evidence"][0]
 
 
 def test_a_running_cluster_is_examined_in_its_workers(running: Site) -> None:

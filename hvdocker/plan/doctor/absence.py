@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping, Set
 
 from hvdocker.commands.worker import Place
@@ -10,6 +11,8 @@ from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState
 from hvdocker.plan.doctor.survey import Absence
+
+_OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 
 
 def missing(
@@ -21,6 +24,7 @@ def missing(
 ) -> dict[str, Absence]:
     """Hosts on which no container of the training image can be started."""
     found: dict[str, Absence] = {}
+    addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
         if host.name not in reached:
             found[host.name] = Absence("not reached", (f"{host.name} was not reached",))
@@ -28,14 +32,30 @@ def missing(
             found[host.name] = Absence("not seen", (f"{host.name} was reached, but it is not fit",))
         elif host.is_local:
             found[host.name] = _local(host.name)
-        elif (why := _image(inventory, state, placed[host.name], inventory_flag)) is not None:
-            found[host.name] = why
+        else:
+            place = placed[host.name]
+            why = _address(place, addresses) or _image(inventory, state, place, inventory_flag)
+            found |= {host.name: why} if why else {}
     return found
 
 
 def _local(name: str) -> Absence:
     line = f"{name} is a container of this machine: there is no network between workers before they are up"
     return Absence("not up", (line,), "hvdocker up")
+
+
+def _address(place: Place, all_addresses: list[str]) -> Absence | None:
+    """From an address that is not its own alone, a host would find itself, or could not listen."""
+    name, address = place.name, place.address
+    if place.seen.addresses and address not in place.seen.addresses:
+        line = f"no interface of {name} has its training address {address}: nothing can listen on it"
+    elif len(all_addresses) > 1 and ipaddress.ip_address(address).is_loopback:
+        line = f"the training address of {name} is {address}, which only {name} itself can reach"
+    elif all_addresses.count(address) > 1:
+        line = f"the training address of {name} is {address}, and that of another host too"
+    else:
+        return None
+    return Absence("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
 
 
 def _image(inventory: Inventory, state: ClusterState, place: Place, inventory_flag: str) -> Absence | None:

@@ -49,7 +49,8 @@ def test_posts_are_read() -> None:
         ({**told, "interface": None}, "no interface has the address 10.0.0.11"),
     ):
         assert read_post("a", "10.0.0.11", "t1", json.dumps(changed)) == words
-    assert read_post("a", "10.0.0.11", "t1", "Traceback") == "its answer is not understood"
+    for text in ("Traceback", '{"interface": "eth0"}', "1"):
+        assert read_post("a", "10.0.0.11", "t1", text) == "its answer is not understood"
 
 
 def test_answers_are_read() -> None:
@@ -69,7 +70,8 @@ def test_answers_are_read() -> None:
             0.001,
         )
     }
-    assert read_pairs("") is None and read_pairs("[]") is None
+    for text in ("", "[]", '{"b": {}}', '{"b": 1}', '{"b": {"ssh": 1, "tcp": [], "mtu": {}, "trip_s": 0}}'):
+        assert read_pairs(text) is None
 
 
 @pytest.mark.parametrize(

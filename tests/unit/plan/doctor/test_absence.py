@@ -22,6 +22,22 @@ def test_hosts_that_were_not_reached_or_not_seen() -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("10.0.0.77", "no interface of a has its training address 10.0.0.77"),
+        ("127.0.0.1", "which only a itself can reach"),
+        ("10.0.0.12", "and that of another host too"),
+    ],
+)
+def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
+    wanted = inventory(f"hosts: [{{host: a, address: {address}}}, b]")
+    state = state_of(host_seen("a", addresses=("127.0.0.1", "10.0.0.11", "10.0.0.12")), host_seen("b"))
+    found = missing(wanted, state, places(wanted, state), BOTH, "")["a"]
+    assert found.shown == "address" and words in found.evidence[0]
+    assert found.fix is not None and "`network:`" in found.fix
+
+
+@pytest.mark.parametrize(
     ("image", "others", "flag", "fix"),
     [
         ("doc-hvd:cpu", IMAGE, "-i lab.yaml", "hvdocker image push -i lab.yaml"),
