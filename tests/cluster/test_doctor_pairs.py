@@ -316,8 +316,10 @@ def test_bandwidth_only_when_asked_for_and_a_slow_link_stands_out(running: Site)
     speeds = {cell[:2]: check for cell, check in found.items() if cell[2] == "bandwidth"}
     assert set(speeds) == all_pairs(running.hosts)
     assert all(check["shown"].endswith(" Gbit/s") for check in speeds.values())
+    # A busy machine may slow down others too: only these must be.
     slow = {pair for pair, check in speeds.items() if check["mark"] == "warn"}
-    assert slow == {("h2", "h1"), ("h2", "h3")}
+    assert slow >= {("h2", "h1"), ("h2", "h3")}
+    assert float(speeds["h2", "h1"]["shown"].split()[0]) < 0.02
     assert "the others' median is" in speeds["h2", "h1"]["evidence"][0]
 
 
