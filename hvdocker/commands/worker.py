@@ -110,6 +110,25 @@ def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) 
     )
 
 
+def doctor_spec(
+    inventory: Inventory, place: Place, maker: Maker, has_sshd: bool, seconds: int
+) -> ContainerSpec:
+    """As a worker, but it holds nothing of the host's and ends by itself after the time. Without `has_sshd`
+    it only waits: somebody has the worker port."""
+    waiting = (names.IMAGE_ENTRYPOINT[0], "worker") if has_sshd else ("sleep", str(seconds))
+    labels = _labels(inventory, place, maker, names.ROLE_DOCTOR)
+    labels.pop(names.LABEL_GPUS, None)
+    return ContainerSpec(
+        name=names.doctor_name(inventory.cluster),
+        image=inventory.image,
+        command=("timeout", str(seconds), *waiting),
+        uid=place.uid,
+        gid=place.gid,
+        labels=labels,
+        stop_timeout_s=1,
+    )
+
+
 def _labels(inventory: Inventory, place: Place, maker: Maker, role: str) -> dict[str, str]:
     labels = {
         names.LABEL_CLUSTER: inventory.cluster,

@@ -30,6 +30,7 @@ LABEL_BASE = "hvdocker.base"
 
 ROLE_WORKER = "worker"
 ROLE_MASTER = "master"
+ROLE_DOCTOR = "doctor"
 
 DEFAULT_PORT = 12345
 OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
@@ -65,6 +66,10 @@ def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
 
 def master_name(cluster: str, job: str) -> str:
     return f"hvdocker-{cluster}-{job}"
+
+
+def doctor_name(cluster: str) -> str:
+    return f"hvdocker-{cluster}-doctor"
 
 
 def network_name(cluster: str) -> str:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.worker import Place, master_spec, slots_of, user_ids, worker_spec
+from hvdocker.commands.worker import Place, doctor_spec, master_spec, slots_of, user_ids, worker_spec
 from hvdocker.model.inventory import Host
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
@@ -48,6 +48,28 @@ def test_a_worker_as_a_whole() -> None:
         shm_bytes=4 * GIB,
         restart="unless-stopped",
     )
+
+
+def test_a_doctors_container_holds_nothing_and_ends_by_itself() -> None:
+    made = doctor_spec(LAB, place_of(gpus=GPUS), MAKER, has_sshd=True, seconds=120)
+    assert made == ContainerSpec(
+        name="hvdocker-lab-doctor",
+        image="doc-hvd:cpu",
+        command=("timeout", "120", "/opt/hvdocker/bin/entrypoint", "worker"),
+        uid=1000,
+        gid=1001,
+        network="host",
+        labels={
+            "hvdocker.cluster": "lab",
+            "hvdocker.host": "a",
+            "hvdocker.role": "doctor",
+            "hvdocker.owner": "ada",
+            "hvdocker.version": "0.1.0",
+        },
+        stop_timeout_s=1,
+    )
+    silent = doctor_spec(LAB, place_of(), MAKER, has_sshd=False, seconds=120)
+    assert silent.command == ("timeout", "120", "sleep", "120")
 
 
 def test_a_master_as_a_whole() -> None:

@@ -1,4 +1,4 @@
-from hvdocker.model.seen import NetworkSeen
+from hvdocker.model.seen import ContainerSeen, NetworkSeen
 from hvdocker.plan.down import plan_down
 from hvdocker.plan.steps import (
     CONTROLLER,
@@ -70,3 +70,13 @@ def test_a_local_cluster_shares_an_engine_and_has_a_network() -> None:
         )),
         Stage("network", (RemoveNetwork(CONTROLLER, "hvdocker-lab"),)),
     ))  # fmt: skip
+
+
+def test_what_a_doctor_left_behind_goes_too() -> None:
+    labels = {"hvdocker.cluster": "lab", "hvdocker.host": "a", "hvdocker.role": "doctor"}
+    left = ContainerSeen("id-doctor", "hvdocker-lab-doctor", "created", "sha256:aaaa", labels)
+    state = state_of(host_seen("a", containers=(left,)))
+    assert plan_down(LAB, state, ()) == Plan("down", "lab", (
+        Stage("containers", (RemoveContainer("a", "hvdocker-lab-doctor", "id-doctor"),)),
+    ))  # fmt: skip
+    assert (state.workers(), state.masters()) == ({}, [])

@@ -12,17 +12,27 @@ from inside import paths
 
 AT_ONCE = 32
 MESH_TIMEOUT_S = 20
-USAGE = "usage: check sshd ADDRESS PORT SECONDS | check mesh ALIAS..."
+USAGE = "usage: check sshd ADDRESS PORT SECONDS | check mesh ALIAS... | check listen|pairs|bandwidth JSON"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`check sshd …` or `check mesh …`; exit 0 when all is well, else 1."""
+    """`check sshd …` or `check mesh …`: exit 0 when all is well, else 1. The others print what they find, and
+    exit 0 whatever it is."""
     if len(arguments) == 4 and arguments[0] == "sshd":
         return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
     if len(arguments) > 1 and arguments[0] == "mesh":
         return check_mesh(arguments[1:])
+    if len(arguments) == 2 and arguments[0] in ("listen", "pairs", "bandwidth"):
+        return examine(*arguments)
     print(USAGE, file=sys.stderr)
     return 2
+
+
+def examine(what: str, order: str) -> int:
+    """What only the doctor asks for."""
+    from inside import listen, pairs
+
+    return {"listen": listen.main, "pairs": pairs.main, "bandwidth": pairs.bandwidth}[what](order)
 
 
 def check_sshd(address: str, port: int, seconds: float) -> int:

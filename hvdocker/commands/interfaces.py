@@ -1,0 +1,105 @@
+"""One script per host that tells its network interfaces. It only reads, and needs no more than a POSIX shell
+and /sys; addresses come from `ip`, or where there is none from routes and `hostname -I`."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from hvdocker.commands.command import Command, shell
+from hvdocker.commands.probe import read_probe
+
+_SCRIPT = r"""
+for dir in /sys/class/net/*; do
+    [ -r "$dir/mtu" ] || continue
+    name=${dir##*/}
+    read -r mtu < "$dir/mtu"
+    read -r flags < "$dir/flags"
+    { read -r state < "$dir/operstate"; } 2>/dev/null || state=unknown
+    { read -r speed < "$dir/speed"; } 2>/dev/null || speed=-1
+    kind=wired
+    [ -d "$dir/bridge" ] && kind=bridge
+    { [ -d "$dir/wireless" ] || [ -e "$dir/phy80211" ]; } && kind=wireless
+    echo "link $name $mtu $flags $state ${speed:--1} $kind"
+done
+if command -v ip >/dev/null 2>&1; then
+    ip -o addr show 2>/dev/null | while read -r _ name _ address _; do
+        echo "address ${name%%@*} $address"
+    done
+else
+    while read -r name target _ _ _ _ _ mask _; do echo "route $name $target $mask"; done < /proc/net/route
+    for address in $(hostname -I 2>/dev/null); do echo "own $address"; done
+fi
+echo "done"
+"""
+IFF_UP = 1
+
+
+@dataclass(frozen=True)
+class InterfaceSeen:
+    """`addresses` come with their prefix length; `speed_mbit` is None where the driver does not say."""
+
+    name: str
+    mtu: int
+    is_up: bool = True
+    addresses: tuple[str, ...] = ()
+    speed_mbit: int | None = None
+    is_bridge: bool = False
+    is_wireless: bool = False
+
+
+def interfaces() -> Command:
+    return shell(_SCRIPT)
+
+
+def read_interfaces(text: str) -> tuple[InterfaceSeen, ...] | None:
+    """None where the script did not run to its end, or no address is known."""
+    answer = read_probe(text)
+    found = [seen for line in answer.all("link") if (seen := _link(line.split())) is not None]
+    addresses = _addresses(answer.lists)
+    if "done" not in answer.values or not addresses:
+        return None
+    return tuple(replace(seen, addresses=tuple(addresses.get(seen.name, ()))) for seen in found)
+
+
+def _link(words: list[str]) -> InterfaceSeen | None:
+    """A link that the kernel calls `unknown` is one that cannot tell, such as a tunnel: it is not down."""
+    if len(words) != 6 or not words[1].isdigit():
+        return None
+    name, mtu, flags, state, speed, kind = words
+    return InterfaceSeen(
+        name,
+        int(mtu),
+        is_up=bool(int(flags, 16) & IFF_UP) and state not in ("down", "lowerlayerdown", "notpresent"),
+        speed_mbit=int(speed) if speed.isdigit() and int(speed) > 0 else None,
+        is_bridge=kind == "bridge",
+        is_wireless=kind == "wireless",
+    )
+
+
+def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """By interface; of IPv4 alone, as Horovod is."""
+    found: dict[str, list[str]] = {}
+    for line in lists.get("address", []):
+        name, _, address = line.partition(" ")
+        if ":" not in address and address:
+            found.setdefault(name, []).append(address if "/" in address else f"{address}/32")
+    networks = [route for line in lists.get("route", []) if (route := _route(line.split())) is not None]
+    for address in lists.get("own", []):
+        for name, network in networks:
+            if ":" not in address and ipaddress.ip_address(address) in network:
+                found.setdefault(name, []).append(f"{address}/{network.prefixlen}")
+    return found
+
+
+def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:
+    """/proc/net/route writes addresses as the machine stores them: backwards. The default route is
+    no network."""
+    try:
+        name, target, mask = words
+        start, bits = (bytes.fromhex(word)[::-1] for word in (target, mask))
+        network = ipaddress.IPv4Network((start, str(ipaddress.IPv4Address(bits))))
+    except ValueError:
+        return None
+    return (name, network) if network.prefixlen else None

@@ -1,0 +1,107 @@
+"""Containers in which the doctor's checks run: the cluster's workers, or short-lived ones of the training
+image with keys of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from docker import APIClient
+
+from hvdocker import assets
+from hvdocker.commands.container import ContainerSpec, create_body
+from hvdocker.commands.container_files import trust_files, worker_files
+from hvdocker.commands.ssh_files import FileSpec, Member, user_name
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HostUnfit
+from hvdocker.hosts import archive, keys
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.translate import talking
+from hvdocker.model import names
+from hvdocker.model.seen import ContainerSeen
+
+# Long after each would have ended by itself.
+LEFT_BEHIND_S = 600
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Keys for the length of one examination, and the files that make all stations trust each other."""
+
+    client: keys.Pair
+    hosts: dict[str, keys.Pair]
+    trust: tuple[FileSpec, ...]
+
+
+def make_passes(cluster: str, places: Iterable[Place], port: int) -> Passes:
+    places = list(places)
+    client, pairs = keys.make_pair(), {place.name: keys.make_pair() for place in places}
+    members = [Member(place.name, place.address, user_name(place.uid)) for place in places]
+    publics = {name: pair.public for name, pair in pairs.items()}
+    template = assets.ssh_config_template()
+    trust = trust_files(template, cluster, members, port, publics, client.public)
+    return Passes(client, pairs, tuple(trust))
+
+
+def open_station(
+    link: HostLink, spec: ContainerSpec, place: Place, passes: Passes, tell: Callable[[str], None]
+) -> None:
+    """`tell` hears the container's id as soon as there is something to remove. The engine removes the
+    container when it ends, so that a laptop that dies leaves nothing for long."""
+    with talking(link.name, "starting a container for the checks"):
+        engine = link.engine()
+        body = create_body(spec, {})
+        body["HostConfig"]["AutoRemove"] = True
+        made: str = engine.create_container_from_config(body, spec.name)["Id"]
+        tell(made)
+        files = worker_files(
+            passes.trust,
+            passes.client.private.reveal(),
+            passes.hosts[place.name].private.reveal(),
+            place.address,
+            place.port,
+            spec.uid,
+        )
+        passwd = archive.read_text(engine, made, "/etc/passwd") or ""
+        archive.furnish(engine, made, files, spec.uid, spec.gid, passwd)
+        engine.start(made)
+
+
+def clear_station(link: HostLink, seen: Iterable[ContainerSeen], now: float) -> None:
+    """What an earlier doctor left is removed; one that is at work is left alone, and told."""
+    for container in seen:
+        if container.role != names.ROLE_DOCTOR:
+            continue
+        if container.is_running and now - container.created < LEFT_BEHIND_S:
+            raise HostUnfit(
+                f"another doctor is at work here: {container.name}",
+                host=link.name,
+                fix=f"run it again in a few minutes, or end the other: docker rm -f {container.name}",
+            )
+        close_station(link, container.id)
+
+
+def close_station(link: HostLink, container: str) -> None:
+    with talking(link.name, f"removing {container}"):
+        _remove(link.engine(), container)
+
+
+def _remove(engine: APIClient, container: str) -> None:
+    from docker.errors import APIError
+
+    try:
+        engine.remove_container(container, force=True, v=True)
+    except APIError as error:
+        # Gone, or going: it may have ended by itself just now.
+        if error.status_code not in (404, 409):
+            raise
+
+
+def ask_inside(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
+    """A command in a running container: its exit code, its output and its errors."""
+    with talking(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
+        engine = link.engine()
+        made = engine.exec_create(container, argv)["Id"]
+        out, err = engine.exec_start(made, demux=True)
+        code: int = engine.exec_inspect(made)["ExitCode"]
+    return code, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace")

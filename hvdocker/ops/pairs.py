@@ -1,0 +1,222 @@
+"""Every pair of hosts, each way, from inside the training image. In the workers where the cluster is up, else
+in containers that live for the length of it. Ships nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hvdocker.commands import pairs as words
+from hvdocker.commands.pairs import Answer, Post, Speed, SshWay
+from hvdocker.commands.worker import Place, doctor_spec
+from hvdocker.model import names
+from hvdocker.model.event import Event
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.report import PairReport
+from hvdocker.model.seen import ClusterState
+from hvdocker.ops.env import Env
+from hvdocker.plan.doctor.absence import lost, missing, old_image, without_post
+from hvdocker.plan.doctor.pairs import judge_pairs
+from hvdocker.plan.doctor.schedule import rounds
+from hvdocker.plan.doctor.survey import Absence, Pair, Survey
+from hvdocker.plan.places import port_conflicts
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+# How long all of it may take; what was started ends by itself then.
+LIFE_S = 120
+ROUND_S = 3
+
+
+@dataclass
+class _Visit:
+    """One examination: which container on which host, and what came of it."""
+
+    env: Env
+    inventory: Inventory
+    links: Mapping[str, HostLink]
+    state: ClusterState
+    placed: Mapping[str, Place]
+    life_s: int
+    containers: dict[str, str] = field(default_factory=dict)
+    ways: dict[str, SshWay] = field(default_factory=dict)
+    absent: dict[str, Absence] = field(default_factory=dict)
+    posts: dict[str, Post] = field(default_factory=dict)
+    answers: dict[Pair, Answer] = field(default_factory=dict)
+    speeds: dict[Pair, Speed] | None = None
+
+    @property
+    def port(self) -> int:
+        return next((place.port for place in self.placed.values()), names.DEFAULT_PORT)
+
+    def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
+        """On all hosts at once; one that fails is absent from then on, the others go on."""
+        from hvdocker.hosts.pool import each
+
+        outcomes = each(hosts, work, on_interrupt=on_interrupt)
+        for name, error in outcomes.failed.items():
+            self.absent[name] = lost(error)
+
+    def survey(self) -> Survey:
+        """In the inventory's order, whoever answered first."""
+        order = tuple(host.name for host in self.inventory.hosts)
+        posts = {name: self.posts[name] for name in order if name in self.posts}
+        known = [(start, end) for start in posts for end in posts if start not in self.absent]
+        answers = {pair: self.answers[pair] for pair in known if pair in self.answers}
+        return Survey(order, self.port, posts, answers, self.absent, self.ways, self.speeds)
+
+
+def examine_pairs(
+    env: Env,
+    inventory: Inventory,
+    links: Mapping[str, HostLink],
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    is_deep: bool,
+    inventory_flag: str = "",
+) -> tuple[PairReport, ...]:
+    """`inventory_flag` is what a person has to add to a command so that it means this cluster: `-i FILE`."""
+    life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
+    visit = _Visit(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
+    visit.absent = missing(inventory, state, placed, frozenset(links), inventory_flag)
+    is_up = _whole_cluster_runs(state, placed)
+    if is_up:
+        visit.absent = {name: why for name, why in visit.absent.items() if name not in placed}
+    present = [name for name in placed if name not in visit.absent]
+    if len(present) > 1:
+        env.listener(Event("doctor", f"trying every way between {len(present)} hosts"))
+        with _in_workers(visit, present) if is_up else _in_own_containers(visit, present) as stop:
+            _examine(visit, stop)
+        env.listener(Event("doctor", "every way was tried", is_end=True))
+    return judge_pairs(visit.survey())
+
+
+def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, Place]) -> bool:
+    workers = state.workers()
+    return bool(placed) and all(
+        name in workers
+        and workers[name].is_running
+        and workers[name].labels.get(names.LABEL_PORT) == str(place.port)
+        and workers[name].labels.get(names.LABEL_ADDRESS) == place.address
+        for name, place in placed.items()
+    )
+
+
+def _examine(visit: _Visit, stop: Callable[[], None]) -> None:
+    """Every host listens before the first one tries."""
+    visit.each(list(visit.containers), lambda name: _listen(visit, name), stop)
+    visit.each(list(visit.posts), lambda name: _try_peers(visit, name), stop)
+    if visit.speeds is not None:
+        for round_ in rounds([name for name in visit.posts if name not in visit.absent]):
+            for pairs in (round_, [(end, start) for start, end in round_]):
+                _pour(visit, dict(pairs), stop)
+
+
+def _listen(visit: _Visit, name: str) -> None:
+    place, token = visit.placed[name], visit.env.entropy(12).hex()
+    sshd = place.port if visit.ways[name] is SshWay.LOGIN else None
+    code, out, err = _ask(visit, name, words.listen_words(place.address, token, visit.life_s, sshd))
+    if code in (2, 126, 127):
+        visit.absent[name] = old_image(visit.inventory, name, err)
+        return
+    post = words.read_post(name, place.address, token, out)
+    if isinstance(post, Post):
+        visit.posts[name] = post
+    else:
+        visit.absent[name] = without_post(name, post, err)
+
+
+def _try_peers(visit: _Visit, name: str) -> None:
+    peers = [post for post in visit.posts.values() if post.host != name]
+    order = words.pairs_words(visit.posts[name], peers, visit.port, visit.ways)
+    _, out, err = _ask(visit, name, order)
+    answers = words.read_pairs(out)
+    if answers is None:
+        visit.absent[name] = without_post(name, "its answer is not understood", err)
+        return
+    visit.answers |= {(name, end): answer for end, answer in answers.items()}
+
+
+def _pour(visit: _Visit, ends: Mapping[str, str], stop: Callable[[], None]) -> None:
+    speeds = visit.speeds if visit.speeds is not None else {}
+
+    def measure(start: str) -> None:
+        end = ends[start]
+        order = words.bandwidth_words(visit.posts[start], visit.posts[end])
+        speeds[start, end] = words.read_bandwidth(_ask(visit, start, order)[1])
+
+    visit.each(list(ends), measure, stop)
+
+
+def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
+    from hvdocker.hosts.stations import ask_inside
+
+    return ask_inside(visit.links[name], visit.containers[name], argv)
+
+
+@contextmanager
+def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
+    """What listens in a worker would go on for its whole time: it is ended."""
+    from hvdocker.hosts.pool import each
+
+    visit.ways = dict.fromkeys(present, SshWay.LOGIN)
+    visit.containers = {name: visit.placed[name].worker_name for name in present}
+
+    def stop() -> None:
+        each(list(visit.posts), lambda name: _ask(visit, name, words.end_words(visit.posts[name])))
+
+    try:
+        yield stop
+    finally:
+        stop()
+
+
+@contextmanager
+def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
+    from hvdocker.hosts.pool import each
+    from hvdocker.hosts.stations import close_station
+
+    visit.ways = _ways(visit, present)
+    name_of_all = names.doctor_name(visit.inventory.cluster)
+    begun: dict[str, str] = {}
+
+    def stop() -> None:
+        outcomes = each(list(begun), lambda name: close_station(visit.links[name], begun[name]))
+        for name, error in outcomes.failed.items():
+            text = f"{name_of_all} could not be removed ({error.what}); it ends by itself"
+            visit.env.listener(Event("note", f"{name}: {text}"))
+
+    try:
+        _open_all(visit, present, begun, stop)
+        yield stop
+    finally:
+        stop()
+
+
+def _ways(visit: _Visit, present: list[str]) -> dict[str, SshWay]:
+    held = port_conflicts(visit.state, visit.placed)
+    taken = {name for name in present if visit.port in visit.placed[name].seen.listening_ports}
+    return {
+        name: SshWay.HELD if name in held else SshWay.GREETING if name in taken else SshWay.LOGIN
+        for name in present
+    }
+
+
+def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Callable[[], None]) -> None:
+    from hvdocker.hosts.stations import clear_station, make_passes, open_station
+
+    passes = make_passes(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
+    maker, now = visit.env.maker(), visit.env.now()
+
+    def begin(name: str) -> None:
+        place = visit.placed[name]
+        has_sshd = visit.ways[name] is SshWay.LOGIN
+        spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
+        clear_station(visit.links[name], place.seen.containers, now)
+        open_station(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
+        visit.containers[name] = spec.name
+
+    visit.each(present, begin, stop)

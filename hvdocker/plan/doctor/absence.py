@@ -1,0 +1,98 @@
+"""Why nothing can be said of the ways from and to a host, and what would change that."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping, Set
+
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import ClusterState
+from hvdocker.plan.doctor.survey import Absence
+
+_OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
+
+
+def missing(
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    reached: Set[str],
+    inventory_flag: str,
+) -> dict[str, Absence]:
+    """Hosts on which no container of the training image can be started."""
+    found: dict[str, Absence] = {}
+    addresses = [place.address for place in placed.values()]
+    for host in inventory.hosts:
+        if host.name not in reached:
+            found[host.name] = Absence("not reached", (f"{host.name} was not reached",))
+        elif host.name not in placed:
+            found[host.name] = Absence("not seen", (f"{host.name} was reached, but it is not fit",))
+        elif host.is_local:
+            found[host.name] = _local(host.name)
+        else:
+            place = placed[host.name]
+            why = _address(place, addresses) or _image(inventory, state, place, inventory_flag)
+            found |= {host.name: why} if why else {}
+    return found
+
+
+def _local(name: str) -> Absence:
+    line = f"{name} is a container of this machine: there is no network between workers before they are up"
+    return Absence("not up", (line,), "hvdocker up")
+
+
+def _address(place: Place, all_addresses: list[str]) -> Absence | None:
+    """From an address that is not its own alone, a host would find itself, or could not listen."""
+    name, address = place.name, place.address
+    if place.seen.addresses and address not in place.seen.addresses:
+        line = f"no interface of {name} has its training address {address}: nothing can listen on it"
+    elif len(all_addresses) > 1 and ipaddress.ip_address(address).is_loopback:
+        line = f"the training address of {name} is {address}, which only {name} itself can reach"
+    elif all_addresses.count(address) > 1:
+        line = f"the training address of {name} is {address}, and that of another host too"
+    else:
+        return None
+    return Absence("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
+
+
+def _image(inventory: Inventory, state: ClusterState, place: Place, inventory_flag: str) -> Absence | None:
+    image, name = inventory.image, place.name
+    if place.seen.image is None:
+        is_nowhere = state.controller_image is None and not any(seen.image for seen in state.hosts.values())
+        line = f"{name} has no image {image}: what can be reached is tried from inside it"
+        return Absence("no image", (line,), _build(image) if is_nowhere else _push(inventory_flag))
+    if not place.seen.image.is_ours:
+        line = f"the image {image} on {name} is not made for hvdocker (no label {names.LABEL_IMAGE})"
+        return Absence("other image", (line,), "build yours FROM doc-hvd:base or doc-hvd:cpu")
+    return None
+
+
+def _push(inventory_flag: str) -> str:
+    return f"hvdocker image push {inventory_flag}".strip()
+
+
+def _build(image: str) -> str:
+    if image in names.OWN_IMAGES:
+        return f"hvdocker image build --target {image.partition(':')[2]}"
+    return f"docker pull {image}"
+
+
+def old_image(inventory: Inventory, name: str, said: str) -> Absence:
+    """Its `check` does not know the words: it prints its usage."""
+    line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
+    build = (
+        _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
+    )
+    return Absence("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
+
+
+def without_post(name: str, why: str, said: str) -> Absence:
+    fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
+    return Absence("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
+
+
+def lost(error: HvdockerError) -> Absence:
+    return Absence("failed", (str(error), *error.lines), error.fix)

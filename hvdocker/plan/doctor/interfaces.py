@@ -1,0 +1,156 @@
+"""The interface plan: over which address and interface each host would train, and what speaks against it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hvdocker.commands.interfaces import InterfaceSeen
+from hvdocker.model.report import Finding, Mark, worst_mark
+from hvdocker.plan.doctor.path import common_mtu
+
+CHECK = "network"
+SLOW_MBIT = 1000
+# Made on every machine with the same addresses. A bridge with another name may be the way to the LAN.
+_INNER_BRIDGE = re.compile(
+    r"docker0|docker_gwbridge|br-[0-9a-f]{12}|virbr\d+|cni\d*|cni-podman\d+|podman\d*|lxcbr\d+|lxdbr\d+"
+)
+_OWN_ADDRESS = "give this host an `address:`, or set `network:`"
+
+
+@dataclass(frozen=True)
+class _Complaint:
+    mark: Mark
+    shown: str
+    line: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True)
+class _Seat:
+    """A host's training address where it lies."""
+
+    host: str
+    address: ipaddress.IPv4Address
+    network: ipaddress.IPv4Network
+    interface: InterfaceSeen
+    all: tuple[InterfaceSeen, ...]
+
+
+def judge_interfaces(
+    addresses: Mapping[str, str], facts: Mapping[str, tuple[InterfaceSeen, ...] | None]
+) -> dict[str, Finding]:
+    """`addresses` are the hosts' training addresses; a host without facts could not tell."""
+    seats = {
+        name: seat for name, address in addresses.items() if (seat := _seat(name, address, facts.get(name)))
+    }
+    return {name: _judge(name, address, facts.get(name), seats) for name, address in addresses.items()}
+
+
+def _seat(host: str, address: str, seen: tuple[InterfaceSeen, ...] | None) -> _Seat | None:
+    for interface in seen or ():
+        for text in interface.addresses:
+            own = ipaddress.IPv4Interface(text)
+            if str(own.ip) == address:
+                return _Seat(host, own.ip, own.network, interface, seen or ())
+    return None
+
+
+def _judge(
+    host: str, address: str, seen: tuple[InterfaceSeen, ...] | None, seats: Mapping[str, _Seat]
+) -> Finding:
+    if seen is None:
+        line = f"the interfaces of {host} could not be read; its training address is {address}"
+        return Finding(CHECK, Mark.UNKNOWN, address, (line,), command="ip -o addr")
+    seat = seats.get(host)
+    if seat is None:
+        return _nowhere(host, address, seen)
+    complaints = [
+        *_own(seat),
+        *_twins(seat),
+        *(_beside_others(seat, seats) if len(seats) > 1 else ()),
+    ]
+    plan = f"{seat.interface.name} {address}/{seat.network.prefixlen}"
+    about = f"{host} trains over {plan}, MTU {seat.interface.mtu}"
+    if not complaints:
+        return Finding(CHECK, Mark.GOOD, plan, (about,))
+    mark = worst_mark(complaint.mark for complaint in complaints)
+    worst = next(complaint for complaint in complaints if complaint.mark is mark)
+    lines = (about, *(complaint.line for complaint in complaints))
+    return Finding(CHECK, mark, worst.shown, lines, command="ip -o addr", fix=worst.fix)
+
+
+def _nowhere(host: str, address: str, seen: tuple[InterfaceSeen, ...]) -> Finding:
+    has = [f"{text} ({one.name})" for one in seen for text in one.addresses]
+    lines = (
+        f"no interface of {host} has the training address {address}: containers could not listen on it",
+        f"it has {', '.join(has)}",
+    )
+    fix = "give this host an `address:` that it has itself, or set `network:` (behind NAT it cannot train)"
+    return Finding(CHECK, Mark.BAD, f"{address} is nowhere", lines, command="ip -o addr", fix=fix)
+
+
+def _own(seat: _Seat) -> list[_Complaint]:
+    """What is wrong with the address or its interface, whatever the other hosts have."""
+    name, host, interface = seat.interface.name, seat.host, seat.interface
+    found = []
+    if seat.address.is_loopback:
+        line = f"{seat.address} is the loopback address: other hosts cannot reach it"
+        found.append(_Complaint(Mark.BAD, "loopback", line, _OWN_ADDRESS))
+    elif _INNER_BRIDGE.fullmatch(name):
+        line = f"{name} is a bridge inside {host}: other machines have the same addresses on theirs"
+        found.append(_Complaint(Mark.BAD, name, line, _OWN_ADDRESS))
+    if seat.address.is_link_local:
+        line = f"{seat.address} is link-local: it was taken because nobody gave {host} an address"
+        found.append(_Complaint(Mark.WARN, "link-local", line, _OWN_ADDRESS))
+    if not interface.is_up:
+        line = f"{name} is down"
+        found.append(_Complaint(Mark.BAD, f"{name} is down", line, f"sudo ip link set dev {name} up"))
+    if interface.is_wireless:
+        line = f"{name} is wireless: ranks will wait for it"
+        found.append(_Complaint(Mark.WARN, f"{name} is wireless", line, _OWN_ADDRESS))
+    if interface.speed_mbit is not None and interface.speed_mbit < SLOW_MBIT:
+        line = f"{name} runs at {interface.speed_mbit} Mbit/s: look at cable and switch port"
+        fix = f"sudo ethtool -s {name} autoneg on"
+        found.append(_Complaint(Mark.WARN, f"{interface.speed_mbit} Mbit/s", line, fix))
+    return found
+
+
+def _twins(seat: _Seat) -> list[_Complaint]:
+    """Two interfaces in one subnet: the kernel sends by either, and answers ARP for both on both."""
+    others = [
+        (one.name, text)
+        for one in seat.all
+        for text in one.addresses
+        if one.name != seat.interface.name and ipaddress.IPv4Interface(text).network.overlaps(seat.network)
+    ]
+    if not others or seat.address.is_loopback or seat.network.prefixlen == 32:
+        return []
+    shown = ", ".join(f"{name} ({text})" for name, text in others)
+    name = seat.interface.name
+    line = f"{shown} is in the same subnet as {name}: answers may leave by the wrong one"
+    fix = "sudo sysctl -w net.ipv4.conf.all.arp_filter=1 net.ipv4.conf.all.rp_filter=2"
+    return [_Complaint(Mark.WARN, f"{name} and {others[0][0]}", line, fix)]
+
+
+def _beside_others(seat: _Seat, seats: Mapping[str, _Seat]) -> list[_Complaint]:
+    found = []
+    networks = Counter(other.network for other in seats.values())
+    usual = max(networks, key=lambda network: (networks[network], network == _first(seats).network))
+    if seat.address not in usual and seat.network.prefixlen < 32:
+        line = f"{seat.address} is not in {usual}, where other hosts are: what they send is routed"
+        found.append(_Complaint(Mark.WARN, "another subnet", line, "set `network:` to a subnet of all hosts"))
+    mtu = common_mtu(other.interface.mtu for other in seats.values())
+    own = seat.interface.mtu
+    if own != mtu:
+        line = f"{seat.interface.name} has MTU {own}, other hosts have {mtu}"
+        fix = f"sudo ip link set dev {seat.interface.name} mtu {mtu}"
+        found.append(_Complaint(Mark.WARN, f"MTU {own}", line, fix))
+    return found
+
+
+def _first(seats: Mapping[str, _Seat]) -> _Seat:
+    return next(iter(seats.values()))

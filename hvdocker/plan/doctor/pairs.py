@@ -1,0 +1,33 @@
+"""What was found between every two hosts, each way."""
+
+from __future__ import annotations
+
+from hvdocker.model.report import Finding, Mark, PairReport
+from hvdocker.plan.doctor.path import judge_mtu, judge_speed, judge_trip
+from hvdocker.plan.doctor.reach import judge_ports, judge_ssh
+from hvdocker.plan.doctor.survey import Absence, Pair, Survey
+
+CHECKS = ("ssh", "ports", "mtu", "rtt")
+
+
+def judge_pairs(survey: Survey) -> tuple[PairReport, ...]:
+    ssh, ports = judge_ssh(survey), judge_ports(survey)
+    return tuple(_report(survey, pair, ssh.get(pair), ports.get(pair)) for pair in survey.pairs)
+
+
+def _report(survey: Survey, pair: Pair, ssh: Finding | None, ports: Finding | None) -> PairReport:
+    answer = survey.answers.get(pair)
+    if answer is None or ssh is None or ports is None:
+        return PairReport(*pair, _unknown(survey, pair))
+    findings = [ssh, ports, judge_mtu(survey, pair, answer), judge_trip(survey, pair, answer)]
+    if survey.speeds is not None:
+        findings.append(judge_speed(survey, pair))
+    return PairReport(*pair, tuple(findings))
+
+
+def _unknown(survey: Survey, pair: Pair) -> tuple[Finding, ...]:
+    """Of two hosts that are absent the second says why: so it is the same in all its cells."""
+    nothing = Absence("?", ("it was not tried",))
+    why = survey.absent.get(pair[1]) or survey.absent.get(pair[0]) or nothing
+    checks = (*CHECKS, "bandwidth") if survey.speeds is not None else CHECKS
+    return tuple(Finding(check, Mark.UNKNOWN, why.shown, why.evidence, fix=why.fix) for check in checks)

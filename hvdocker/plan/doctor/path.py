@@ -1,0 +1,105 @@
+"""What the way between two hosts is like: packet sizes, round trips, and how much it carries."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from statistics import median
+
+from hvdocker.commands.pairs import Answer
+from hvdocker.model.report import Finding, Mark
+from hvdocker.plan.doctor.survey import Pair, Survey
+
+SLOW_TRIP_S = 0.005
+# A link that carries less than this part of what others carry is not merely unlucky.
+FAR_BELOW = 1 / 3
+ETHERNET_MTU = 1500
+LARGEST_PACKET = 65535
+
+
+def common_mtu(mtus: Iterable[int]) -> int:
+    """What most hosts have; of equals the usual one, else the larger."""
+    counts = Counter(mtus)
+    return max(counts, key=lambda mtu: (counts[mtu], mtu == ETHERNET_MTU, mtu))
+
+
+def set_mtu(host: str, interface: str, mtu: int) -> str:
+    return f"on {host}: sudo ip link set dev {interface} mtu {mtu}"
+
+
+def judge_mtu(survey: Survey, pair: Pair, answer: Answer) -> Finding:
+    found = answer.mtu
+    where = survey.named(pair)
+    if found.passed is None:
+        return _unsized(where, answer)
+    full = min(found.link, LARGEST_PACKET)
+    if found.passed >= full:
+        return Finding("mtu", Mark.GOOD, str(found.link))
+    start = survey.posts[pair[0]]
+    shown = f"{found.passed} of {found.link}"
+    if found.told is not None and found.told <= found.passed:
+        line = f"{where}: a router says that packets above {found.passed} bytes are too large"
+        mine = f"{start.host}'s {start.interface} sends up to {found.link}"
+        fix = set_mtu(start.host, start.interface, found.passed)
+        return Finding("mtu", Mark.WARN, shown, (line, mine), fix=fix)
+    return _black_hole(survey, pair, answer, shown)
+
+
+def _black_hole(survey: Survey, pair: Pair, answer: Answer, shown: str) -> Finding:
+    """The sender's own interface lets the packet out, and nobody says what became of it."""
+    start, end = survey.posts[pair[0]], survey.posts[pair[1]]
+    link, passed = answer.mtu.link, answer.mtu.passed or 0
+    lines = [f"{survey.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
+    if link > ETHERNET_MTU and passed <= ETHERNET_MTU:
+        lines.append("jumbo frames do not pass")
+    if end.mtu == link:
+        lines.append(f"both ends have MTU {link}: something between them takes less")
+        return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(start.host, start.interface, passed))
+    lines.append(f"{start.host}'s {start.interface} has MTU {link}, {end.host}'s {end.interface} {end.mtu}")
+    usual = common_mtu(post.mtu for post in survey.posts.values())
+    odd = start if end.mtu == usual else end
+    return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(odd.host, odd.interface, usual))
+
+
+def _unsized(where: str, answer: Answer) -> Finding:
+    """Training needs no UDP: that it does not pass is no fault, but sizes stay unknown."""
+    line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
+    if answer.mtu.bulk:
+        why = f"a TCP connection opens, but full packets do not arrive: {answer.mtu.bulk}"
+        return Finding("mtu", Mark.BAD, "stalls", (line, why), fix="lower the MTU of both hosts' interfaces")
+    if any(problem is None for problem in answer.ports.values()):
+        return Finding("mtu", Mark.UNKNOWN, "no UDP", (line, "TCP carries full packets, all the same"))
+    return Finding("mtu", Mark.UNKNOWN, "?", (line,))
+
+
+def judge_trip(survey: Survey, pair: Pair, answer: Answer) -> Finding:
+    if answer.trip_s is None:
+        return Finding("rtt", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: no open port to time it on",))
+    shown = f"{answer.trip_s * 1000:.2g} ms"
+    if answer.trip_s <= SLOW_TRIP_S:
+        return Finding("rtt", Mark.GOOD, shown)
+    line = (
+        f"{survey.named(pair)}: the shortest round trip took {shown}; "
+        f"above {SLOW_TRIP_S * 1000:g} ms training waits for the network"
+    )
+    return Finding("rtt", Mark.WARN, shown, (line,), fix="train on hosts of one site, or set `network:`")
+
+
+def judge_speed(survey: Survey, pair: Pair) -> Finding:
+    """Against all other pairs: what a link should carry is not known here."""
+    speeds = survey.speeds or {}
+    own = speeds.get(pair)
+    if own is None or own.gbit_s is None:
+        why = own.error if own else "it was not measured"
+        return Finding("bandwidth", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: {why}",))
+    shown = f"{own.gbit_s:.2g} Gbit/s" if own.gbit_s < 10 else f"{own.gbit_s:.0f} Gbit/s"
+    others = [one.gbit_s for other, one in speeds.items() if other != pair and one.gbit_s is not None]
+    if len(others) < 2 or own.gbit_s >= median(others) * FAR_BELOW:
+        return Finding("bandwidth", Mark.GOOD, shown)
+    line = f"{survey.named(pair)}: {shown}; the others' median is {median(others):.2g} Gbit/s"
+    start = survey.posts[pair[0]]
+    return Finding(
+        "bandwidth", Mark.WARN, shown, (line,),
+        command=f"ethtool {start.interface}",
+        fix=f"look at cable, switch port and speed, on {start.host} and {pair[1]}: ethtool {start.interface}",
+    )  # fmt: skip

@@ -1,0 +1,162 @@
+"""Whether packets arrive: the worker port and the random ports of every pair, and who is to blame where they
+do not. What concerns all pairs of a host is said in equal words in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hvdocker.commands.pairs import Problem, SshWay
+from hvdocker.model.report import Finding, Mark
+from hvdocker.plan.doctor.survey import Pair, Survey
+
+_SHOWN = {"timeout": "filtered", "silent": "filtered", "refused": "rejected", "own": "forbidden",
+          "unreachable": "no route", "stranger": "stranger"}  # fmt: skip
+# What a firewall does. A login that fails, or a stranger who answers, is another matter.
+_BLOCKED = ("timeout", "silent", "refused", "own", "unreachable", "other")
+
+
+@dataclass(frozen=True)
+class _Trouble:
+    """What fails from one host to another; `lines` say where and how."""
+
+    kind: str
+    lines: tuple[str, ...]
+    shown: str
+
+
+@dataclass(frozen=True)
+class _Door:
+    """The check, and the port where it is about a single one."""
+
+    check: str
+    port: int | None
+    fine: str
+
+
+def judge_ssh(survey: Survey) -> dict[Pair, Finding]:
+    found: dict[Pair, Finding] = {}
+    troubles: dict[Pair, _Trouble | None] = {}
+    for pair, answer in survey.answers.items():
+        way = survey.ways[pair[1]]
+        if way is SshWay.HELD:
+            found[pair] = _held(survey, pair)
+        elif answer.ssh is not None and answer.ssh.kind not in _BLOCKED:
+            found[pair] = _no_login(survey, pair, answer.ssh)
+        else:
+            troubles[pair] = _ssh_trouble(survey, pair, answer.ssh)
+    blamed = _judge(survey, _Door("ssh", survey.port, "login"), troubles)
+    greeted = {
+        pair: Finding("ssh", Mark.GOOD, "greets", (f"{survey.named(pair, survey.port)}: its worker greets",))
+        for pair, finding in blamed.items()
+        if finding.mark is Mark.GOOD and survey.ways[pair[1]] is SshWay.GREETING
+    }
+    return {**found, **blamed, **greeted}
+
+
+def judge_ports(survey: Survey) -> dict[Pair, Finding]:
+    troubles = {pair: _port_trouble(survey, pair, answer.ports) for pair, answer in survey.answers.items()}
+    return _judge(survey, _Door("ports", None, "open"), troubles)
+
+
+def _ssh_trouble(survey: Survey, pair: Pair, problem: Problem | None) -> _Trouble | None:
+    if problem is None:
+        return None
+    line = f"{survey.named(pair, survey.port)}: {_words(problem)}"
+    return _Trouble(problem.kind, (line,), _SHOWN.get(problem.kind, "failed"))
+
+
+def _port_trouble(survey: Survey, pair: Pair, ports: Mapping[int, Problem | None]) -> _Trouble | None:
+    failed = {port: problem for port, problem in ports.items() if problem}
+    if not failed:
+        return None
+    lines = [f"{survey.named(pair, port)}: {_words(problem)}" for port, problem in failed.items()]
+    works = [str(port) for port in ports if port not in failed]
+    if works:
+        lines.append(f"{', '.join(works)} of its ports work: some ports are blocked, not all")
+    kinds = {problem.kind for problem in failed.values()}
+    kind = kinds.pop() if len(kinds) == 1 else "other"
+    shown = _SHOWN.get(kind, "failed")
+    return _Trouble(kind, tuple(lines), f"{len(failed)}/{len(ports)} {shown}" if works else shown)
+
+
+def _words(problem: Problem) -> str:
+    """Somebody listens there, as we know."""
+    if problem.kind == "refused":
+        return f"{problem.words}, though it is open there: a firewall rejects it"
+    if problem.kind == "own":
+        return f"{problem.words}: the sender's own firewall forbids it"
+    return problem.words
+
+
+def _judge(survey: Survey, door: _Door, troubles: Mapping[Pair, _Trouble | None]) -> dict[Pair, Finding]:
+    """Nobody gets in to a host: that host. A host gets out to nobody: that host. Else it is the pair's."""
+    found: dict[Pair, Finding] = {}
+    for pair, trouble in troubles.items():
+        start, end = pair
+        into = {other: troubles[other] for other in troubles if other[1] == end}
+        out_of = {other: troubles[other] for other in troubles if other[0] == start}
+        if trouble is None:
+            found[pair] = Finding(door.check, Mark.GOOD, door.fine)
+        elif len(into) > 1 and all(into.values()):
+            found[pair] = _all_in(survey, door, end, into)
+        elif len(out_of) > 1 and all(out_of.values()):
+            found[pair] = _all_out(survey, door, start, out_of)
+        else:
+            found[pair] = _one(survey, door, pair, trouble, troubles.get((end, start), trouble) is None)
+    return found
+
+
+def _all_in(survey: Survey, door: _Door, end: str, into: Mapping[Pair, _Trouble | None]) -> Finding:
+    told = [trouble for trouble in into.values() if trouble]
+    sources = [survey.posts[start].address for start, _ in into]
+    lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
+    return _bad(door, told[0].shown, lines, f"on {end}: {_accept('INPUT', '-s', sources, door.port)}")
+
+
+def _all_out(survey: Survey, door: _Door, start: str, out_of: Mapping[Pair, _Trouble | None]) -> Finding:
+    told = [trouble for trouble in out_of.values() if trouble]
+    targets = [survey.posts[end].address for _, end in out_of]
+    lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
+    return _bad(door, told[0].shown, lines, f"on {start}: {_accept('OUTPUT', '-d', targets, door.port)}")
+
+
+def _one(survey: Survey, door: _Door, pair: Pair, trouble: _Trouble, does_reverse: bool) -> Finding:
+    start, end = pair
+    lines = trouble.lines
+    if does_reverse:
+        lines = (*lines, f"the other way works: {end} → {start}; it is {end} that drops what {start} sends")
+    source, target = survey.posts[start].address, survey.posts[end].address
+    if trouble.kind == "own":
+        fix = f"on {start}: {_accept('OUTPUT', '-d', [target], door.port)}"
+    elif trouble.kind == "unreachable" and does_reverse:
+        # firewalld refuses in these words; a missing route would stop answers too.
+        fix = f"on {end}: sudo firewall-cmd --zone=trusted --add-source={source}"
+    elif trouble.kind == "unreachable":
+        fix = f"find out where it ends, on {start}: ip route get {target}"
+    else:
+        fix = f"on {end}: {_accept('INPUT', '-s', [source], door.port)}"
+    return _bad(door, trouble.shown, lines, fix)
+
+
+def _bad(door: _Door, shown: str, lines: Iterable[str], fix: str) -> Finding:
+    return Finding(door.check, Mark.BAD, shown, tuple(lines), fix=fix)
+
+
+def _accept(chain: str, flag: str, addresses: Iterable[str], port: int | None) -> str:
+    only = f" --dport {port}" if port else ""
+    return f"sudo iptables -I {chain} -p tcp {flag} {','.join(addresses)}{only} -j ACCEPT"
+
+
+def _held(survey: Survey, pair: Pair) -> Finding:
+    line = f"{survey.named(pair, survey.port)} is held by somebody else: see the port check of {pair[1]}"
+    return Finding("ssh", Mark.UNKNOWN, "held", (line,))
+
+
+def _no_login(survey: Survey, pair: Pair, problem: Problem) -> Finding:
+    where = survey.named(pair, survey.port)
+    lines = tuple(f"{where}: {line}" for line in problem.words.splitlines())
+    if problem.kind == "stranger":
+        return Finding("ssh", Mark.BAD, "stranger", lines, fix="choose another `port:` in the inventory")
+    fix = "give the hosts the `address:`es by which they see each other, or set `network:`"
+    return Finding("ssh", Mark.BAD, "no login", lines, fix=fix)

@@ -1,0 +1,171 @@
+"""`check listen`: opens random ports on the training address, as training does, and answers whoever knows
+the token. It goes on by itself after the command has ended, until its time is over or it is killed."""
+
+import json
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from inside.check import banner_error
+from inside.interfaces import interface_of
+from inside.path_mtu import link_mtu
+
+# The first port is one that the kernel chose, as for Gloo; the others are anywhere, as for NCCL's.
+CHOSEN_BY_US = 2
+OUR_RANGE = (20000, 60000)
+TRIES = 50
+LINE = 128
+IDLE_S = 10.0
+SSHD_S = 10.0
+
+
+class Doors(NamedTuple):
+    """What is open."""
+
+    tcp: list[socket.socket]
+    udp: socket.socket
+
+
+def main(text: str) -> int:
+    """{address, token, seconds, sshd: a port or null} → {tcp, udp, interface, mtu, pid, sshd}, or {error}.
+    Any: JSON."""
+    order: Mapping[str, Any] = json.loads(text)
+    address = order["address"]
+    try:
+        doors = open_doors(address)
+    except OSError as error:
+        print(json.dumps({"error": f"cannot listen on {address}: {error.strerror or error}"}))
+        return 0
+    told = describe(address, doors)
+    pid = os.fork()
+    if pid == 0:
+        leave_the_caller()
+        serve(doors, order["token"], order["seconds"])
+        os._exit(0)
+    sshd = own_sshd_error(address, order["sshd"]) if order.get("sshd") else None
+    print(json.dumps({**told, "pid": pid, "sshd": sshd}))
+    return 0
+
+
+def open_doors(address: str) -> Doors:
+    """Ports that are free here."""
+    tcp = [listener(address, 0), *(at_random(address) for _ in range(CHOSEN_BY_US))]
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind((address, 0))
+    return Doors(tcp, udp)
+
+
+def at_random(address: str) -> socket.socket:
+    """On a port of our own choice that nobody else has."""
+    for _ in range(TRIES):
+        with suppress(OSError):
+            return listener(address, random.randint(*OUR_RANGE))
+    return listener(address, 0)
+
+
+def listener(address: str, port: int) -> socket.socket:
+    """A listening socket; no reuse: a port that somebody left a moment ago is not free."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.bind((address, port))
+        made.listen(256)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def describe(address: str, doors: Doors) -> dict[str, Any]:
+    """Any: JSON."""
+    interface = interface_of(address)
+    return {
+        "tcp": [door.getsockname()[1] for door in doors.tcp],
+        "udp": doors.udp.getsockname()[1],
+        "interface": interface,
+        "mtu": link_mtu(interface) if interface else None,
+    }
+
+
+def own_sshd_error(address: str, port: int) -> str | None:
+    """Whoever is told of the ports will log in at once: an sshd that starts beside us gets a moment."""
+    deadline = time.monotonic() + SSHD_S
+    while (error := banner_error(address, port, 2.0)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return error
+
+
+def leave_the_caller() -> None:
+    """Whoever started the command waits until its streams are closed."""
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+
+
+def serve(doors: Doors, token: str, seconds: float) -> None:
+    """Answers until the time is over."""
+    for door in doors.tcp:
+        threading.Thread(target=accept, args=(door, token.encode()), daemon=True).start()
+    threading.Thread(target=acknowledge, args=(doors.udp, token.encode()), daemon=True).start()
+    time.sleep(seconds)
+
+
+def accept(door: socket.socket, token: bytes) -> None:
+    """Each visitor has a thread."""
+    while True:
+        with suppress(OSError):
+            visitor, _ = door.accept()
+            threading.Thread(target=answer, args=(visitor, token), daemon=True).start()
+
+
+def answer(visitor: socket.socket, token: bytes) -> None:
+    """The first line is `TOKEN echo` or `TOKEN sink SECONDS`."""
+    with visitor, suppress(OSError, ValueError):
+        visitor.settimeout(IDLE_S)
+        visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        words = read_line(visitor).split()
+        if words[:1] != [token]:
+            return
+        if words[1:2] == [b"echo"]:
+            while data := visitor.recv(1 << 16):
+                visitor.sendall(data)
+        elif words[1:2] == [b"sink"] and len(words) == 3:
+            sink(visitor, float(words[2]))
+
+
+def read_line(visitor: socket.socket) -> bytes:
+    """Byte by byte: what follows the line belongs to somebody else."""
+    line = b""
+    while not line.endswith(b"\n") and len(line) < LINE:
+        byte = visitor.recv(1)
+        if not byte:
+            break
+        line += byte
+    return line
+
+
+def sink(visitor: socket.socket, seconds: float) -> None:
+    """Counts what comes within the time, tells it, and takes what is still under way."""
+    buffer = bytearray(1 << 20)
+    count, began = visitor.recv_into(buffer), time.monotonic()
+    spent = 0.0
+    while spent < seconds and (size := visitor.recv_into(buffer)):
+        count, spent = count + size, time.monotonic() - began
+    visitor.sendall(json.dumps({"bytes": count, "seconds": max(spent, 1e-6)}).encode() + b"\n")
+    visitor.settimeout(1.0)
+    while visitor.recv_into(buffer):
+        pass
+
+
+def acknowledge(door: socket.socket, token: bytes) -> None:
+    """The answer to a datagram is short, whatever its size: only the way here is measured."""
+    while True:
+        with suppress(OSError):
+            data, sender = door.recvfrom(1 << 16)
+            if data.startswith(token + b" "):
+                door.sendto(b"%b %d" % (token, len(data)), sender)

@@ -1,0 +1,190 @@
+"""`check pairs` and `check bandwidth`: what this container can reach of its peers, each of which runs
+`check listen`. Nothing waits for longer than it is told to, and all peers are tried at once."""
+
+import errno
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from inside.check import login_error
+from inside.interfaces import interface_of
+from inside.path_mtu import link_mtu, path_mtu
+
+AT_ONCE = 64
+TRIPS = 8
+TRIPS_AT_ONCE = 8
+BULK = 1 << 18
+KINDS = {
+    errno.ECONNREFUSED: "refused",
+    errno.EHOSTUNREACH: "unreachable",
+    errno.ENETUNREACH: "unreachable",
+    errno.EPERM: "own",
+}
+
+Json = dict[str, Any]  # Any: JSON
+
+
+class From:
+    """Where we stand: the training address, and how long to wait for anything."""
+
+    def __init__(self, order: Mapping[str, Any]) -> None:
+        """Any: JSON."""
+        self.address: str = order["address"]
+        self.timeout_s: float = order["timeout_s"]
+        interface = interface_of(self.address)
+        self.mtu = link_mtu(interface) if interface else 1500
+
+    def dial(self, address: str, port: int, greeting: bytes = b"") -> socket.socket:
+        """A connection from the training address: the way that training goes."""
+        made = socket.create_connection((address, port), self.timeout_s, (self.address, 0))
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.sendall(greeting)
+        return made
+
+
+def main(text: str) -> int:
+    """{address, timeout_s, peers: [{name, address, token, tcp, udp, ssh: {port, login} or null}]} → what was
+    found, by name."""
+    order = json.loads(text)
+    start, peers = From(order), order["peers"]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(lambda peer: look(start, peer), peers))
+    # Trips are timed when all else is done.
+    with ThreadPoolExecutor(TRIPS_AT_ONCE) as pool:
+        trips = list(pool.map(lambda pair: trip_s(start, *pair), zip(peers, found, strict=True)))
+    together = zip(peers, found, trips, strict=True)
+    print(json.dumps({peer["name"]: {**one, "trip_s": trip} for peer, one, trip in together}))
+    return 0
+
+
+def look(start: From, peer: Json) -> Json:
+    """One peer: its worker port, its random ports and its path, side by side."""
+    with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
+        ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
+        ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
+        way = (start.address, start.mtu), (peer["address"], peer["udp"])
+        mtu = pool.submit(path_mtu, *way, peer["token"], start.timeout_s)
+    found: Json = {
+        "ssh": ssh.result() if ssh else None,
+        "tcp": [{"port": port, "problem": done.result()} for port, done in ports.items()],
+        "mtu": {"link": start.mtu, **mtu.result()},
+    }
+    if "error" in found["mtu"]:
+        found["mtu"]["bulk"] = bulk_error(start, peer, found)
+    return found
+
+
+def problem(kind: str, words: str) -> Json:
+    """Why something does not work: a word for programs, and words for people."""
+    return {"kind": kind, "words": words}
+
+
+def as_problem(error: OSError, timeout_s: float) -> Json:
+    """What the kernel says."""
+    if isinstance(error, TimeoutError):
+        return problem("timeout", f"timed out after {timeout_s:g} s")
+    number = error.errno or 0
+    return problem(KINDS.get(number, "other"), os.strerror(number) if number else str(error))
+
+
+def port_error(start: From, peer: Json, port: int) -> Json | None:
+    """None if our own listener answers there."""
+    hello = b"hello"
+    try:
+        with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
+            try:
+                said = line.recv(len(hello), socket.MSG_WAITALL)
+            except TimeoutError:
+                return problem("silent", f"connected, then nothing came back for {start.timeout_s:g} s")
+    except OSError as error:
+        return as_problem(error, start.timeout_s)
+    return None if said == hello else problem("stranger", "somebody else answers there")
+
+
+def ssh_error(start: From, peer: Json) -> Json | None:
+    """None if the worker port greets, and, where it is ours to enter, lets us in."""
+    try:
+        with start.dial(peer["address"], peer["ssh"]["port"]) as line:
+            said = line.recv(4, socket.MSG_WAITALL)
+    except OSError as error:
+        return as_problem(error, start.timeout_s)
+    if said != b"SSH-":
+        return problem("stranger", f"no SSH server there: it said {said!r}")
+    words = login_error(peer["name"]) if peer["ssh"]["login"] else None
+    return problem("login", words) if words else None
+
+
+def open_port(found: Json) -> int | None:
+    """One of the random ports that worked."""
+    return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
+
+
+def trip_s(start: From, peer: Json, found: Json) -> float | None:
+    """The shortest of a few round trips of one byte."""
+    port = open_port(found)
+    if port is None:
+        return None
+    times = []
+    try:
+        with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode()) as line:
+            for _ in range(TRIPS):
+                began = time.monotonic()
+                line.sendall(b".")
+                if not line.recv(1):
+                    return None
+                times.append(time.monotonic() - began)
+    except OSError:
+        return None
+    return min(times)
+
+
+def bulk_error(start: From, peer: Json, found: Json) -> str | None:
+    """Where datagrams tell nothing: whether a stream of full packets arrives. None also where no port is
+    open."""
+    port = open_port(found)
+    if port is None:
+        return None
+    try:
+        with start.dial(peer["address"], port, f"{peer['token']} sink 60\n".encode()) as line:
+            line.sendall(b"." * BULK)
+            line.shutdown(socket.SHUT_WR)
+            told = json.loads(line.makefile().readline() or "{}")
+    except OSError as error:
+        return f"{BULK} bytes over TCP: {as_problem(error, start.timeout_s)['words']}"
+    return None if told.get("bytes") == BULK else f"only {told.get('bytes', 0)} of {BULK} bytes arrived"
+
+
+def bandwidth(text: str) -> int:
+    """{address, timeout_s, seconds, peer} → {bytes, seconds} as the peer counted them, or {error}."""
+    order = json.loads(text)
+    start, peer, seconds = From(order), order["peer"], order["seconds"]
+    found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
+    port = open_port(found)
+    if port is None:
+        print(json.dumps({"error": found["tcp"][0]["problem"]["words"]}))
+        return 0
+    try:
+        print(json.dumps(pour(start, peer, port, seconds)))
+    except (OSError, ValueError) as error:
+        print(json.dumps({"error": str(error)}))
+    return 0
+
+
+def pour(start: From, peer: Json, port: int, seconds: float) -> Json:
+    """As much as the path takes, through one connection."""
+    data = memoryview(bytes(1 << 20))
+    with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            line.settimeout(left)
+            try:
+                line.send(data)
+            except TimeoutError:
+                break
+        line.shutdown(socket.SHUT_WR)
+        line.settimeout(start.timeout_s)
+        return dict(json.loads(line.makefile().readline()))

@@ -1,0 +1,110 @@
+"""How large a packet gets through to a peer, without raw sockets: datagrams that must not be fragmented,
+which the peer acknowledges. Where a router says that one is too large, the kernel knows; where packets
+just vanish, nobody does, and connections hang."""
+
+import errno
+import fcntl
+import socket
+import struct
+import time
+from collections.abc import Iterable
+from typing import Any
+
+IP_MTU_DISCOVER, IP_PMTUDISC_DO, IP_MTU = 10, 2, 14
+SIOCGIFMTU = 0x8921
+HEADERS = 28  # IPv4 and UDP
+SMALL = 576  # every IPv4 host takes this
+LARGEST = 65535
+SENDINGS, PAUSE_S = 3, 0.3
+AT_A_TIME = 16
+
+
+def link_mtu(interface: str) -> int:
+    """The MTU that an interface is set to."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        asked = struct.pack("16si12x", interface.encode()[:15], 0)
+        return int(struct.unpack("16si12x", fcntl.ioctl(any_socket, SIOCGIFMTU, asked))[1])
+
+
+def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s: float) -> dict[str, Any]:
+    """Any: JSON. {passed: the largest packet, told: the kernel's own idea of the path}, or {error}. `own` is
+    the address to send from and its interface's MTU."""
+    address, link = own
+    full = min(link, LARGEST)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        try:
+            line.bind((address, 0))
+            line.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+            line.connect(peer)
+            passed = largest(line, full, token.encode(), timeout_s)
+        except OSError as error:
+            return {"error": error.strerror or str(error), "number": error.errno}
+        if passed is None:
+            return {"error": f"no answer within {timeout_s:g} s", "number": errno.ETIMEDOUT}
+        return {"passed": passed, "told": min(full, line.getsockopt(socket.IPPROTO_IP, IP_MTU))}
+
+
+def largest(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
+    """The largest packet that arrives, or None if none does. In a healthy net two datagrams tell."""
+    first = arrived(line, {SMALL, full}, token)
+    if not first:
+        first = arrived(line, {SMALL}, token, max(SENDINGS, int(timeout_s / PAUSE_S) - SENDINGS))
+    if not first or full in first:
+        return max(first, default=None)
+    low, high = max(first), full
+    while high - low > 1:
+        step = max(1, (high - low) // (AT_A_TIME + 1))
+        sizes = set(range(low + step, high, step))
+        got = arrived(line, sizes, token)
+        low = max(got | {low})
+        high = min({size for size in sizes if size > low and size not in got} | {high})
+    return low
+
+
+def arrived(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDINGS) -> set[int]:
+    """Which of these packet sizes are acknowledged; what is lost is sent again."""
+    missing, got = set(sizes), set[int]()
+    for _ in range(sendings):
+        missing -= {size for size in missing if not send(line, size, token)} | got
+        if not missing:
+            break
+        deadline = time.monotonic() + PAUSE_S
+        while missing - got and (left := deadline - time.monotonic()) > 0:
+            size = acknowledged(line, token, left)
+            if size:
+                got.add(size)
+        missing -= got
+    return got
+
+
+def send(line: socket.socket, size: int, token: bytes) -> bool:
+    """False where the kernel knows that it is too large. An error can also be an earlier packet's: the
+    kernel tells it once, so a second try is this packet's own."""
+    for _ in range(2):
+        try:
+            line.send((token + b" ").ljust(size - HEADERS, b"."))
+        except OSError as error:
+            if error.errno not in (errno.EMSGSIZE, errno.ECONNREFUSED):
+                raise
+            problem = error
+        else:
+            return True
+    if problem.errno != errno.EMSGSIZE:
+        raise problem
+    return False
+
+
+def acknowledged(line: socket.socket, token: bytes, timeout_s: float) -> int | None:
+    """The packet size of which an acknowledgement comes."""
+    line.settimeout(timeout_s)
+    try:
+        words = line.recv(128).split()
+    except TimeoutError:
+        return None
+    except OSError as error:
+        if error.errno == errno.EMSGSIZE:
+            return None
+        raise
+    if len(words) == 2 and words[0] == token and words[1].isdigit():
+        return int(words[1]) + HEADERS
+    return None

@@ -1,0 +1,220 @@
+"""What a container finds out about its peers, over real sockets on loopback."""
+
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from inside import listen, pairs, path_mtu
+from inside.check import main
+
+IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
+HOME = "127.0.0.1"
+TOKEN = "b4se32"
+
+Json = dict[str, Any]  # Any: JSON
+
+
+@pytest.fixture(scope="module")
+def doors() -> Iterator[listen.Doors]:
+    """Open, and served as long as the tests run."""
+    opened = listen.open_doors(HOME)
+    threading.Thread(target=listen.serve, args=(opened, TOKEN, 600), daemon=True).start()
+    yield opened
+    for door in (*opened.tcp, opened.udp):
+        door.close()
+
+
+def as_peer(doors: listen.Doors, **changes: object) -> Json:
+    told = listen.describe(HOME, doors)
+    return {
+        "name": "b",
+        "address": HOME,
+        "token": TOKEN,
+        "tcp": told["tcp"],
+        "udp": told["udp"],
+        "ssh": None,
+    } | changes
+
+
+def order(*peers: Json, **more: object) -> str:
+    return json.dumps({"address": HOME, "timeout_s": 1, "peers": list(peers), **more})
+
+
+def closed_port() -> int:
+    """Nobody listens on a port that was given back a moment ago."""
+    with socket.create_server((HOME, 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def sshd() -> Iterator[int]:
+    """Says what an SSH server says first."""
+    with socket.create_server((HOME, 0)) as server:
+
+        def greet() -> None:
+            while True:
+                try:
+                    visitor, _ = server.accept()
+                except OSError:
+                    return
+                with visitor:
+                    visitor.sendall(b"SSH-2.0-test\r\n")
+
+        threading.Thread(target=greet, daemon=True).start()
+        yield int(server.getsockname()[1])
+        server.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_healthy_peer(doors: listen.Doors, sshd: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pairs", order(as_peer(doors, ssh={"port": sshd, "login": False}))]) == 0
+    found = json.loads(capsys.readouterr().out)["b"]
+    assert [one["problem"] for one in found["tcp"]] == [None] * 3
+    assert found["ssh"] is None
+    # The loopback takes packets of 64 KiB, one byte more than IP knows.
+    assert found["mtu"] == {"link": 65536, "passed": 65535, "told": 65535}
+    assert 0 < found["trip_s"] < 1
+
+
+def test_ports_are_the_kernels_and_our_own_choice(doors: listen.Doors) -> None:
+    ports = [door.getsockname()[1] for door in doors.tcp]
+    assert len(set(ports)) == 3
+    assert all(20000 <= port <= 60000 for port in ports[1:])
+
+
+def test_a_closed_port_is_refused_and_nothing_else_is_tried_on_it(
+    doors: listen.Doors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = closed_port()
+    peer = as_peer(doors, tcp=[gone], ssh={"port": gone, "login": True})
+    assert main(["pairs", order(peer)]) == 0
+    found = json.loads(capsys.readouterr().out)["b"]
+    refused = {"kind": "refused", "words": "Connection refused"}
+    assert found["tcp"] == [{"port": gone, "problem": refused}]
+    assert found["ssh"] == refused
+    assert found["trip_s"] is None
+
+
+def test_a_server_that_is_not_ours_is_a_stranger(doors: listen.Doors, sshd: int) -> None:
+    start = pairs.From({"address": HOME, "timeout_s": 1})
+    assert pairs.port_error(start, as_peer(doors), sshd) == {
+        "kind": "stranger",
+        "words": "somebody else answers there",
+    }
+    port = doors.tcp[0].getsockname()[1]
+    # Our own listener says nothing to whoever does not know its token.
+    wrong = pairs.port_error(start, as_peer(doors, token="other"), port)
+    assert wrong is not None and wrong["kind"] in ("stranger", "other")
+
+
+def test_a_server_that_says_nothing_is_silent(doors: listen.Doors) -> None:
+    start = pairs.From({"address": HOME, "timeout_s": 0.1})
+    with socket.create_server((HOME, 0)) as mute:
+        found = pairs.port_error(start, as_peer(doors), mute.getsockname()[1])
+    assert found == {"kind": "silent", "words": "connected, then nothing came back for 0.1 s"}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (TimeoutError("timed out"), "timeout"),
+        (OSError(errno.EHOSTUNREACH, "x"), "unreachable"),
+        (OSError(errno.ENETUNREACH, "x"), "unreachable"),
+        (OSError(errno.EPERM, "x"), "own"),
+        (OSError(errno.EADDRNOTAVAIL, "x"), "other"),
+    ],
+)
+def test_the_kernels_errors_have_kinds(error: OSError, kind: str) -> None:
+    found = pairs.as_problem(error, 3)
+    assert found["kind"] == kind and found["words"]
+
+
+def test_bandwidth_is_what_the_other_end_counted(
+    doors: listen.Doors, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {"address": HOME, "timeout_s": 3, "seconds": 0.1, "peer": as_peer(doors)}
+    assert main(["bandwidth", json.dumps(told)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["bytes"] > 1 << 20 and found["seconds"] > 0
+    told["peer"] = as_peer(doors, tcp=[closed_port()])
+    assert main(["bandwidth", json.dumps(told)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"error": "Connection refused"}
+
+
+def test_where_datagrams_tell_nothing_a_stream_is_tried(doors: listen.Doors) -> None:
+    start = pairs.From({"address": HOME, "timeout_s": 1})
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
+        mute.bind((HOME, 0))
+        found = pairs.look(start, as_peer(doors, udp=mute.getsockname()[1]))
+    assert found["mtu"] == {
+        "link": 65536, "error": "no answer within 1 s", "number": errno.ETIMEDOUT, "bulk": None,
+    }  # fmt: skip
+
+
+class Hole:
+    """A peer that hears no datagram above a size: a path that swallows what is larger."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.sizes = limit, list[int]()
+        self.door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.door.bind((HOME, 0))
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        while True:
+            try:
+                data, sender = self.door.recvfrom(1 << 16)
+            except OSError:
+                return
+            size = len(data) + path_mtu.HEADERS
+            self.sizes.append(size)
+            if size <= self.limit:
+                self.door.sendto(b"%s %d" % (TOKEN.encode(), len(data)), sender)
+
+
+@pytest.mark.parametrize(("link", "limit"), [(1500, 1200), (1500, 1499), (9000, 1500)])
+def test_the_size_above_which_packets_vanish_is_found_exactly(
+    monkeypatch: pytest.MonkeyPatch, link: int, limit: int
+) -> None:
+    monkeypatch.setattr(path_mtu, "PAUSE_S", 0.05)
+    hole = Hole(limit)
+    found = path_mtu.path_mtu((HOME, link), hole.door.getsockname(), TOKEN, 1)
+    hole.door.close()
+    assert found == {"passed": limit, "told": link}
+    assert max(hole.sizes) == link
+
+
+def test_a_refused_datagram_is_an_answer(doors: listen.Doors) -> None:
+    found = path_mtu.path_mtu((HOME, 1500), (HOME, closed_port()), TOKEN, 1)
+    assert found == {"error": "Connection refused", "number": errno.ECONNREFUSED}
+
+
+def test_listening_goes_on_after_the_command_has_ended() -> None:
+    """As the controller runs it: the output ends with the command, the listener with its time or a signal."""
+    words = json.dumps({"address": HOME, "token": TOKEN, "seconds": 60, "sshd": None})
+    program = "import sys; sys.path[:0] = sys.argv[1:2]; from inside.check import main; main(sys.argv[2:])"
+    command = [sys.executable, "-c", program, str(IMAGE / "lib"), "listen", words]
+    told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
+    try:
+        start = pairs.From({"address": HOME, "timeout_s": 3})
+        peer = {"address": HOME, "token": TOKEN}
+        assert [pairs.port_error(start, peer, port) for port in told["tcp"]] == [None] * 3
+        assert (told["interface"], told["mtu"], told["sshd"]) == ("lo", 65536, None)
+    finally:
+        os.kill(told["pid"], signal.SIGTERM)
+
+
+def test_an_address_that_is_not_here_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    words = json.dumps({"address": "192.0.2.1", "token": TOKEN, "seconds": 1})
+    assert main(["listen", words]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "error": "cannot listen on 192.0.2.1: Cannot assign requested address"
+    }
