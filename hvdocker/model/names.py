@@ -28,6 +28,7 @@ LABEL_BASE = "hvdocker.base"
 
 ROLE_WORKER = "worker"
 ROLE_MASTER = "master"
+ROLE_DOCTOR = "doctor"
 
 DEFAULT_PORT = 12345
 OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
@@ -61,6 +62,10 @@ def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
 
 def master_name(cluster: str, job: str) -> str:
     return f"hvdocker-{cluster}-{job}"
+
+
+def trial_name(cluster: str, token: str) -> str:
+    return f"hvdocker-{cluster}-doctor-{token}"
 
 
 def network_name(cluster: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.commands.launch import Horovodrun
 from hvdocker.commands.worker import Place
-from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
+from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem, raise_together
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
@@ -24,7 +24,7 @@ from hvdocker.ops.fetch import save_log
 from hvdocker.ops.locate import Located
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.session import Session, connected
-from hvdocker.plan.places import places
+from hvdocker.plan.places import fitness_problems, places
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.train import check_workers, free_slots, plan_train
@@ -97,6 +97,8 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         placed = places(located.inventory, state)
         check_workers(located.inventory, placed, state)
         placement = _placement(request, placed, state)
+        used = {name: placed[name] for name in placement.hosts}
+        raise_together("some hosts are not fit", fitness_problems(located.inventory, used))
         fitting = plan_workers(
             session, located.inventory, state, placed, placement.hosts, requirements, env.maker()
         )

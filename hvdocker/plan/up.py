@@ -28,7 +28,7 @@ def plan_up(
     specs = {name: worker_spec(inventory, place, maker) for name, place in placed.items()}
     workers = state.workers()
     found = {
-        name: _why_new(inventory, place, maker, workers.get(name), image, brought_public)
+        name: why_new(inventory, place, maker, workers.get(name), image, brought_public)
         for name, place in placed.items()
     }
     reasons = {name: reason for name, reason in found.items() if reason}
@@ -41,7 +41,7 @@ def plan_up(
     )
 
 
-def _why_new(
+def why_new(
     inventory: Inventory,
     place: Place,
     maker: Maker,

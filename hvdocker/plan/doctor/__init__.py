@@ -1,0 +1,1 @@
+"""What the doctor makes of facts: judges that are pure, one file per subject."""
