@@ -62,7 +62,7 @@ def judge_leftovers(inventory: Inventory, health: HostHealth, down: str) -> Iter
     if lines:
         yield warn("leftovers", count(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
     else:
-        yield good("leftovers", _neighbours(inventory, engine) or "none")
+        yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
     if machine.lock is not None:
         yield warn("lock", "someone is at work there", [machine.lock.strip() or "nobody said who"],
                    "cat /tmp/hvdocker.lock/who.json", "wait for them, or: hvdocker lock status")  # fmt: skip
@@ -91,11 +91,16 @@ def _traces(inventory: Inventory, machine: MachineSeen, engine: EngineState, see
         yield f"{feed}: of an image that hosts passed on (rm -r {feed})"
 
 
-def _neighbours(inventory: Inventory, engine: EngineState) -> str:
-    """Clusters of others on the same engine."""
-    found = {
+def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
+    """What is not left behind but kept: ended jobs, for their logs; and clusters of others."""
+    ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
+    own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)
+    if own:
+        yield f"{count(own, 'ended job')} kept for logs"
+    others = {
         f"{labels.get(names.LABEL_CLUSTER)} of {labels.get(names.LABEL_OWNER, '?')}"
         for labels in (container.labels for container in engine.containers)
         if labels.get(names.LABEL_CLUSTER) != inventory.cluster
     }
-    return f"none; also here: {', '.join(sorted(found))}" if found else ""
+    if others:
+        yield f"also here: {', '.join(sorted(others))}"
