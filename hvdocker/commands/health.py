@@ -46,9 +46,9 @@ for dir in "$top"/sys/class/infiniband/*/ports/*; do
     [ -r "$dir/link_layer" ] && read -r layer < "$dir/link_layer"
     port=${dir##*/}; device=${dir%/ports/*}; echo "fabric ${device##*/}|$port|$state|$rate|$layer"
 done
-[ -r "$top/sys/fs/selinux/enforce" ] && read -r mode < "$top/sys/fs/selinux/enforce" && echo "selinux $mode"
+[ -r "$top/sys/fs/selinux/enforce" ] && echo "selinux $(cat "$top/sys/fs/selinux/enforce")"
 [ -r "$top/sys/module/apparmor/parameters/enabled" ] \
-    && read -r mode < "$top/sys/module/apparmor/parameters/enabled" && echo "apparmor $mode"
+    && echo "apparmor $(cat "$top/sys/module/apparmor/parameters/enabled")"
 for tool in /sbin/apparmor_parser /usr/sbin/apparmor_parser; do [ -x "$tool" ] && echo "parser $tool"; done
 for device in "$top"/sys/bus/pci/devices/*; do
     [ -r "$device/vendor" ] || continue

@@ -46,7 +46,7 @@ def show_report(console: Console, report: Report, is_verbose: bool = False) -> N
 
 
 def _hosts_table(hosts: Sequence[HostReport], width: int) -> Table:
-    longest = max(len(host.host) for host in hosts)
+    longest = max(len("host"), *(len(host.host) for host in hosts))
     needed = longest + sum(len(name) + 2 for name in GROUPS)
     table = Table(
         box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if needed <= width else 1, 0, 0)

@@ -52,7 +52,9 @@ def _hash(marks: Mapping[str, list[object]]) -> str:
 
 def _entry(mark: list[object]) -> Entry:
     path, mode, _, sha256, target = mark
-    return Entry(str(path), str(sha256), mode if isinstance(mode, int) else 0, str(target))
+    if target or not isinstance(mode, int):
+        return Entry(str(path), str(sha256), target=str(target))
+    return Entry(str(path), str(sha256), mode)
 
 
 def _edited(link: HostLink, folder: str, held: Held) -> tuple[str, ...]:

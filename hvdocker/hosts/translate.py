@@ -58,6 +58,9 @@ def _no_answer(error: Exception, target: str, timeout_s: float) -> tuple[str, st
     elif isinstance(error, (ConnectionResetError, EOFError)) or "protocol banner" in str(error):
         what = f"{target} closed the connection before the login, again and again"
         fix = "is it an sshd, and not overloaded? see MaxStartups in its sshd_config"
+    elif isinstance(error, OSError) and error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        what = f"could not open an SSH connection to {target}"
+        fix = "is the machine up, and its address right?"
     elif isinstance(error, (paramiko.SSHException, OSError)):
         what, fix = f"could not open an SSH connection to {target}", "try the command above by hand"
     else:
