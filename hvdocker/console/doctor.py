@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.matrix import show_matrix
+from hvdocker.console.matrix import MOST_HOSTS, show_matrix
 from hvdocker.console.troubles import WORDS, mark_text, show_troubles
 from hvdocker.model.report import Finding, HostReport, Mark, Report, worst_mark
 from hvdocker.model.units import count
@@ -69,7 +69,8 @@ def _every_finding(report: Report) -> Table:
     for column in ("host", "check", "", "found"):
         table.add_column(column)
     everything = [(one.host, one.findings) for one in report.hosts]
-    everything += [(f"{one.start} → {one.end}", one.findings) for one in report.pairs]
+    if len(report.hosts) <= MOST_HOSTS:
+        everything += [(f"{one.start} → {one.end}", one.findings) for one in report.pairs]
     for who, findings in (*everything, ("all hosts", report.across)):
         for position, finding in enumerate(findings):
             name = Text(who, style="bold") if position == 0 else Text("")

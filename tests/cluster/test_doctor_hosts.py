@@ -194,6 +194,18 @@ def test_hosts_that_would_not_do(lab: Lab, site: Site, desk: Cli) -> None:
     assert "3 of 3 hosts are not fit to train: h1, h2, h3" in shown
 
 
+def test_train_refuses_a_host_whose_home_is_full(site: Site) -> None:
+    """From what it looks at anyway; the worker there is as well as ever."""
+    h1 = site.hosts[0]
+    h1.exec(SMALL_HOME)
+    try:
+        refused = site.cli.run("train", "-np", "3", "--workdir", "code", "--", "true", cwd=site.folder)
+    finally:
+        h1.exec("umount /home/trainer")
+    assert refused.code == 3 and "h1: the disk of /home/trainer is full: 0 B are free" in refused.err
+    assert "$ df -h /home/trainer" in refused.err and "h2" not in refused.err
+
+
 def test_hosts_that_cannot_be_reached(lab: Lab, site: Site, desk: Cli, special: Special) -> None:
     h1, h2, h3 = site.hosts
     stranger = special("small", tmpfs_mb=150)

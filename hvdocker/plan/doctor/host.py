@@ -95,7 +95,7 @@ def _machine(case: Case) -> Iterator[Finding]:
     yield judge_clock(case.health.clock)
     yield from judge_disks(machine, case.missing_image_bytes)
     yield from (of_error("mounts", error) for error in case.problems.get("mounts", ()))
-    if case.inventory.mounts and not case.problems.get("mounts"):
+    if case.place and case.inventory.mounts and not case.problems.get("mounts"):
         yield good("mounts", "all there")
 
 
