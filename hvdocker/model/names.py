@@ -64,16 +64,16 @@ def master_name(cluster: str, job: str) -> str:
     return f"hvdocker-{cluster}-{job}"
 
 
-def trial_name(cluster: str, token: str) -> str:
-    return f"hvdocker-{cluster}-doctor-{token}"
-
-
 def network_name(cluster: str) -> str:
     return f"hvdocker-{cluster}"
 
 
 def requirements_image(key: str) -> str:
     return f"hvdocker-req:{key}"
+
+
+def trial_name(cluster: str, token: str) -> str:
+    return f"hvdocker-{cluster}-doctor-{token}"
 
 
 def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:

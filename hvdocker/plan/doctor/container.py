@@ -40,7 +40,13 @@ def _shm(size_bytes: int) -> Finding:
         evidence = [
             "NCCL and data loaders hand data over through it, and die without a word where it is full"
         ]
-        return warn("shm", f"only {show_bytes(size_bytes)}", evidence, "df -h /dev/shm", "shm: 1GB")
+        return warn(
+            "shm",
+            f"only {show_bytes(size_bytes)}",
+            evidence,
+            "df -h /dev/shm",
+            "say `shm: 1GB` or more in the inventory",
+        )
     return good("shm", show_bytes(size_bytes))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
+from hvdocker.commands.command import Command
 from hvdocker.model.health import ClockSeen, DiskSeen, MachineSeen
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.report import Finding
@@ -42,7 +44,13 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
     shown = f"{machine.cpus} cores{load}"
     if machine.cpus < slots:
         evidence = [f"{slots} slots on {machine.cpus} cores: ranks wait for each other"]
-        return warn("cpu", f"fewer cores than slots: {shown}", evidence, "nproc", f"slots: {machine.cpus}")
+        return warn(
+            "cpu",
+            f"fewer cores than slots: {shown}",
+            evidence,
+            "nproc",
+            f"say `slots: {machine.cpus}` for it in the inventory",
+        )
     if machine.load is not None and machine.load > 2 * machine.cpus:
         evidence = ["others are at work there: every step waits for the slowest rank"]
         return warn("cpu", f"busy: {shown}", evidence, "uptime", "look who: ps aux --sort=-%cpu | head")
@@ -72,14 +80,10 @@ def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
 def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
     check = {"images": "images-disk", "home": "home-disk"}.get(disk.what, "mount-disk")
     shown = f"{show_bytes(disk.free_bytes)} of {show_bytes(disk.total_bytes)} free"
-    command = f"df -h {disk.path}"
-    fix = (
-        "docker system prune"
-        if disk.what == "images"
-        else f"free some space: du -xsh {disk.path}/* | sort -h"
-    )
+    command, folder = Command(("df", "-h", disk.path)).line(), shlex.quote(disk.path)
+    fix = "docker system prune" if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
     if disk.what == "home" and not machine.can_write_home:
-        return bad(check, f"{disk.path} is not writable", [shown], f"ls -ld {disk.path}", "make it writable")
+        return bad(check, f"{disk.path} is not writable", [shown], f"ls -ld {folder}", "make it writable")
     if disk.free_bytes < needed_bytes:
         evidence = [f"the image takes {show_bytes(needed_bytes)}, and is not there yet"]
         return bad(check, f"{shown} at {disk.path}", evidence, command, fix)
@@ -88,7 +92,7 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
     if disk.inodes and disk.free_inodes is not None and disk.free_inodes < FEW_INODES:
         judge = bad if disk.free_inodes == 0 and disk.what != "mount" else warn
         said = f"{disk.free_inodes} of {disk.inodes} inodes free at {disk.path}"
-        return judge(check, said, ["no new files fit, whatever space is left"], f"df -i {disk.path}", fix)
+        return judge(check, said, ["no new files fit, whatever space is left"], f"df -i {folder}", fix)
     if disk.what != "mount" and _is_little(disk):
         return warn(check, f"only {shown} at {disk.path}", (), command, fix)
     return good(check, f"{shown} at {disk.path}")

@@ -26,7 +26,7 @@ def test_a_small_machine_without_gnu_tools() -> None:
     assert [disk.inodes for disk in seen.disks] == [None, None]
     memory, cpu = judge_memory(seen, inventory()), judge_cpu(seen, 2)
     assert (memory.mark.value, memory.shown) == ("warn", "only 1.5 GB of 1.9 GB free")
-    assert cpu.mark.value == "warn" and cpu.fix == "slots: 1"
+    assert cpu.mark.value == "warn" and cpu.fix == "say `slots: 1` for it in the inventory"
     assert marks(list(judge_disks(seen, 0))) == {"images-disk": "warn", "home-disk": "warn"}
 
 
