@@ -69,11 +69,16 @@ class HostUnfit(HvdockerError):
 
 
 class HostUnreachable(HvdockerError):
+    """`stage`: how far the way in led (resolves, answers, hostkey, login); empty where it is not known."""
+
     exit_code = ExitCode.UNREACHABLE
+    stage = ""
 
 
 class UnknownHostKey(HostUnreachable):
     """A host whose key is not in known_hosts; the caller may ask a person and try again."""
+
+    stage = "hostkey"
 
     def __init__(
         self, host: str, entry: str, key_type: str, key_base64: str, fingerprint: str, known_hosts: str
@@ -92,6 +97,8 @@ class UnknownHostKey(HostUnreachable):
 
 class LockedKey(HostUnreachable):
     """A key file behind a passphrase; the caller may ask a person and try again."""
+
+    stage = "login"
 
     def __init__(self, path: str) -> None:
         super().__init__(

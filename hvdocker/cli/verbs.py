@@ -36,6 +36,7 @@ class Verb:
 
 
 VERBS = {
+    "doctor": Verb("doctor:doctor", "Find out what stands between these hosts and a training."),
     "up": Verb("up:up", "Bring the cluster up: image, keys and one worker on every host."),
     "status": Verb("status:status", "Show every host's worker and the cluster's jobs."),
     "train": Verb(

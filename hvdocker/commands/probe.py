@@ -36,7 +36,8 @@ else
 fi
 [ -d "$root/docker" ] && root=$root/docker
 df -Pk "$root" "$home" 2>/dev/null | {
-    read -r _; read -r _ _ _ left _ && echo "free $left"; read -r device _ && echo "homefs $device"
+    read -r _; read -r _ _ _ left _ && echo "free $left"
+    read -r device _ _ left _ && echo "homefs $device" && echo "homefree $left"
 }
 if command -v nvidia-smi >/dev/null 2>&1; then
     if command -v timeout >/dev/null 2>&1; then limit="timeout 10"; else limit=; fi

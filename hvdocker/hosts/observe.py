@@ -94,6 +94,7 @@ def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
             job_folders=tuple(answer.all("job")),
             cluster_dir=answer.values.get("clusterdir"),
             home_device=answer.values.get("homefs", ""),
+            home_free_bytes=_kilobytes(answer, "homefree"),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
         )
 
@@ -158,6 +159,11 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
         free = fields[0].split()[3:4] if fields else []
         return int(free[0]) * 1024 if free and free[0].isdigit() else None
     return answer.number("free", 0) * 1024 or None
+
+
+def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
+    found = answer.number(key, -1)
+    return found * 1024 if found >= 0 else None
 
 
 def _gpus(answer: ProbeAnswer) -> tuple[GpuSeen, ...]:

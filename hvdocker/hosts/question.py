@@ -36,7 +36,7 @@ class Answer:
 def ask(target: Target, tree: Tree, tree_id: str, token: str, checksum: bool) -> Answer:
     started = time.monotonic()
     question = sync_files.ask(Stage(target.folder, token), tree_id, checksum)
-    wanted = [_checksum_line(entry) for entry in _files(tree)] if checksum else None
+    wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
     result = must(target.link, question, "asking what the host holds failed", wanted)
     _, found, said = result.out.partition(f"{sync_files.ANSWER} ".encode())
     if not found:
@@ -68,13 +68,6 @@ def _held(body: bytes, tree: Tree, checksum: bool) -> Held:
 
 def _files(tree: Tree) -> Iterator[Entry]:
     return (entry for _, entry in sorted(tree.entries.items()) if entry.sha256)
-
-
-def _checksum_line(entry: Entry) -> bytes:
-    """As sha256sum writes it: odd names are escaped and marked by a backslash in front."""
-    escaped = entry.path.replace("\\", "\\\\").replace("\n", "\\n")
-    line = f"{'' if escaped == entry.path else chr(92)}{entry.sha256}  ./{escaped}\n"
-    return line.encode("utf-8", "surrogateescape")
 
 
 def _damaged(tree: Tree, sections: list[bytes]) -> list[str]:

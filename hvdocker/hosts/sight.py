@@ -60,9 +60,10 @@ def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -
     return any(seen.image_id == image.id or seen.base == image.content for seen in workers)
 
 
-def see_containers(engine: APIClient, cluster: str) -> tuple[ContainerSeen, ...]:
-    """Those that carry this cluster's label, and no others."""
-    found = engine.containers(all=True, filters={"label": [f"{names.LABEL_CLUSTER}={cluster}"]})
+def see_containers(engine: APIClient, cluster: str | None = None) -> tuple[ContainerSeen, ...]:
+    """Those that carry this cluster's label, or any cluster's, and no others."""
+    label = f"{names.LABEL_CLUSTER}={cluster}" if cluster else names.LABEL_CLUSTER
+    found = engine.containers(all=True, filters={"label": [label]})
     return tuple(
         ContainerSeen(
             id=entry["Id"],
@@ -89,6 +90,7 @@ def _as_engine(info: Mapping[str, Any]) -> EngineSeen:
         version=info.get("ServerVersion", "?"),
         architecture=info.get("Architecture", "?"),
         memory_bytes=info.get("MemTotal", 0),
+        cpus=info.get("NCPU") or None,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+import shlex
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,41 +22,64 @@ def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iter
     except HvdockerError as error:
         raise error.at(name) from error.__cause__
     except Exception as error:
-        what, fix = _connect_failure(error, target, timeout_s)
-        if what is None:
+        failure = _connect_failure(error, target, timeout_s)
+        if failure is None:
             raise
+        stage, what, fix = failure
         lines = [str(error)] if str(error) and str(error) not in what else []
-        raise HostUnreachable(what, host=name, command=pasteable, lines=lines, fix=fix) from error
+        told = HostUnreachable(what, host=name, command=pasteable, lines=lines, fix=fix)
+        told.stage = stage
+        raise told from error
 
 
-def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str | None, str]:
+def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
+    """How far the way led, what is wrong, and what to do."""
     if isinstance(error, socket.gaierror):
-        return (
-            f"the name {target.rsplit(':', 1)[0]} does not resolve",
-            "check `host:` in the inventory, or DNS",
-        )
-    if isinstance(error, ConnectionRefusedError):
-        return f"{target} refuses connections", "is sshd running there, and is `ssh: {port: …}` right?"
+        what = f"the name {target.rsplit(':', 1)[0]} does not resolve"
+        return "resolves", what, "check `host:` in the inventory, or DNS"
     if isinstance(error, paramiko.BadHostKeyException):
-        return (
-            f"the host key of {target} has changed: it is not the one in known_hosts",
-            "if it was reinstalled, remove the old key with ssh-keygen -R; else beware",
-        )
+        what = f"the host key of {target} has changed: it is not the one in known_hosts"
+        forget = shlex.join(("ssh-keygen", "-R", known_name(target)))
+        return "hostkey", what, f"if it was reinstalled, remove the old key: {forget}; else beware"
     if isinstance(error, paramiko.AuthenticationException):
-        return (
-            "no SSH key was accepted",
-            "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there",
+        fix = "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there: " + copy_id(
+            target, error
         )
-    if isinstance(error, (socket.timeout, TimeoutError)):
-        return f"{target} did not answer in {timeout_s:.0f} s", "is the machine up, and the port open?"
-    if isinstance(error, (ConnectionResetError, EOFError)) or "protocol banner" in str(error):
-        return (
-            f"{target} closed the connection before the login, again and again",
-            "is it an sshd, and not overloaded? see MaxStartups in its sshd_config",
-        )
-    if isinstance(error, (paramiko.SSHException, OSError)):
-        return f"could not open an SSH connection to {target}", "try the command above by hand"
-    return None, ""
+        return "login", "no SSH key was accepted", fix
+    return _no_answer(error, target, timeout_s)
+
+
+def _no_answer(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
+    if isinstance(error, ConnectionRefusedError):
+        what, fix = f"{target} refuses connections", "is sshd running there, and is `ssh: {port: …}` right?"
+    elif isinstance(error, (socket.timeout, TimeoutError)):
+        what = f"{target} did not answer in {timeout_s:.0f} s"
+        fix = "is the machine up, and the port open?"
+    elif isinstance(error, (ConnectionResetError, EOFError)) or "protocol banner" in str(error):
+        what = f"{target} closed the connection before the login, again and again"
+        fix = "is it an sshd, and not overloaded? see MaxStartups in its sshd_config"
+    elif isinstance(error, OSError) and error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+        what = f"could not open an SSH connection to {target}"
+        fix = "is the machine up, and its address right?"
+    elif isinstance(error, (paramiko.SSHException, OSError)):
+        what, fix = f"could not open an SSH connection to {target}", "try the command above by hand"
+    else:
+        return None
+    return "answers", what, fix
+
+
+def known_name(target: str) -> str:
+    """A host as known_hosts names it: `gpu-a:22` is gpu-a there, any other port stays."""
+    host, _, port = target.rpartition(":")
+    return host.strip("[]") if port == "22" else f"[{host.strip('[]')}]:{port}"
+
+
+def copy_id(target: str, error: Exception) -> str:
+    """The user is in front of what `login` says about the keys that it tried."""
+    host, _, port = target.rpartition(":")
+    found = re.match(r"user ([^;:\s]+)[;:]", str(error))
+    user = f"{found[1]}@" if found else ""
+    return shlex.join(("ssh-copy-id", *(() if port == "22" else ("-p", port)), f"{user}{host.strip('[]')}"))
 
 
 # What the kernel says when a connection is gone; every other errno is about this machine's own files.

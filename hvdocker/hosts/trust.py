@@ -93,12 +93,14 @@ class Judge(paramiko.MissingHostKeyPolicy):
             raise self._unknown(hostname, key)
 
     def _stolen(self, key: paramiko.PKey) -> HostUnreachable:
-        return HostUnreachable(
+        error = HostUnreachable(
             f"the host key is revoked: {key.get_name()} {fingerprint(key.asbytes())}",
             host=self._name,
             lines=[f"a line of {self._known_hosts} begins with @revoked and has this key"],
             fix="beware: ask whoever runs the host for its new key",
         )
+        error.stage = "hostkey"
+        return error
 
     def _unknown(self, entry: str, key: paramiko.PKey) -> UnknownHostKey:
         error = UnknownHostKey(

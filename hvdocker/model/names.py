@@ -80,6 +80,10 @@ def requirements_image(key: str) -> str:
     return f"hvdocker-req:{key}"
 
 
+def trial_name(cluster: str, token: str) -> str:
+    return f"hvdocker-{cluster}-doctor-{token}"
+
+
 def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:
     base = f"{home.rstrip('/')}/.hvdocker/{cluster}"
     return f"{base}/{shared_home_host}" if shared_home_host else base

@@ -118,6 +118,7 @@ class EngineSeen:
     version: str
     architecture: str
     memory_bytes: int
+    cpus: int | None = None
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ class HostSeen:
     job_folders: tuple[str, ...] = ()
     cluster_dir: str | None = None
     home_device: str = ""
+    home_free_bytes: int | None = None
     needs_sudo: bool = False
 
     def worker(self, name: str) -> ContainerSeen | None:

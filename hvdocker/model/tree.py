@@ -35,6 +35,12 @@ class Entry:
     def content_mark(self) -> list[object]:
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
+    def checksum_line(self) -> bytes:
+        """As sha256sum writes it: odd names are escaped and marked by a backslash in front."""
+        escaped = self.path.replace("\\", "\\\\").replace("\n", "\\n")
+        line = f"{'' if escaped == self.path else chr(92)}{self.sha256}  ./{escaped}\n"
+        return line.encode("utf-8", "surrogateescape")
+
     def mode_for(self, is_shared: bool) -> int:
         """What the owner may, everybody may where the container's user is another than the file's."""
         if self.target:

@@ -10,8 +10,9 @@ from hvdocker.errors import HvdockerError, Interrupted, raise_together
 from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
+from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected
-from hvdocker.ops.up import UpReport, brought_public, port_errors
+from hvdocker.ops.up import UpReport, brought_public
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
 from hvdocker.plan.steps import Plan
@@ -58,7 +59,7 @@ def _look(
     inventory = located.inventory
     state = whole_state(inventory, session.links, unreached=session.failed.values())
     placed = places(inventory, state)
-    raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
+    raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_rotation(inventory, state, placed, env.maker(), brought)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     if inventory.keys:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.commands.launch import Horovodrun
 from hvdocker.commands.worker import Place
-from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem
+from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem, raise_together
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
@@ -28,7 +28,7 @@ from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.places import places
+from hvdocker.plan.places import fitness_problems, places
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains
 from hvdocker.plan.steps import Plan, plan_of
@@ -169,6 +169,8 @@ def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
     check_workers(inventory, placed, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
     placement = _placement(request, placed, state)
+    used = {name: placed[name] for name in placement.hosts}
+    raise_together("some hosts are not fit", fitness_problems(inventory, used))
     fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
     for running in state.running_jobs():
         env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))

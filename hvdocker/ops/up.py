@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.probe import port_holder
 from hvdocker.commands.worker import Place
-from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.errors import raise_together
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, forget, point_at
+from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
@@ -77,7 +77,7 @@ def _look(env: Env, located: Located, session: Session, options: UpOptions) -> t
     inventory = located.inventory
     state = whole_state(inventory, session.links, unreached=session.failed.values())
     placed = places(inventory, state)
-    raise_together("the port is taken", port_errors(session, port_conflicts(state, placed), placed))
+    raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
@@ -116,24 +116,3 @@ def brought_public(located: Located) -> str | None:
     from hvdocker.hosts.keys import read_brought
 
     return read_brought(Path(brought.private), Path(brought.public)).public
-
-
-def port_errors(session: Session, taken: list[str], placed: Mapping[str, Place]) -> list[HvdockerError]:
-    errors: list[HvdockerError] = []
-    for name in taken:
-        port = placed[name].port
-        command = port_holder(port)
-        holder = session.links[name].run(command).text.strip()
-        if not holder:
-            # Another user's process: only root may look.
-            holder = session.links[name].run(command.as_root()).text.strip()
-        errors.append(
-            HostUnfit(
-                f"the port {port} is in use",
-                host=name,
-                command=f"ss -ltnp sport = :{port}",
-                lines=[f"held by {holder or 'a process of another user'}"],
-                fix="choose another `port:` in the inventory, or leave it out: a free one is found",
-            )
-        )
-    return errors

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 from hvdocker.commands.probe import docker_arch
 from hvdocker.commands.worker import Place, slots_of, user_ids
@@ -11,6 +12,12 @@ from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
+from hvdocker.model.units import show_bytes
+
+# The first that knows `--gpus` and is told apart by its device requests.
+OLDEST_ENGINE = "19.03"
+# Keys, a job's file and an index have to fit.
+LEAST_HOME_BYTES = 1 << 20
 
 _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 
@@ -144,14 +151,66 @@ def _is_own(seen: HostSeen, name: str, port: int) -> bool:
 
 def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
     """Everything that would make containers fail on a host, found before anything is made."""
-    problems: list[HvdockerError] = []
-    for name, place in placed.items():
-        problems += _missing_mounts(name, place)
-        if len(placed) > 1 and not place.host.is_local and _is_loopback(place.address):
-            problems.append(HostUnfit(
-                f"the training address is {place.address}, which other hosts cannot reach",
-                host=name, fix="give this host an `address:`, or set `network:`"))  # fmt: skip
-    return problems + _same_address(placed) + _architectures(placed)
+    missing = [problem for name, place in placed.items() for problem in missing_mounts(name, place)]
+    return [
+        *missing,
+        *room_problems(inventory, placed),
+        *address_problems(placed),
+        *architecture_problems(placed),
+    ]
+
+
+def room_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
+    """What an engine would refuse, or a disk."""
+    return [
+        problem.at(name) for name, place in placed.items() for problem in _refusals(inventory, place.seen)
+    ]
+
+
+def _refusals(inventory: Inventory, seen: HostSeen) -> Iterator[HvdockerError]:
+    engine, home_free = seen.engine, seen.home_free_bytes
+    if is_too_old(engine.version):
+        yield HostUnfit(
+            f"its Docker engine is too old: {engine.version}, at least {OLDEST_ENGINE} is needed",
+            command="docker version",
+            fix="install a newer Docker engine",
+        )
+    if home_free is not None and home_free < LEAST_HOME_BYTES:
+        yield HostUnfit(
+            f"the disk of {seen.home} is full: {show_bytes(home_free)} are free",
+            command=f"df -h {seen.home}",
+            fix=f"free some space there: du -xsh {seen.home}/* | sort -h",
+        )
+    if inventory.cpus and engine.cpus and inventory.cpus > engine.cpus:
+        yield HostUnfit(
+            f"`cpus: {inventory.cpus:g}` is more than the {engine.cpus} that it has",
+            command="nproc",
+            fix="ask for fewer `cpus:` in the inventory",
+        )
+
+
+def is_too_old(version: str) -> bool:
+    """Whether it does not know `--gpus` and what containers of ours are made with."""
+    return version_numbers(version) < version_numbers(OLDEST_ENGINE) if version[:1].isdigit() else False
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """`20.10.24+dfsg1` and `535.183.01` as numbers that compare."""
+    found = re.match(r"\d+(\.\d+)*", text)
+    return tuple(map(int, found[0].split("."))) if found else ()
+
+
+def address_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
+    loopback: list[HvdockerError] = [
+        HostUnfit(
+            f"the training address is {place.address}, which other hosts cannot reach",
+            host=name,
+            fix="give this host an `address:`, or set `network:`",
+        )
+        for name, place in placed.items()
+        if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
+    ]
+    return loopback + _same_address(placed)
 
 
 def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
@@ -179,7 +238,7 @@ def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
     return problems
 
 
-def _missing_mounts(name: str, place: Place) -> list[HvdockerError]:
+def missing_mounts(name: str, place: Place) -> list[HvdockerError]:
     return [
         HostUnfit(
             f"the mount source {path} is not there",
@@ -191,7 +250,7 @@ def _missing_mounts(name: str, place: Place) -> list[HvdockerError]:
     ]
 
 
-def _architectures(placed: Mapping[str, Place]) -> list[HvdockerError]:
+def architecture_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
     by_arch: dict[str, list[str]] = {}
     for name, place in placed.items():
         by_arch.setdefault(docker_arch(place.seen.engine.architecture), []).append(name)
@@ -210,7 +269,7 @@ def _architectures(placed: Mapping[str, Place]) -> list[HvdockerError]:
     ]
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

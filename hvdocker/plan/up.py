@@ -57,7 +57,7 @@ def _plan(
     image = plan_image(inventory, state, placed)
     workers = state.workers()
     found = {
-        name: _why_new(inventory, place, maker, workers.get(name), image, brought_public)
+        name: why_new(inventory, place, maker, workers.get(name), image, brought_public)
         for name, place in placed.items()
     }
     kept = [name for name, reason in found.items() if reason is None]
@@ -83,7 +83,7 @@ def _discord(workers: Sequence[ContainerSeen]) -> str | None:
     return "a rotation of keys was cut off" if len(keys) > 1 else None
 
 
-def _why_new(
+def why_new(
     inventory: Inventory,
     place: Place,
     maker: Maker,

@@ -1,5 +1,6 @@
 """However a job ends, no rank outlives it on any host, and the workers stay for the next."""
 
+import json
 import select
 import signal
 import subprocess
@@ -97,6 +98,18 @@ def test_ctrl_c_in_logs_only_leaves(training: Site) -> None:
     assert newest(training) == {**newest(training), "job": job, "state": "running"}
     open_gate(training, "left")
     assert "left has come" in training.run("logs", "-f", job).out
+    await_silence(training)
+
+
+def test_the_doctor_looks_while_a_job_runs_and_the_job_goes_on(training: Site) -> None:
+    job = detached(training, "code/gate.py", "--", "examined")
+    await_ranks(training, "gate.py examined")
+    found = json.loads(training.run("doctor", "--json").out)
+    across = {check["check"]: check for check in found["across"]}
+    assert {across[f"same {name}"]["mark"] for name in ("image", "code", "tensorflow", "horovod")} == {"good"}
+    assert newest(training) == {**newest(training), "job": job, "state": "running"}
+    open_gate(training, "examined")
+    assert "examined has come" in training.run("logs", "-f", job).out
     await_silence(training)
 
 

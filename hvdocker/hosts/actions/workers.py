@@ -157,7 +157,7 @@ def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
         host=step.host,
         command=f"docker logs {step.container}",
         lines=[*log.splitlines()[-10:], *said.splitlines()[-3:]],
-        fix="is the address this host's own, and the port free?",
+        fix="is the address this host's own, and the port free? look: hvdocker doctor",
     )
 
 
@@ -172,7 +172,7 @@ def _check_mesh(step: steps.CheckMesh, context: Context) -> None:
         host=step.host,
         command=f"docker exec {step.container} {' '.join(argv)}",
         lines=lines,
-        fix="does a firewall stand between them on the worker port?",
+        fix="does a firewall stand between them on the worker port? look: hvdocker doctor",
     )
 
 

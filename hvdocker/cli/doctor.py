@@ -1,0 +1,56 @@
+"""hvdocker doctor"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import AcceptFlag, InventoryFlag, JsonFlag, QuietFlag, no_rest, working
+
+
+def doctor(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", metavar="", help="Also measure bandwidth between hosts.")
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", metavar="", help="Show what every check found.")
+    ] = False,
+    inventory_flag: InventoryFlag = None,
+    json: JsonFlag = False,
+    accept_new_host_keys: AcceptFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Find out what stands between these hosts and a training.
+
+    Looks at every host at once, and changes nothing. Exit 3 when something
+    is red, 4 when a host cannot be reached; yellow only hurts.
+    """
+    no_rest(ctx)
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.doctor import DoctorOptions
+    from hvdocker.ops.doctor import doctor as run
+    from hvdocker.ops.locate import locate
+
+    if inventory and inventory_flag:
+        raise UsageProblem("an inventory and -i exclude each other")
+    with working(quiet or json) as (env, _):
+        options = DoctorOptions(accept_new_host_keys, deep)
+        report = run(env, locate(env, inventory or inventory_flag), options)
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(report.as_json(), indent=1))
+    else:
+        from hvdocker.console.doctor import show_report
+        from hvdocker.console.style import out
+
+        show_report(out(), report, verbose)
+    if report.exit_code:
+        raise typer.Exit(int(report.exit_code))

@@ -1,0 +1,96 @@
+"""What the doctor asks a host beside the engine: one script, one round trip, `key value` lines. It only
+reads. Paths and peers arrive as arguments. `$1` goes in front of /sys and /proc, so that a test can show it a
+machine that it does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hvdocker.commands.command import Command, shell
+
+_SCRIPT = r"""
+top=$1; root=$2; count=$3; shift 3
+limit=; command -v timeout >/dev/null 2>&1 && limit="timeout 10"
+if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
+echo "kernel $(uname -sr)"
+name=$(cat "$top/proc/sys/kernel/hostname" 2>/dev/null || hostname); echo "hostname $name"
+while read -r key value _; do
+    case $key in MemTotal:) echo "memtotal $value";; MemAvailable:) echo "memfree $value";; esac
+done < "$top/proc/meminfo" 2>/dev/null
+echo "cpus $(nproc 2>/dev/null || grep -c '^processor' "$top/proc/cpuinfo" 2>/dev/null)"
+read -r load _ < "$top/proc/loadavg" 2>/dev/null && echo "load $load"
+[ -w "$home" ] || echo "unwritable $home"
+disk() {
+    [ -e "$2" ] || return
+    df -Pk "$2" 2>/dev/null | { read -r _; read -r _ total _ left _ && echo "disk $1 $total $left $2"; }
+    df -Pi "$2" 2>/dev/null | { read -r _; read -r _ total _ left _ && echo "inodes $1 $total $left $2"; }
+}
+disk images "$root"
+disk home "$home"
+while [ "$count" -gt 0 ]; do disk mount "$1"; shift; count=$((count - 1)); done
+lookup() {
+    if command -v getent >/dev/null 2>&1; then
+        found=$($limit getent ahostsv4 "$1" 2>/dev/null || $limit getent hosts "$1" 2>/dev/null)
+        echo "$found" | while read -r address _; do [ -z "$address" ] || echo "$address"; done | sort -u
+    else
+        while read -r address names; do
+            case " $names " in *" $1 "*) echo "$address";; esac
+        done < /etc/hosts 2>/dev/null
+    fi
+}
+for peer in "$name" "$@"; do echo "resolves $peer $(echo $(lookup "$peer"))"; done
+for dir in "$top"/sys/class/infiniband/*/ports/*; do
+    [ -r "$dir/state" ] || continue
+    rate=; layer=; read -r state < "$dir/state"
+    [ -r "$dir/rate" ] && read -r rate < "$dir/rate"
+    [ -r "$dir/link_layer" ] && read -r layer < "$dir/link_layer"
+    port=${dir##*/}; device=${dir%/ports/*}; echo "fabric ${device##*/}|$port|$state|$rate|$layer"
+done
+[ -r "$top/sys/fs/selinux/enforce" ] && echo "selinux $(cat "$top/sys/fs/selinux/enforce")"
+[ -r "$top/sys/module/apparmor/parameters/enabled" ] \
+    && echo "apparmor $(cat "$top/sys/module/apparmor/parameters/enabled")"
+for tool in /sbin/apparmor_parser /usr/sbin/apparmor_parser; do [ -x "$tool" ] && echo "parser $tool"; done
+for device in "$top"/sys/bus/pci/devices/*; do
+    [ -r "$device/vendor" ] || continue
+    read -r vendor < "$device/vendor"; read -r class < "$device/class"
+    case $vendor$class in 0x10de0x03*) echo "card ${device##*/}";; esac
+done
+if command -v nvidia-smi >/dev/null 2>&1; then
+    form="--format=csv,noheader,nounits"
+    basic=index,uuid,name,memory.total,memory.used,driver_version
+    $limit nvidia-smi --query-gpu=$basic,persistence_mode,mig.mode.current $form 2>/dev/null >/dev/null \
+        && basic=$basic,persistence_mode,mig.mode.current
+    if said=$($limit nvidia-smi --query-gpu=$basic $form 2>&1); then
+        echo "$said" | while read -r line; do echo "gpu $line"; done
+        $limit nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory $form 2>/dev/null \
+            | while IFS=, read -r gpu pid program used; do
+                pid=$(echo $pid); user=; [ -n "$pid" ] && user=$(stat -c %U "/proc/$pid" 2>/dev/null)
+                [ -z "$pid" ] || echo "gpuuser $gpu,$pid,$program,$used,$user"
+            done
+    else
+        echo "$said" | while read -r line; do [ -z "$line" ] || echo "gpuerror $line"; done
+    fi
+fi
+for dir in "$home"/.hvdocker/*/; do [ -d "$dir" ] && { dir=${dir%/}; echo "cluster ${dir##*/}"; }; done
+for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
+[ -d /tmp/hvdocker.lock ] && echo "lock $(cat /tmp/hvdocker.lock/who.json 2>/dev/null | tr '\n' ' ')"
+echo "done"
+"""
+
+
+def look(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
+    """`root` is where the engine keeps images; `peers` are names to look up there."""
+    sources = list(dict.fromkeys(mounts))
+    return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
+
+
+def clock() -> Command:
+    """Seconds since 1970 by the host's clock; busybox leaves the part after the point out."""
+    return shell(
+        'now=$(date +%s.%N 2>/dev/null); case $now in *[!0-9.]*|"") now=$(date +%s);; esac; echo "$now"'
+    )
+
+
+def check_hashes(folder: str) -> Command:
+    """Verdicts, in order, on the `HASH  PATH` lines on standard input."""
+    return shell('cd -- "$1" && sha256sum -c - 2>/dev/null; true', folder)

@@ -1,0 +1,114 @@
+"""A short-lived container of the training image: what it sees, and whether it starts with GPUs at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hvdocker.commands.command import Command
+from hvdocker.commands.container import ContainerSpec, create_body
+from hvdocker.commands.worker import Maker, Place, worker_spec
+from hvdocker.model import names
+from hvdocker.model.health import InsideSeen
+from hvdocker.model.inventory import Inventory
+
+LIFETIME_S = 30
+# Frameworks are asked by their papers: importing TensorFlow takes seconds.
+_INSIDE = r"""
+import glob, importlib.metadata as m, importlib.util as u, json, os, re, resource, sys
+found = {"python": "%d.%d.%d" % sys.version_info[:3]}
+wanted = {
+    "tensorflow": ["tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-rocm"],
+    "horovod": ["horovod"], "keras": ["tf-keras", "keras"], "torch": ["torch"], "numpy": ["numpy"],
+    "nccl": ["nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"],
+}
+for name, papers in wanted.items():
+    for paper in papers:
+        try:
+            found[name] = m.version(paper); break
+        except m.PackageNotFoundError:
+            pass
+if "nccl" not in found:
+    for path in glob.glob("/usr/lib/*/libnccl.so.*") + glob.glob("/usr/local/lib/libnccl.so.*"):
+        version = os.path.realpath(path).partition(".so.")[2]
+        if "." in version:
+            found["nccl"] = version; break
+cuda = os.environ.get("CUDA_VERSION") or os.environ.get("NV_CUDA_LIB_VERSION")
+try:
+    spec = u.find_spec("tensorflow")
+    path = os.path.join(os.path.dirname(spec.origin), "python", "platform", "build_info.py")
+    built = re.search(r"['\"]cuda_version['\"]\s*[:,]\s*['\"]([0-9.]+)", open(path).read())
+    cuda = cuda or (built and built.group(1))
+except Exception:
+    pass
+def limit(kind):
+    soft = resource.getrlimit(kind)[0]
+    return None if soft == resource.RLIM_INFINITY else soft
+shm = os.statvfs("/dev/shm")
+print("hvdocker-inside " + json.dumps({
+    "versions": found, "cuda": cuda or None, "shm": shm.f_blocks * shm.f_frsize,
+    "memlock": limit(resource.RLIMIT_MEMLOCK), "files": limit(resource.RLIMIT_NOFILE),
+}))
+"""
+_MARK = re.compile(r"^hvdocker-inside (\{.*\})$", re.MULTILINE)
+
+
+def trial_spec(
+    inventory: Inventory, place: Place, maker: Maker, image: str, token: str, has_gpus: bool
+) -> ContainerSpec:
+    """Like the worker in what is looked at, and with nothing that could disturb: no network, no mounts."""
+    like = worker_spec(inventory, place, maker)
+    kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
+    labels = {key: value for key, value in like.labels.items() if key in kept}
+    return replace(
+        like,
+        name=names.trial_name(inventory.cluster, token),
+        image=image,
+        command=("sleep", str(LIFETIME_S)),
+        network="none",
+        address=None,
+        binds=(),
+        labels={**labels, names.LABEL_ROLE: names.ROLE_DOCTOR},
+        has_gpus=has_gpus,
+        memory_bytes=None,
+        restart="no",
+        stop_timeout_s=0,
+    )
+
+
+def trial_body(spec: ContainerSpec) -> dict[str, Any]:
+    """It ends by itself, and its engine removes it then. Any: the body of a request."""
+    body = create_body(spec, {})
+    body["Entrypoint"], body["Cmd"] = [spec.command[0]], list(spec.command[1:])
+    body["HostConfig"]["AutoRemove"] = True
+    body["HostConfig"]["CapAdd"] = []
+    return body
+
+
+def look_inside() -> Command:
+    return Command(("python3", "-c", _INSIDE))
+
+
+def by_hand(image: str, has_gpus: bool) -> str:
+    """The same for a person to try."""
+    gpus = ("--gpus", "all") if has_gpus else ()
+    return Command(
+        ("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)
+    ).line()
+
+
+def read_inside(said: str) -> InsideSeen | None:
+    found = _MARK.search(said)
+    if not found:
+        return None
+    told: Mapping[str, Any] = json.loads(found[1])  # Any: written above
+    return InsideSeen(
+        versions=dict(told["versions"]),
+        cuda=told["cuda"],
+        shm_bytes=told["shm"],
+        memlock_bytes=told["memlock"],
+        open_files=told["files"],
+    )

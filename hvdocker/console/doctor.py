@@ -1,0 +1,95 @@
+"""What the doctor found: a row per host, a matrix between hosts, then every trouble with its way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hvdocker.console.matrix import MOST_HOSTS, show_matrix
+from hvdocker.console.troubles import WORDS, mark_text, show_troubles
+from hvdocker.model.report import Finding, HostReport, Mark, Report, worst_mark
+from hvdocker.model.units import count
+
+# The table's columns, and the checks that are told in each. A check that stands nowhere goes to `net`.
+GROUPS = {
+    "ssh": ("resolves", "answers", "hostkey", "login"),
+    "engine": ("engine", "socket", "storage", "cgroup", "selinux", "apparmor", "container", "unseen"),
+    "machine": ("memory", "cpu", "architecture"),
+    "disk": ("images-disk", "home-disk", "mount-disk", "mounts"),
+    "clock": ("clock",),
+    "gpu": ("gpus", "gpu-users", "toolkit", "cuda"),
+    "limits": ("shm", "memlock", "open-files"),
+    "port": ("port",),
+    "image": ("image", "worker"),
+    "code": ("code",),
+    "net": ("address", "name", "network", "infiniband"),
+    "left": ("leftovers", "lock"),
+}
+_GROUP_OF = {check: group for group, checks in GROUPS.items() for check in checks}
+
+
+def show_report(console: Console, report: Report, is_verbose: bool = False) -> None:
+    console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
+    console.print(_hosts_table(report.hosts, console.width))
+    if report.pairs:
+        console.print()
+        show_matrix(console, report.pairs)
+    if is_verbose:
+        console.print()
+        console.print(_every_finding(report))
+    show_troubles(console, report)
+    console.print()
+    console.print(_verdict(report))
+
+
+def _hosts_table(hosts: Sequence[HostReport], width: int) -> Table:
+    longest = max(len("host"), *(len(host.host) for host in hosts))
+    needed = longest + sum(len(name) + 2 for name in GROUPS)
+    table = Table(
+        box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if needed <= width else 1, 0, 0)
+    )
+    table.add_column("host", style="bold", no_wrap=True)
+    for name in GROUPS:
+        table.add_column(name, no_wrap=True)
+    for host in hosts:
+        table.add_row(host.host, *(_cell(host.findings, group) for group in GROUPS))
+    return table
+
+
+def _cell(findings: Iterable[Finding], group: str) -> Text:
+    marks = [finding.mark for finding in findings if _GROUP_OF.get(finding.check, "net") == group]
+    return mark_text(worst_mark(marks)) if marks else Text("·", style="quiet")
+
+
+def _every_finding(report: Report) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="quiet")
+    for column in ("host", "check", "", "found"):
+        table.add_column(column)
+    everything = [(one.host, one.findings) for one in report.hosts]
+    if len(report.hosts) <= MOST_HOSTS:
+        everything += [(f"{one.start} → {one.end}", one.findings) for one in report.pairs]
+    for who, findings in (*everything, ("all hosts", report.across)):
+        for position, finding in enumerate(findings):
+            name = Text(who, style="bold") if position == 0 else Text("")
+            table.add_row(name, finding.check, mark_text(finding.mark), Text(finding.shown))
+    return table
+
+
+def _verdict(report: Report) -> Text:
+    bad = [host.host for host in report.hosts if _is_bad(host.findings)]
+    total = len(report.hosts)
+    if bad:
+        verb = "is" if len(bad) == 1 else "are"
+        return Text(f"{len(bad)} of {count(total, 'host')} {verb} not fit to train: {', '.join(bad)}", "what")
+    if _is_bad(report.findings):
+        return Text(f"{count(total, 'host')} would do, but not together: see {WORDS[Mark.BAD]} above", "what")
+    warnings = sum(finding.mark is Mark.WARN for finding in report.findings)
+    hosts = f"{count(total, 'host')} {'is' if total == 1 else 'are'} fit to train"
+    return Text(hosts + (f", with {count(warnings, 'warning')}" if warnings else ""), "good")
+
+
+def _is_bad(findings: Iterable[Finding]) -> bool:
+    return any(finding.mark is Mark.BAD for finding in findings)

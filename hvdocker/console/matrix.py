@@ -1,0 +1,61 @@
+"""The matrix between hosts: a row for where one starts, a column for where one gets to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hvdocker.console.troubles import STYLES, WORDS
+from hvdocker.model.report import Mark, PairReport, worst_mark
+from hvdocker.model.units import count
+
+# More hosts than this do not fit side by side: then only rows and columns with a trouble are shown.
+MOST_HOSTS = 12
+# What a good cell tells of its pair.
+TOLD = ("rtt", "bandwidth")
+
+
+def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
+    rows = list(dict.fromkeys(pair.start for pair in pairs))
+    ends = {pair.end for pair in pairs}
+    columns = [*(name for name in rows if name in ends), *sorted(ends - set(rows))]
+    if len(columns) > MOST_HOSTS:
+        troubled = [pair for pair in pairs if _mark(pair) is not Mark.GOOD]
+        if not troubled:
+            console.print(Text(f"all {count(len(pairs), 'way')} between hosts are good", style="good"))
+            return
+        console.print(f"{len(pairs) - len(troubled)} of {count(len(pairs), 'way')} between hosts are good")
+        rows = [name for name in rows if any(pair.start == name for pair in troubled)]
+        columns = [name for name in columns if any(pair.end == name for pair in troubled)]
+        if len(columns) > MOST_HOSTS:
+            return
+    console.print(_table(rows, columns, pairs))
+
+
+def _table(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[PairReport]) -> Table:
+    cells = {(pair.start, pair.end): pair for pair in pairs}
+    table = Table(box=None, pad_edge=False, header_style="quiet")
+    table.add_column("from \\ to", style="bold", no_wrap=True)
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    for start in rows:
+        table.add_row(start, *(_cell(cells.get((start, end))) for end in columns))
+    return table
+
+
+def _cell(pair: PairReport | None) -> Text:
+    if pair is None:
+        return Text("·", style="quiet")
+    mark = _mark(pair)
+    told = [finding.shown for finding in pair.findings if finding.check in TOLD and finding.shown != "?"]
+    if mark in (Mark.GOOD, Mark.WARN) and told:
+        return Text(f"{WORDS[mark]} {', '.join(told)}", style=STYLES[mark])
+    wrong = [finding.check for finding in pair.findings if finding.mark is mark and mark is Mark.BAD]
+    return Text(" ".join([WORDS[mark], *wrong[:1]]), style=STYLES[mark])
+
+
+def _mark(pair: PairReport) -> Mark:
+    return worst_mark(finding.mark for finding in pair.findings)

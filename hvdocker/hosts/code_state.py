@@ -1,0 +1,70 @@
+"""Whether the code on a host is still what the last sync brought there. Asks as a sync does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+
+from hvdocker.commands import sync_files
+from hvdocker.commands.health import check_hashes
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.link import HostLink
+from hvdocker.model.health import CodeSeen
+from hvdocker.model.tree import Entry, Held, held_from
+
+ASK_TIMEOUT_S = 60.0
+# No tree has this id: the host tells everything.
+_NO_TREE = "-"
+
+
+def see_code(link: HostLink, folder: str) -> CodeSeen:
+    """Files that look touched are hashed: who only touched a file has not edited it."""
+    held = _held(link, folder)
+    if not held.marks:
+        return CodeSeen(is_unfinished=bool(held.unfinished))
+    return CodeSeen(
+        hash=_hash(held.marks),
+        files=len(held.marks),
+        edited=_edited(link, folder, held),
+        is_unfinished=bool(held.unfinished),
+    )
+
+
+def _held(link: HostLink, folder: str) -> Held:
+    question = sync_files.ask(sync_files.Stage(folder, "doctor"), _NO_TREE)
+    result = link.run(question, timeout_s=ASK_TIMEOUT_S)
+    _, found, said = result.out.partition(f"{sync_files.ANSWER} ".encode())
+    body = said.partition(b"\n")[2]
+    try:
+        return held_from(zlib.decompress(body, wbits=31)) if found and body else Held()
+    except zlib.error as error:
+        raise HvdockerError("the host did not say what code it holds", host=link.name) from error
+
+
+def _hash(marks: Mapping[str, list[object]]) -> str:
+    """As the hash of a tree: of contents, executable bits and links' targets."""
+    entries = {path: _entry(mark) for path, mark in marks.items()}
+    text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(entries.items())])
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _entry(mark: list[object]) -> Entry:
+    path, mode, _, sha256, target = mark
+    if target or not isinstance(mode, int):
+        return Entry(str(path), str(sha256), target=str(target))
+    return Entry(str(path), str(sha256), mode)
+
+
+def _edited(link: HostLink, folder: str, held: Held) -> tuple[str, ...]:
+    touched = [_entry(held.marks[path]) for path in sorted(held.touched) if path in held.marks]
+    files = [entry for entry in touched if entry.sha256]
+    if not files:
+        return tuple(entry.path for entry in touched)
+    result = link.run(check_hashes(folder), [entry.checksum_line() for entry in files])
+    verdicts = result.out.split(b"\n")[:-1]
+    if len(verdicts) != len(files):
+        return tuple(entry.path for entry in touched)
+    whole = {entry.path for entry, line in zip(files, verdicts, strict=True) if line.endswith(b": OK")}
+    return tuple(entry.path for entry in touched if entry.path not in whole)

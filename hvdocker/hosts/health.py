@@ -1,0 +1,91 @@
+"""What the doctor finds out on one host, without making anything there.
+
+Whatever cannot be found out is an error in the answer, beside all that could."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from docker import APIClient
+
+from hvdocker.commands.health import clock, look
+from hvdocker.commands.health_answer import read_clock, read_machine
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.sight import see_containers
+from hvdocker.hosts.translate import talking
+from hvdocker.model.health import ClockSeen, EngineState, MachineSeen
+
+LOOK_TIMEOUT_S = 60.0
+CLOCK_TIMEOUT_S = 15.0
+CLOCK_TRIES = 3
+USUAL_ROOT = "/var/lib/docker"
+PART_NAME = "hvdocker-part"
+
+T = TypeVar("T")
+
+
+@dataclass
+class Attempts:
+    """Tries to find things out, and keeps what went wrong."""
+
+    host: str
+    failures: list[HvdockerError] = field(default_factory=list)
+
+    def to(self, what: str, work: Callable[[], T]) -> T | None:
+        try:
+            with talking(self.host, what):
+                return work()
+        except HvdockerError as error:
+            self.failures.append(error)
+            return None
+
+
+def see_machine(link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str]) -> MachineSeen:
+    result = link.run(look(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
+    seen = read_machine(result.text)
+    if seen is None:
+        raise HvdockerError("the host could not be looked at", host=link.name, lines=result.tail(5))
+    return seen
+
+
+def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
+    """The quickest of a few: half its round trip is all that the answer can be wrong by."""
+    tries = [_ask_clock(link, now) for _ in range(CLOCK_TRIES)]
+    return min(tries, key=lambda seen: seen.round_trip_s)
+
+
+def _ask_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
+    here, started = now(), time.monotonic()
+    result = link.run(clock(), timeout_s=CLOCK_TIMEOUT_S)
+    took_s = time.monotonic() - started
+    there = read_clock(result.text)
+    if there is None:
+        raise HvdockerError("its clock could not be read", host=link.name, lines=result.tail(3))
+    return ClockSeen(there - (here + took_s / 2), took_s)
+
+
+def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
+    """Any: the engine's JSON."""
+    options = [
+        str(option).partition(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()
+    ]
+    status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
+    return EngineState(
+        storage_driver=info.get("Driver", "?"),
+        backing=status.get("Backing Filesystem", ""),
+        cgroup_version=str(info.get("CgroupVersion") or "1"),
+        cgroup_driver=info.get("CgroupDriver", "?"),
+        security=tuple(options),
+        warnings=tuple(info.get("Warnings") or ()),
+        containers=see_containers(engine),
+        parts=_parts(engine),
+    )
+
+
+def _parts(engine: APIClient) -> tuple[str, ...]:
+    found = engine.images(name=PART_NAME)
+    return tuple(tag for image in found for tag in image.get("RepoTags") or ())

@@ -1,0 +1,175 @@
+"""The doctor: everything that can be known before training, on all hosts at once. Leaves nothing behind."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HvdockerError
+from hvdocker.model.event import Event
+from hvdocker.model.health import HostHealth
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.report import PairReport, Report
+from hvdocker.model.seen import ClusterState, HostSeen
+from hvdocker.ops.env import Env
+from hvdocker.ops.examine import Examiner
+from hvdocker.ops.locate import FOLDER, Located
+from hvdocker.ops.port import port_errors
+from hvdocker.ops.session import Session, connected
+from hvdocker.plan.doctor.across import judge_across
+from hvdocker.plan.doctor.host import Case, Words, judge_host
+from hvdocker.plan.doctor.worker import why_anew
+from hvdocker.plan.places import (
+    address_problems,
+    architecture_problems,
+    missing_mounts,
+    places,
+    port_conflicts,
+)
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.pool import Outcomes
+
+Problems = dict[str, dict[str, tuple[HvdockerError, ...]]]  # by host, then by check
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    """`is_deep`: also measure how fast hosts talk to each other."""
+
+    accept_new_host_keys: bool = False
+    is_deep: bool = False
+
+
+def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
+    inventory = located.inventory
+    with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        from hvdocker.hosts.observe import as_state, observe
+
+        _say(env, "looking at every host")
+        outcomes = observe(inventory, session.links)
+        state = as_state(inventory, outcomes.done, with_images=True)
+        placed, problems = _placed(inventory, state)
+        _note_ports(session, state, placed, problems)
+        healths = _examine(env, inventory, session, outcomes, placed)
+        pairs = _between_hosts(env, inventory, session, state, placed, options.is_deep)
+    words = Words(_flag(env, located))
+    whys = why_anew(inventory, state, placed, env.maker())
+    cases = [
+        Case(
+            inventory,
+            host,
+            healths[host.name],
+            words,
+            placed.get(host.name),
+            problems.get(host.name, {}),
+            _missing_image_bytes(state, state.hosts.get(host.name)),
+            bool(state.workers()),
+            whys.get(host.name),
+        )
+        for host in inventory.hosts
+    ]
+    across = tuple(judge_across(inventory, healths, words.up, words.retrain))
+    return Report(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
+
+
+def _between_hosts(
+    env: Env,
+    inventory: Inventory,
+    session: Session,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    is_deep: bool,
+) -> tuple[PairReport, ...]:
+    """The matrix: what containers of one host reach on another. `ops.pairs.examine_pairs` belongs here."""
+    return ()
+
+
+def _say(env: Env, text: str, host: str | None = None) -> None:
+    env.listener(Event("doctor", text, host))
+
+
+def _examine(
+    env: Env,
+    inventory: Inventory,
+    session: Session,
+    outcomes: Outcomes[HostSeen],
+    placed: Mapping[str, Place],
+) -> dict[str, HostHealth]:
+    """Hosts of a local cluster are one machine: it is looked at once."""
+    from hvdocker.hosts.pool import each
+
+    examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
+
+    def look(name: str) -> HostHealth:
+        _say(env, "looking around", name)
+        found = examiner.examine(
+            session.links[name], outcomes.done.get(name), outcomes.failed.get(name), placed.get(name)
+        )
+        env.listener(Event("doctor", "done", name, is_end=True))
+        return found
+
+    wanted = list(session.links)[:1] if inventory.is_local else list(session.links)
+    found = each(wanted, look)
+    healths = {name: HostHealth(name, unreached=error) for name, error in session.failed.items()}
+    healths |= {name: HostHealth(name, unreached=error) for name, error in found.failed.items()}
+    healths |= found.done
+    for name in session.links:
+        if name not in healths:
+            healths[name] = replace(healths[wanted[0]], name=name, seen=outcomes.done.get(name))
+    return {host.name: healths[host.name] for host in inventory.hosts}
+
+
+def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, Place], Problems]:
+    """Where containers would live; hosts for which that cannot be said are left out, with the reason."""
+    problems: Problems = {}
+    try:
+        placed = places(inventory, state)
+    except HvdockerError as error:
+        _note(problems, "address", getattr(error, "errors", None) or [error], list(state.hosts))
+        left = {name: seen for name, seen in state.hosts.items() if name not in problems}
+        placed = places(inventory, replace(state, hosts=left)) if left else {}
+    names = list(placed)
+    _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
+    _note(problems, "address", address_problems(placed), names)
+    _note(problems, "architecture", architecture_problems(placed), names)
+    return placed, problems
+
+
+def _note_ports(
+    session: Session, state: ClusterState, placed: Mapping[str, Place], problems: Problems
+) -> None:
+    for name in port_conflicts(state, placed):
+        try:
+            errors = port_errors(session.links, [name], placed)
+        except HvdockerError as error:
+            errors = [error.at(name)]
+        _note(problems, "port", errors, [name])
+
+
+def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone: list[str]) -> None:
+    """An error without a host is about all of them."""
+    for error in errors:
+        for name in [error.host] if error.host else everyone:
+            of_host = problems.setdefault(name, {})
+            of_host[check] = (*of_host.get(check, ()), error)
+
+
+def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
+    """What has to fit onto a host that lacks the image, where anybody has it."""
+    if seen is None or seen.image is not None:
+        return 0
+    known = [state.controller_image, *(host.image for host in state.hosts.values())]
+    return max((image.size_bytes for image in known if image), default=0)
+
+
+def _flag(env: Env, located: Located) -> str:
+    """How our own commands name this inventory; the current cluster's generated one needs no name."""
+    if located.path.parent.name == FOLDER:
+        return ""
+    path = located.path
+    shown = path.relative_to(env.cwd) if path.is_relative_to(env.cwd) else path
+    return f" -i {shlex.quote(str(shown))}"

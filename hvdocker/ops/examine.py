@@ -1,0 +1,101 @@
+"""Looks at one host for the doctor: each thing on its own, so that what fails hides nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hvdocker.commands.trial import trial_spec
+from hvdocker.commands.worker import Maker, Place
+from hvdocker.errors import HvdockerError
+from hvdocker.model import names
+from hvdocker.model.health import EngineState, HostHealth, Trial
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.seen import HostSeen
+from hvdocker.plan.doctor.lookup import looked_up
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.health import Attempts
+    from hvdocker.hosts.link import HostLink
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """What looking needs that is not the host's: who looks, by which clock, and something random."""
+
+    inventory: Inventory
+    maker: Maker
+    now: Callable[[], float]
+    entropy: Callable[[int], bytes]
+
+    def examine(
+        self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: Place | None
+    ) -> HostHealth:
+        """`seen` is what the ordinary observation gave, `unfit` why it gave nothing."""
+        from hvdocker.hosts.health import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
+
+        attempts = Attempts(link.name)
+        info: Mapping[str, Any] | None = None  # Any: the engine's JSON
+        engine: EngineState | None = None
+        if seen:
+            info = attempts.to("asking the engine who it is", lambda: link.engine().info())
+        if info is not None:
+            told = info
+            engine = attempts.to("listing what is ours", lambda: see_engine(link.engine(), told))
+        root = str((info or {}).get("DockerRootDir") or USUAL_ROOT)
+        mounts = [mount.source for mount in self.inventory.mounts]
+        peers = list(looked_up(self.inventory.named(link.name), self.inventory.hosts))
+        health = HostHealth(
+            link.name,
+            seen=seen,
+            unfit=unfit,
+            machine=attempts.to("looking at the host", lambda: see_machine(link, root, mounts, peers)),
+            clock=attempts.to("asking for the time", lambda: see_clock(link, self.now)),
+            engine=engine,
+        )
+        if seen and place:
+            health = self._with_cluster(health, link, place, attempts)
+        return replace(health, failures=tuple(attempts.failures))
+
+    def _with_cluster(
+        self, health: HostHealth, link: HostLink, place: Place, attempts: Attempts
+    ) -> HostHealth:
+        from hvdocker.hosts.code_state import see_code
+
+        trial = attempts.to("trying a container", lambda: self._try(health, link, place))
+        if not place.seen.cluster_dir:
+            return replace(health, trial=trial)
+        code = attempts.to("looking at its code", lambda: see_code(link, f"{place.folder}/code"))
+        return replace(health, trial=trial, code=code)
+
+    def _try(self, health: HostHealth, link: HostLink, place: Place) -> Trial | None:
+        """Nothing is shipped for it: where no image of ours is, nothing is tried."""
+        from hvdocker.hosts.trial import own_image, try_container
+
+        has_gpus = bool(place.seen.gpus)
+        image = _image_of(place)
+        is_other = image is None
+        if image is None and has_gpus:
+            image = own_image(link.engine())
+        if image is None:
+            return None
+        chosen = image
+        token = self.entropy(4).hex()
+        found = try_container(
+            link.engine(),
+            lambda gpus: trial_spec(
+                self.inventory, place, self.maker, chosen, f"{token}{'g' if gpus else ''}", gpus
+            ),
+            has_gpus,
+        )
+        return replace(found, is_other=is_other)
+
+
+def _image_of(place: Place) -> str | None:
+    """The image that ranks run in: the worker's, else the cluster's, if it is made for us."""
+    worker = place.seen.worker(place.name)
+    if worker and worker.role == names.ROLE_WORKER and worker.is_running:
+        return worker.image_id
+    image = place.seen.image
+    return image.id if image and image.is_ours else None

@@ -1,0 +1,36 @@
+"""Who is in the way: the processes that hold a cluster's port."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hvdocker.commands.probe import port_holder
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HostUnfit, HvdockerError
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+
+def port_errors(
+    links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, Place]
+) -> list[HvdockerError]:
+    errors: list[HvdockerError] = []
+    for name in taken:
+        port = placed[name].port
+        command = port_holder(port)
+        holder = links[name].run(command).text.strip()
+        if not holder:
+            # Another user's process: only root may look.
+            holder = links[name].run(command.as_root()).text.strip()
+        errors.append(
+            HostUnfit(
+                f"the port {port} is in use",
+                host=name,
+                command=f"ss -ltnp sport = :{port}",
+                lines=[f"held by {holder or 'a process of another user'}"],
+                fix="choose another `port:` in the inventory, or leave it out: a free one is found",
+            )
+        )
+    return errors

@@ -1,0 +1,106 @@
+"""What is on a host of this cluster and of others: image, worker, code, leftovers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hvdocker.model import names
+from hvdocker.model.health import CodeSeen, EngineState, HostHealth, MachineSeen
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.report import Finding
+from hvdocker.model.seen import ContainerSeen, HostSeen
+from hvdocker.model.units import count, show_bytes
+from hvdocker.plan.doctor.finding import bad, good, unknown, warn
+
+MOST_NAMED = 10
+
+
+def judge_image(inventory: Inventory, seen: HostSeen, push: str) -> Finding:
+    if seen.image is None:
+        return unknown("image", "not there yet", [f"{inventory.image} is not on this host"],
+                       f"docker image inspect {inventory.image}", push)  # fmt: skip
+    if not seen.image.is_ours:
+        evidence = [f"it has no label {names.LABEL_IMAGE}: sshd and the rank wrapper are missing"]
+        fix = "build yours FROM doc-hvd:base or doc-hvd:cpu"
+        command = f"docker image inspect {inventory.image}"
+        return bad("image", f"{inventory.image} is not made for hvdocker", evidence, command, fix)
+    return good("image", f"{short(seen.image.content)}, {show_bytes(seen.image.size_bytes)}")
+
+
+def short(content: str) -> str:
+    return content.removeprefix("sha256:")[:12]
+
+
+def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str) -> Finding:
+    """`is_up`: some host has a worker. `why_new`: why `up` would make this one anew."""
+    if worker is None:
+        if not is_up:
+            return good("worker", "not up")
+        return warn("worker", "other hosts have a worker, this one has none", fix=up)
+    if not worker.is_running:
+        return bad("worker", f"it is {worker.state}", [worker.name], f"docker logs {worker.name}", up)
+    if why_new:
+        return warn("worker", f"`up` would make it anew: {why_new}", [worker.name], fix=up)
+    return good("worker", "running")
+
+
+def judge_code(code: CodeSeen, retrain: str) -> Finding:
+    if code.edited:
+        shown = f"{count(len(code.edited), 'file')} changed on the host since the last sync"
+        return bad("code", shown, code.edited[:MOST_NAMED], fix=retrain)
+    if code.is_unfinished:
+        return warn("code", "a sync was cut off", ["some files are newer than others"], fix=retrain)
+    return good("code", f"{code.hash[:12]}, {count(code.files, 'file')}" if code.hash else "none yet")
+
+
+def judge_leftovers(inventory: Inventory, health: HostHealth, down: str) -> Iterator[Finding]:
+    """Of ours. Other people's clusters are no trouble, only good to know."""
+    engine, machine, seen = health.engine, health.machine, health.seen
+    if engine is None or machine is None or seen is None:
+        return
+    lines = [*_containers(inventory, engine), *_traces(inventory, machine, engine, seen)]
+    if lines:
+        yield warn("leftovers", count(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
+    else:
+        yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
+    if machine.lock is not None:
+        yield warn("lock", "someone is at work there", [machine.lock.strip() or "nobody said who"],
+                   "cat /tmp/hvdocker.lock/who.json", "wait for them, or: hvdocker lock status")  # fmt: skip
+
+
+def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:
+    for container in engine.containers:
+        if container.labels.get(names.LABEL_CLUSTER) != inventory.cluster:
+            continue
+        if container.role == names.ROLE_DOCTOR:
+            yield f"{container.name}: a container of an earlier doctor"
+        elif container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
+            yield f"{container.name}: a job that never started ({container.state})"
+        elif container.role == names.ROLE_WORKER and container.state in ("created", "dead"):
+            yield f"{container.name}: a worker that never started ({container.state})"
+
+
+def _traces(inventory: Inventory, machine: MachineSeen, engine: EngineState, seen: HostSeen) -> Iterator[str]:
+    if inventory.cluster in machine.clusters and not any(
+        container.role == names.ROLE_WORKER for container in seen.containers
+    ):
+        yield f"~/.hvdocker/{inventory.cluster}: a folder of this cluster, which has no worker here"
+    for part in engine.parts:
+        yield f"{part}: part of an image that was never sent whole (docker rmi {part})"
+    for feed in machine.feeds:
+        yield f"{feed}: of an image that hosts passed on (rm -r {feed})"
+
+
+def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
+    """What is not left behind but kept: ended jobs, for their logs; and clusters of others."""
+    ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
+    own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)
+    if own:
+        yield f"{count(own, 'ended job')} kept for logs"
+    others = {
+        f"{labels.get(names.LABEL_CLUSTER)} of {labels.get(names.LABEL_OWNER, '?')}"
+        for labels in (container.labels for container in engine.containers)
+        if labels.get(names.LABEL_CLUSTER) != inventory.cluster
+    }
+    if others:
+        yield f"also here: {', '.join(sorted(others))}"

@@ -1,0 +1,33 @@
+"""The way to a host: its name, its port, its key, our key. Nothing is known beyond the first failure."""
+
+from __future__ import annotations
+
+from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.model.inventory import Host
+from hvdocker.model.report import Finding, Mark
+from hvdocker.plan.doctor.finding import good, of_error
+
+# In the order in which a connection passes them; as in HostUnreachable.stage.
+STAGES = ("resolves", "answers", "hostkey", "login")
+
+
+def judge_reach(host: Host, unreached: HvdockerError | None) -> list[Finding]:
+    if host.is_local:
+        return [good("answers", "this machine")]
+    if unreached is None:
+        return [good(check, shown) for check, shown in zip(STAGES, _passed(host), strict=True)]
+    stage = getattr(unreached, "stage", "") or "answers"
+    passed = STAGES[: STAGES.index(stage)]
+    shown = dict(zip(STAGES, _passed(host), strict=True))
+    failure = of_error(stage, unreached)
+    if not isinstance(unreached, HostUnreachable):
+        # A key that is not there, or a known_hosts that cannot be read: nobody gets in all the same.
+        failure = Finding(
+            stage, Mark.BAD, failure.shown, failure.evidence, failure.command, failure.fix, True
+        )
+    return [*(good(check, shown[check]) for check in passed), failure]
+
+
+def _passed(host: Host) -> tuple[str, str, str, str]:
+    port = host.ssh.port or 22
+    return host.host, f"port {port}", "known", f"as {host.ssh.user}" if host.ssh.user else "accepted"

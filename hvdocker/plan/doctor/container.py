@@ -1,0 +1,71 @@
+"""What a container of the image sees: shared memory and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hvdocker.commands.trial import by_hand
+from hvdocker.model.health import MachineSeen, Trial
+from hvdocker.model.report import Finding
+from hvdocker.model.units import show_bytes
+from hvdocker.plan.doctor.finding import bad, good, warn
+
+LITTLE_SHM = 64 << 20
+LITTLE_MEMLOCK = 64 << 20
+FEW_FILES = 4096
+
+
+def judge_container(trial: Trial | None, machine: MachineSeen | None) -> Iterator[Finding]:
+    if trial is None or trial.is_other:
+        return  # the check of the image says that it is not there
+    if trial.error or trial.inside is None:
+        command, said = by_hand(trial.image, trial.has_gpus), [trial.error or "it said nothing"]
+        fix = "docker info; sudo systemctl restart docker"
+        yield bad("container", "a container of the image does not start", said, command, fix)
+        return
+    python = trial.inside.versions.get("python", "?")
+    yield good("container", f"starts; Python {python}")
+    yield _shm(trial.inside.shm_bytes or 0)
+    yield _memlock(trial.inside.memlock_bytes, _needs_memlock(machine))
+    yield _files(trial.inside.open_files)
+
+
+def _needs_memlock(machine: MachineSeen | None) -> bool:
+    """GPUs and InfiniBand talk through pinned memory; nobody else misses it."""
+    return machine is not None and bool(machine.gpus or any(port.is_active for port in machine.fabric))
+
+
+def _shm(size_bytes: int) -> Finding:
+    if size_bytes <= LITTLE_SHM:
+        evidence = [
+            "NCCL and data loaders hand data over through it, and die without a word where it is full"
+        ]
+        return warn(
+            "shm",
+            f"only {show_bytes(size_bytes)}",
+            evidence,
+            "df -h /dev/shm",
+            "say `shm: 1GB` or more in the inventory",
+        )
+    return good("shm", show_bytes(size_bytes))
+
+
+def _memlock(limit: int | None, is_needed: bool) -> Finding:
+    if limit is None:
+        return good("memlock", "unlimited")
+    if is_needed and limit < LITTLE_MEMLOCK:
+        evidence = ["GPUs and InfiniBand pin memory: NCCL falls back to slower ways, or fails"]
+        fix = 'set "default-ulimits": {"memlock": {"Name": "memlock", "Hard": -1, "Soft": -1}} in ' \
+              "/etc/docker/daemon.json and restart docker"  # fmt: skip
+        return warn("memlock", f"only {show_bytes(limit)}", evidence, "ulimit -l", fix)
+    return good("memlock", show_bytes(limit))
+
+
+def _files(limit: int | None) -> Finding:
+    if limit is not None and limit < FEW_FILES:
+        fix = 'set "default-ulimits": {"nofile": {"Name": "nofile", "Hard": 65536, "Soft": 65536}} in ' \
+              "/etc/docker/daemon.json and restart docker"  # fmt: skip
+        return warn(
+            "open-files", f"at most {limit}", ["large clusters and data sets need more"], "ulimit -n", fix
+        )
+    return good("open-files", "unlimited" if limit is None else str(limit))

@@ -1,0 +1,109 @@
+"""The Docker engine: its age, how it stores images, how one gets at it, and what confines containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hvdocker.model.health import EngineState, MachineSeen
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.report import Finding
+from hvdocker.model.seen import HostSeen
+from hvdocker.plan.doctor.finding import bad, good, warn
+from hvdocker.plan.places import OLDEST_ENGINE, is_too_old, version_numbers
+
+# Older ones work as far as we know, and nobody mends them any more.
+OLDEST_TRIED = "20.10"
+
+
+def judge_engine(seen: HostSeen, engine: EngineState) -> Iterator[Finding]:
+    yield _version(seen.engine.version)
+    yield _socket(seen, engine)
+    yield _storage(engine)
+    yield good("cgroup", f"v{engine.cgroup_version} by {engine.cgroup_driver}")
+
+
+def _version(version: str) -> Finding:
+    newer = "install a newer Docker engine: https://docs.docker.com/engine/install"
+    if is_too_old(version):
+        needed = f"at least {OLDEST_ENGINE} is needed"
+        return bad("engine", f"{version} is too old", [needed], "docker version", newer)
+    if version[:1].isdigit() and version_numbers(version) < version_numbers(OLDEST_TRIED):
+        return warn("engine", f"{version} is old", [f"tried from {OLDEST_TRIED} on"], "docker version", newer)
+    return good("engine", version)
+
+
+def _socket(seen: HostSeen, engine: EngineState) -> Finding:
+    if seen.needs_sudo:
+        return warn(
+            "socket",
+            "only through sudo",
+            ["every request to the engine starts sudo and the docker CLI"],
+            "ls -l /var/run/docker.sock",
+            "sudo usermod -aG docker $USER",
+        )
+    if engine.has("rootless"):
+        return bad(
+            "socket",
+            "a rootless engine",
+            ["its containers live in a network of its own: a worker cannot have the host's address"],
+            "docker info",
+            "run the cluster on the system's engine: sudo systemctl enable --now docker",
+        )
+    if engine.has("userns"):
+        return bad(
+            "socket",
+            "the engine maps users (userns-remap)",
+            ["files that ranks write belong to nobody on the host, and `--network host` is refused"],
+            "docker info",
+            'remove "userns-remap" from /etc/docker/daemon.json and restart docker',
+        )
+    return good("socket", "open")
+
+
+def _storage(engine: EngineState) -> Finding:
+    driver = engine.storage_driver
+    shown = f"{driver} on {engine.backing}" if engine.backing else driver
+    reasons = {
+        "vfs": "vfs copies the whole image for every container: slow, and many times its size on disk",
+        "devicemapper": "devicemapper is slow, and gone from newer engines",
+        "aufs": "aufs is gone from newer engines",
+    }
+    if driver in reasons:
+        fix = 'set "storage-driver": "overlay2" in /etc/docker/daemon.json and restart docker'
+        return warn("storage", shown, [reasons[driver]], "docker info --format '{{.Driver}}'", fix)
+    return good("storage", shown)
+
+
+def judge_confinement(inventory: Inventory, machine: MachineSeen, engine: EngineState) -> Iterator[Finding]:
+    """SELinux and AppArmor, where they stand in the way."""
+    if machine.is_selinux_enforcing is not None:
+        yield _selinux(inventory, machine, engine)
+    if machine.has_apparmor:
+        yield _apparmor(machine, engine)
+
+
+def _selinux(inventory: Inventory, machine: MachineSeen, engine: EngineState) -> Finding:
+    if not machine.is_selinux_enforcing:
+        return good("selinux", "permissive")
+    if not engine.has("selinux"):
+        return good("selinux", "enforcing, containers are not confined")
+    folders = ["~/.hvdocker", *(mount.source for mount in inventory.mounts)]
+    return warn(
+        "selinux",
+        "enforcing: containers may not read folders of the host",
+        ["the engine confines containers (name=selinux), and our folders are mounted without :z"],
+        "getenforce; docker info --format '{{.SecurityOptions}}'",
+        f"mkdir -p ~/.hvdocker && chcon -Rt container_file_t {' '.join(folders)}",
+    )
+
+
+def _apparmor(machine: MachineSeen, engine: EngineState) -> Finding:
+    if engine.has("apparmor") and not machine.has_apparmor_parser:
+        return bad(
+            "apparmor",
+            "containers cannot start: apparmor_parser is missing",
+            ["the kernel has AppArmor, and the engine cannot load its profile docker-default"],
+            "ls /sbin/apparmor_parser",
+            "sudo apt-get install apparmor && sudo systemctl restart docker",
+        )
+    return good("apparmor", "docker-default" if engine.has("apparmor") else "containers are not confined")

@@ -1,0 +1,35 @@
+"""Findings in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.model.report import Finding, Mark
+
+
+def good(check: str, shown: str) -> Finding:
+    return Finding(check, Mark.GOOD, shown)
+
+
+def warn(
+    check: str, shown: str, evidence: Sequence[str] = (), command: str | None = None, fix: str | None = None
+) -> Finding:
+    return Finding(check, Mark.WARN, shown, tuple(evidence), command, fix)
+
+
+def bad(
+    check: str, shown: str, evidence: Sequence[str] = (), command: str | None = None, fix: str | None = None
+) -> Finding:
+    return Finding(check, Mark.BAD, shown, tuple(evidence), command, fix)
+
+
+def unknown(
+    check: str, shown: str, evidence: Sequence[str] = (), command: str | None = None, fix: str | None = None
+) -> Finding:
+    return Finding(check, Mark.UNKNOWN, shown, tuple(evidence), command, fix)
+
+
+def of_error(check: str, error: HvdockerError, mark: Mark = Mark.BAD) -> Finding:
+    is_unreachable = isinstance(error, HostUnreachable)
+    return Finding(check, mark, error.what, error.lines, error.command, error.fix, is_unreachable)

@@ -1,0 +1,121 @@
+"""GPUs: the cards, who uses them, whether containers get them, whether the driver fits the image's CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hvdocker.commands.trial import by_hand
+from hvdocker.model.health import MachineSeen, Trial
+from hvdocker.model.report import Finding
+from hvdocker.plan.doctor.finding import bad, good, unknown, warn
+from hvdocker.plan.places import version_numbers
+
+TOOLKIT = (
+    "sudo apt-get install nvidia-container-toolkit && "
+    "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
+)
+# The driver that came with each CUDA, on Linux. Within a major version an older driver runs newer CUDA as
+# well, down to the first of the major version, as long as nothing has to be compiled for the card.
+DRIVERS = {
+    "13.0": "580.65.06", "12.9": "575.51.03", "12.8": "570.26", "12.6": "560.28.03", "12.5": "555.42.02",
+    "12.4": "550.54.14", "12.3": "545.23.06", "12.2": "535.54.03", "12.1": "530.30.02", "12.0": "525.60.13",
+    "11.8": "520.61.05", "11.7": "515.43.04", "11.6": "510.39.01", "11.5": "495.29.05", "11.4": "470.42.01",
+    "11.3": "465.19.01", "11.2": "460.27.03", "11.1": "455.23", "11.0": "450.36.06", "10.2": "440.33",
+    "10.1": "418.39", "10.0": "410.48", "9.2": "396.26", "9.1": "390.46", "9.0": "384.81", "8.0": "375.26",
+}  # fmt: skip
+# From here on a major version's first driver is enough for all of it.
+FIRST_DRIVERS = {13: "580.65.06", 12: "525.60.13", 11: "450.80.02"}
+
+
+def judge_gpus(machine: MachineSeen) -> Iterator[Finding]:
+    if machine.gpu_error and not machine.gpus:
+        yield _no_answer(machine)
+    elif not machine.gpus:
+        yield _no_gpus(machine)
+    else:
+        yield _cards(machine)
+        yield from _users(machine)
+
+
+def _no_answer(machine: MachineSeen) -> Finding:
+    said = machine.gpu_error or ""
+    if not machine.nvidia_cards and "No devices were found" in said:
+        return good("gpus", "none")
+    return bad(
+        "gpus", "nvidia-smi fails", [said], "nvidia-smi", "reboot the host, or install its driver again"
+    )
+
+
+def _no_gpus(machine: MachineSeen) -> Finding:
+    if not machine.nvidia_cards:
+        return good("gpus", "none")
+    shown = f"{machine.nvidia_cards} NVIDIA cards, and no driver"
+    fix = "sudo apt-get install nvidia-driver && sudo reboot"
+    return warn("gpus", shown, ["nvidia-smi is not there: they stay unused"], "lspci -d 10de:", fix)
+
+
+def _cards(machine: MachineSeen) -> Finding:
+    kinds: dict[str, int] = {}
+    for gpu in machine.gpus:
+        memory = f" {gpu.memory_mb // 1024} GB" if gpu.memory_mb else ""
+        kinds[f"{gpu.model}{memory}"] = kinds.get(f"{gpu.model}{memory}", 0) + 1
+    shown = ", ".join(f"{count}× {kind}" for kind, count in kinds.items())
+    shown = f"{shown}, driver {machine.gpus[0].driver}"
+    split = [f"GPU {gpu.index}: MIG is on" for gpu in machine.gpus if gpu.is_split]
+    if split:
+        fix = f"sudo nvidia-smi -i {','.join(str(gpu.index) for gpu in machine.gpus if gpu.is_split)} -mig 0"
+        evidence = [*split, "a rank gets a slice, and slices of one card cannot talk by NCCL"]
+        return warn("gpus", f"split by MIG: {shown}", evidence, "nvidia-smi -L", fix)
+    if any(gpu.is_persistent is False for gpu in machine.gpus):
+        evidence = ["the driver is loaded anew whenever nobody uses the cards: seconds for every start"]
+        return warn("gpus", f"persistence is off: {shown}", evidence, "nvidia-smi -q -d PERFORMANCE",
+                    "sudo nvidia-smi -pm 1")  # fmt: skip
+    return good("gpus", shown)
+
+
+def _users(machine: MachineSeen) -> Iterator[Finding]:
+    index = {gpu.uuid: gpu.index for gpu in machine.gpus}
+    lines = [
+        f"GPU {index.get(one.gpu, one.gpu)}: pid {one.pid} {one.name} of {one.user or '?'}, {one.used_mb} MB"
+        for one in machine.gpu_processes
+    ]
+    if lines:
+        who = sorted({one.user or "?" for one in machine.gpu_processes})
+        yield warn("gpu-users", f"in use by {', '.join(who)}", lines, "nvidia-smi", "wait, or ask them")
+    else:
+        yield good("gpu-users", "nobody")
+
+
+def judge_toolkit(machine: MachineSeen, trial: Trial | None, push: str) -> Finding | None:
+    """By a container that really started with `--gpus`; where there is no image nothing is known."""
+    if not machine.gpus:
+        return None
+    if trial is None:
+        return unknown("toolkit", "no image there to try it with", fix=push)
+    if trial.gpu_error:
+        return bad("toolkit", "containers do not get the GPUs", [trial.gpu_error],
+                   by_hand(trial.image, has_gpus=True), TOOLKIT)  # fmt: skip
+    if trial.error:
+        return unknown("toolkit", "no container started to try it with")
+    return good("toolkit", "a container started with --gpus")
+
+
+def judge_cuda(driver: str, cuda: str | None) -> Finding:
+    """The host's driver against the CUDA of the image."""
+    if cuda is None:
+        return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
+                    fix="choose an `image:` with CUDA")  # fmt: skip
+    wanted = ".".join(cuda.split(".")[:2])
+    major = version_numbers(wanted)[0]
+    own = DRIVERS.get(wanted, FIRST_DRIVERS.get(major))
+    least = FIRST_DRIVERS.get(major, own)
+    shown = f"CUDA {wanted} on driver {driver}"
+    if own is None or least is None or not version_numbers(driver):
+        return unknown("cuda", f"{shown}: not in our table", command="nvidia-smi")
+    fix = f"install driver {own} or newer: sudo apt-get install --upgrade nvidia-driver"
+    if version_numbers(driver) < version_numbers(least):
+        return bad("cuda", f"{shown}: too old", [f"CUDA {wanted} needs {least}"], "nvidia-smi", fix)
+    if version_numbers(driver) < version_numbers(own):
+        evidence = [f"CUDA {wanted} came with {own}: code that is compiled for the card at run time fails"]
+        return warn("cuda", f"{shown}: older than it", evidence, "nvidia-smi", fix)
+    return good("cuda", shown)

@@ -1,0 +1,144 @@
+"""Everything about one host, in the order of the table's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hvdocker.commands.worker import Place
+from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.model.health import HostHealth
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.report import Finding, HostReport, Mark
+from hvdocker.plan.doctor.cluster import judge_code, judge_image, judge_leftovers, judge_worker
+from hvdocker.plan.doctor.connection import judge_reach
+from hvdocker.plan.doctor.container import judge_container
+from hvdocker.plan.doctor.engine import judge_confinement, judge_engine
+from hvdocker.plan.doctor.fabric import judge_fabric
+from hvdocker.plan.doctor.finding import good, of_error
+from hvdocker.plan.doctor.gpu import judge_cuda, judge_gpus, judge_toolkit
+from hvdocker.plan.doctor.lookup import judge_names
+from hvdocker.plan.doctor.machine import judge_clock, judge_cpu, judge_disks, judge_memory
+
+
+@dataclass(frozen=True)
+class Words:
+    """Commands of ours that mend things, with the flag that names this inventory."""
+
+    flag: str = ""
+
+    @property
+    def up(self) -> str:
+        return f"hvdocker up{self.flag}"
+
+    @property
+    def push(self) -> str:
+        return f"hvdocker image push{self.flag}"
+
+    @property
+    def down(self) -> str:
+        return f"hvdocker down{self.flag}"
+
+    @property
+    def retrain(self) -> str:
+        return f"bring the same code everywhere: hvdocker train{self.flag} --checksum SCRIPT"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One host and what has to be known to judge it. `problems` are errors of the planners, by check."""
+
+    inventory: Inventory
+    host: Host
+    health: HostHealth
+    words: Words = Words()
+    place: Place | None = None
+    problems: Mapping[str, tuple[HvdockerError, ...]] = field(default_factory=dict)
+    missing_image_bytes: int = 0
+    is_up: bool = False
+    why_new: str | None = None
+
+
+def judge_host(case: Case) -> HostReport:
+    findings = judge_reach(case.host, case.health.unreached)
+    if case.health.unreached is None:
+        findings += [*_engine(case), *_machine(case), *_gpu(case), *_cluster(case), *_network(case)]
+        findings += [_unseen(error) for error in case.health.failures]
+    return HostReport(case.host.name, tuple(findings))
+
+
+def _unseen(error: HvdockerError) -> Finding:
+    """What could not be found out; a host that was lost meanwhile is one that cannot be reached."""
+    is_lost = isinstance(error, HostUnreachable)
+    return of_error("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
+
+
+def _engine(case: Case) -> Iterator[Finding]:
+    health = case.health
+    if health.unfit:
+        check = "answers" if isinstance(health.unfit, HostUnreachable) else "engine"
+        yield of_error(check, health.unfit)
+    if health.seen and health.engine:
+        yield from judge_engine(health.seen, health.engine)
+        if health.machine:
+            yield from judge_confinement(case.inventory, health.machine, health.engine)
+
+
+def _machine(case: Case) -> Iterator[Finding]:
+    machine = case.health.machine
+    if machine is None:
+        return
+    slots = case.place.slots if case.place else case.host.slots or 1
+    yield judge_memory(machine, case.inventory)
+    cpus = judge_cpu(machine, slots)
+    yield next((of_error("cpu", error) for error in case.problems.get("cpu", ())), cpus)
+    yield judge_clock(case.health.clock)
+    yield from judge_disks(machine, case.missing_image_bytes)
+    yield from (of_error("mounts", error) for error in case.problems.get("mounts", ()))
+    if case.place and case.inventory.mounts and not case.problems.get("mounts"):
+        yield good("mounts", "all there")
+
+
+def _gpu(case: Case) -> Iterator[Finding]:
+    machine, trial = case.health.machine, case.health.trial
+    if machine:
+        yield from judge_gpus(machine)
+        if case.health.seen and (toolkit := judge_toolkit(machine, trial, case.words.push)):
+            yield toolkit
+        if machine.gpus and trial and trial.inside and not trial.is_other:
+            yield judge_cuda(machine.gpus[0].driver, trial.inside.cuda)
+    if case.health.seen:
+        yield from judge_container(trial, machine)
+
+
+def _cluster(case: Case) -> Iterator[Finding]:
+    seen = case.health.seen
+    if seen is None:
+        return
+    if "port" in case.problems:
+        yield from (of_error("port", error) for error in case.problems["port"])
+    elif case.place and not case.host.is_local:
+        worker = seen.worker(case.host.name)
+        whose = "held by its own worker" if worker and worker.is_running else "free"
+        yield good("port", f"{case.place.port} {whose}")
+    yield judge_image(case.inventory, seen, case.words.push)
+    yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up)
+    if case.health.code:
+        yield judge_code(case.health.code, case.words.retrain)
+    yield from judge_leftovers(case.inventory, case.health, case.words.down)
+
+
+def _network(case: Case) -> Iterator[Finding]:
+    for check in ("address", "architecture"):
+        yield from (of_error(check, error) for error in case.problems.get(check, ()))
+    if case.place and not case.problems.get("address"):
+        yield good("address", case.place.address)
+    # The finding `network` of the interface plan belongs here.
+    machine = case.health.machine
+    if machine is None:
+        return
+    address = case.place.address if case.place else case.host.host
+    if not case.host.is_local:
+        yield judge_names(machine, case.host, case.inventory.hosts, address)
+    if fabric := judge_fabric(machine):
+        yield fabric

@@ -1,0 +1,104 @@
+"""The machine itself: memory, processors, clock, disks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from hvdocker.commands.command import Command
+from hvdocker.model.health import ClockSeen, DiskSeen, MachineSeen
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.report import Finding
+from hvdocker.model.units import GIB, show_bytes, show_seconds
+from hvdocker.plan.doctor.finding import bad, good, unknown, warn
+from hvdocker.plan.places import LEAST_HOME_BYTES
+
+LITTLE_MEMORY = 2 * GIB
+LITTLE_DISK = 10 * GIB
+LITTLE_SHARE = 0.1
+FEW_INODES = 10_000
+SLOW_CLOCK_S = 1.0
+WRONG_CLOCK_S = 30.0
+
+
+def judge_memory(machine: MachineSeen, inventory: Inventory) -> Finding:
+    total, free = machine.memory_bytes, machine.available_bytes
+    if total is None:
+        return unknown("memory", "not told", command="cat /proc/meminfo")
+    shown = show_bytes(total) if free is None else f"{show_bytes(free)} of {show_bytes(total)} free"
+    for key, wanted in (("shm", inventory.shm_bytes), ("memory", inventory.memory_bytes)):
+        if wanted and wanted > total:
+            what = f"`{key}: {show_bytes(wanted)}` is more than it has"
+            evidence = [f"it has {show_bytes(total)}: whoever uses all of it is killed"]
+            return warn("memory", what, evidence, "free -h", f"lower `{key}:` in the inventory")
+    if free is not None and free < LITTLE_MEMORY:
+        fix = "end what uses it: ps aux --sort=-rss | head"
+        return warn("memory", f"only {shown}", ["TensorFlow alone takes about 1 GB per rank"], "free -h", fix)
+    return good("memory", shown)
+
+
+def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
+    if machine.cpus is None:
+        return unknown("cpu", "not told", command="nproc")
+    load = "" if machine.load is None else f", load {machine.load:.1f}"
+    shown = f"{machine.cpus} cores{load}"
+    if machine.cpus < slots:
+        evidence = [f"{slots} slots on {machine.cpus} cores: ranks wait for each other"]
+        return warn(
+            "cpu",
+            f"fewer cores than slots: {shown}",
+            evidence,
+            "nproc",
+            f"say `slots: {machine.cpus}` for it in the inventory",
+        )
+    if machine.load is not None and machine.load > 2 * machine.cpus:
+        evidence = ["others are at work there: every step waits for the slowest rank"]
+        return warn("cpu", f"busy: {shown}", evidence, "uptime", "look who: ps aux --sort=-%cpu | head")
+    return good("cpu", shown)
+
+
+def judge_clock(clock: ClockSeen | None) -> Finding:
+    """What half the round trip could explain is not held against it."""
+    if clock is None:
+        return unknown("clock", "not told", command="date +%s")
+    off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
+    way = "ahead" if clock.offset_s > 0 else "behind"
+    if off_s <= SLOW_CLOCK_S:
+        return good("clock", f"within {max(off_s, clock.round_trip_s / 2):.2f} s")
+    shown = f"{show_seconds(off_s)} {way} of this machine"
+    evidence = [f"asked over a round trip of {clock.round_trip_s * 1000:.0f} ms"]
+    judge = bad if off_s > WRONG_CLOCK_S else warn
+    return judge("clock", shown, evidence, "date", "sudo timedatectl set-ntp true")
+
+
+def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
+    """`needed_bytes` have to fit where images live."""
+    for disk in machine.disks:
+        yield _disk(disk, needed_bytes if disk.what == "images" else 0, machine)
+
+
+def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
+    check = {"images": "images-disk", "home": "home-disk"}.get(disk.what, "mount-disk")
+    shown = f"{show_bytes(disk.free_bytes)} of {show_bytes(disk.total_bytes)} free"
+    command, folder = Command(("df", "-h", disk.path)).line(), shlex.quote(disk.path)
+    fix = "docker system prune" if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
+    if disk.what == "home" and not machine.can_write_home:
+        return bad(check, f"{disk.path} is not writable", [shown], f"ls -ld {folder}", "make it writable")
+    if disk.free_bytes < needed_bytes:
+        evidence = [f"the image takes {show_bytes(needed_bytes)}, and is not there yet"]
+        return bad(check, f"{shown} at {disk.path}", evidence, command, fix)
+    if disk.what != "mount" and disk.free_bytes < LEAST_HOME_BYTES:
+        return bad(check, f"full: {shown} at {disk.path}", (), command, fix)
+    if disk.inodes and disk.free_inodes is not None and disk.free_inodes < FEW_INODES:
+        judge = bad if disk.free_inodes == 0 and disk.what != "mount" else warn
+        said = f"{disk.free_inodes} of {disk.inodes} inodes free at {disk.path}"
+        return judge(check, said, ["no new files fit, whatever space is left"], f"df -i {folder}", fix)
+    if disk.what != "mount" and _is_little(disk):
+        return warn(check, f"only {shown} at {disk.path}", (), command, fix)
+    return good(check, f"{shown} at {disk.path}")
+
+
+def _is_little(disk: DiskSeen) -> bool:
+    """A small share of a large disk is still a lot."""
+    is_small_share = disk.free_bytes < LITTLE_SHARE * disk.total_bytes
+    return disk.free_bytes < LITTLE_DISK / 4 or (is_small_share and disk.free_bytes < 5 * LITTLE_DISK)

@@ -1,0 +1,128 @@
+"""What the doctor says, as a person sees it."""
+
+import pytest
+
+from hvdocker.console.doctor import GROUPS, show_report
+from hvdocker.console.style import out
+from hvdocker.model.report import Finding, HostReport, Mark, PairReport, Report
+
+GOOD = (Finding("login", Mark.GOOD, "as ada"), Finding("clock", Mark.GOOD, "within 0.01 s"))
+RED = Finding(
+    "engine",
+    Mark.BAD,
+    "no Docker engine is running",
+    ("docker is not installed",),
+    "docker version",
+    "install it",
+)
+YELLOW = Finding("memory", Mark.WARN, "only 1 GB free")
+GREY = Finding("image", Mark.UNKNOWN, "not there yet", fix="hvdocker image push")
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]):
+    def read(report: Report, is_verbose: bool = False) -> list[str]:
+        show_report(out(), report, is_verbose)
+        return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+    return read
+
+
+def pair(start: str, end: str, *findings: Finding) -> PairReport:
+    return PairReport(
+        start, end, findings or (Finding("ssh", Mark.GOOD, "ok"), Finding("rtt", Mark.GOOD, "0.2 ms"))
+    )
+
+
+def cells(line: str) -> list[str]:
+    return line.split()
+
+
+def test_a_healthy_cluster_is_a_table_and_a_sentence(said) -> None:
+    report = Report("lab", (HostReport("a", GOOD), HostReport("b", GOOD)))
+    lines = said(report)
+    assert cells(lines[1]) == ["host", *GROUPS]
+    assert cells(lines[2]) == ["a", "ok", "·", "·", "·", "ok", *["·"] * 7]
+    assert lines[-1] == "2 hosts are fit to train" and len(lines) == 6
+
+
+def test_the_table_fits_a_small_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console = out()
+    console.width = 80
+    show_report(console, Report("lab", (HostReport("h1", GOOD), HostReport("gpu-node-17", GOOD))))
+    assert max(len(line.rstrip()) for line in capsys.readouterr().out.splitlines()) <= 80
+
+
+def test_equal_troubles_are_told_once_the_worst_first(said) -> None:
+    hosts = (
+        HostReport("a", (*GOOD, YELLOW, GREY)),
+        HostReport("b", (*GOOD, RED, YELLOW)),
+        HostReport("c", (*GOOD, RED)),
+    )
+    lines = said(Report("lab", hosts))
+    assert lines[6:] == [
+        "BAD   b, c: engine: no Docker engine is running",
+        "        docker is not installed",
+        "      $ docker version",
+        "      → install it",
+        "",
+        "warn  a, b: memory: only 1 GB free",
+        "",
+        "?     a: image: not there yet",
+        "      → hvdocker image push",
+        "",
+        "2 of 3 hosts are not fit to train: b, c",
+    ]
+
+
+def test_the_last_sentence(said) -> None:
+    one = HostReport("a", (*GOOD, YELLOW))
+    assert said(Report("lab", (one,)))[-1] == "1 host is fit to train, with 1 warning"
+    assert said(Report("lab", (HostReport("a", (RED,)),)))[-1] == "1 of 1 host is not fit to train: a"
+    differ = Finding("same image", Mark.BAD, "hosts have different builds", ("a: 1", "b: 2"))
+    apart = said(Report("lab", (one, one), across=(differ,)))
+    assert apart[-1] == "2 hosts would do, but not together: see BAD above"
+    assert "BAD   all hosts: same image: hosts have different builds" in apart
+
+
+def test_every_finding_where_one_wants_them_all(said) -> None:
+    report = Report("lab", (HostReport("a", GOOD),), across=(Finding("same code", Mark.GOOD, "abc"),))
+    lines = [cells(line) for line in said(report, is_verbose=True)]
+    assert ["a", "login", "ok", "as", "ada"] in lines and ["clock", "ok", "within", "0.01", "s"] in lines
+    assert ["all", "hosts", "same", "code", "ok", "abc"] in lines
+
+
+def test_a_matrix_of_two(said) -> None:
+    blocked = Finding(
+        "high ports", Mark.BAD, "blocked", ("a → b: port 40000 did not answer",), fix="open them"
+    )
+    report = Report(
+        "lab", (HostReport("a", GOOD), HostReport("b", GOOD)), (pair("a", "b", blocked), pair("b", "a"))
+    )
+    lines = said(report)
+    assert [cells(line) for line in lines[5:8]] == [
+        ["from", "\\", "to", "a", "b"],
+        ["a", "·", "BAD", "high", "ports"],
+        ["b", "ok", "0.2", "ms", "·"],
+    ]
+    assert "BAD   a → b: high ports: blocked" in lines
+    assert lines[-1] == "2 hosts would do, but not together: see BAD above"
+
+
+def test_fifty_hosts_show_only_what_is_not_good(said) -> None:
+    names = [f"h{number}" for number in range(50)]
+    hosts = tuple(HostReport(name, GOOD) for name in names)
+    slow = Finding("rtt", Mark.WARN, "80 ms", fix="train on hosts of one site")
+    pairs = [pair(a, b, *([slow] if (a, b) == ("h3", "h40") else [])) for a in names for b in names if a != b]
+    lines = said(Report("lab", hosts, tuple(pairs)))
+    start = lines.index("2449 of 2450 ways between hosts are good")
+    assert [cells(line) for line in lines[start + 1 : start + 3]] == [
+        ["from", "\\", "to", "h40"],
+        ["h3", "warn", "80", "ms"],
+    ]
+    well = said(Report("lab", hosts, tuple(pair(a, b) for a in names for b in names if a != b)))
+    assert "all 2450 ways between hosts are good" in well
+    grey = Finding("ssh", Mark.UNKNOWN, "no image", fix="hvdocker image push")
+    dark = said(Report("lab", hosts, tuple(pair(a, b, grey) for a in names for b in names if a != b)))
+    (line,) = [line for line in dark if line.startswith("?")]
+    assert line.startswith("?     h0 → h1, h0 → h2, ") and line.endswith(" and 2442 more: ssh: no image")

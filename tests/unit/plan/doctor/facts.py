@@ -1,0 +1,19 @@
+"""Probe outputs kept as files, read as the doctor reads them."""
+
+from pathlib import Path
+
+from hvdocker.commands.health_answer import read_machine
+from hvdocker.model.health import MachineSeen
+from hvdocker.model.report import Finding
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "doctor"
+
+
+def machine(name: str) -> MachineSeen:
+    seen = read_machine((FIXTURES / f"{name}.txt").read_text(encoding="utf-8"))
+    assert seen is not None
+    return seen
+
+
+def marks(findings: list[Finding]) -> dict[str, str]:
+    return {finding.check: finding.mark.value for finding in findings}

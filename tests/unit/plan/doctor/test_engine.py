@@ -1,0 +1,85 @@
+"""The engine, SELinux, AppArmor, InfiniBand and names: from probe outputs."""
+
+from dataclasses import replace
+
+import pytest
+
+from hvdocker.model.health import EngineState
+from hvdocker.model.inventory import Host
+from hvdocker.model.seen import EngineSeen
+from hvdocker.plan.doctor.engine import judge_confinement, judge_engine
+from hvdocker.plan.doctor.fabric import judge_fabric
+from hvdocker.plan.doctor.lookup import judge_names, looked_up
+from tests.unit.builders import host_seen, inventory
+from tests.unit.plan.doctor.facts import machine, marks
+
+FINE = EngineState("overlay2", "extfs", "2", "systemd")
+
+
+@pytest.mark.parametrize(
+    ("version", "mark"),
+    [("18.09.1", "bad"), ("19.03.5", "warn"), ("20.10.24+dfsg1", "good"), ("27.1.1", "good"), ("?", "good")],
+)
+def test_the_age_of_an_engine(version: str, mark: str) -> None:
+    seen = host_seen("a", engine=EngineSeen(version, "x86_64", 1))
+    assert marks(list(judge_engine(seen, FINE)))["engine"] == mark
+
+
+@pytest.mark.parametrize(
+    ("changes", "check", "mark"),
+    [
+        ({"storage_driver": "vfs"}, "storage", "warn"),
+        ({"storage_driver": "devicemapper"}, "storage", "warn"),
+        ({"security": ("seccomp", "rootless")}, "socket", "bad"),
+        ({"security": ("userns",)}, "socket", "bad"),
+    ],
+)
+def test_engines_of_another_kind(changes: dict[str, object], check: str, mark: str) -> None:
+    odd = replace(FINE, **changes)  # type: ignore[arg-type]  # fields of EngineState
+    found = {finding.check: finding for finding in judge_engine(host_seen("a"), odd)}
+    assert found[check].mark.value == mark and found[check].fix and found[check].evidence
+    assert {name for name, finding in found.items() if finding.mark.value != "good"} == {check}
+
+
+def test_an_engine_behind_sudo() -> None:
+    found = {one.check: one for one in judge_engine(host_seen("a", needs_sudo=True), FINE)}
+    assert found["socket"].mark.value == "warn" and found["socket"].fix == "sudo usermod -aG docker $USER"
+
+
+@pytest.mark.parametrize(
+    ("name", "security", "expected"),
+    [
+        ("selinux-enforcing", ("selinux",), {"selinux": "warn"}),
+        ("selinux-enforcing", (), {"selinux": "good"}),
+        ("apparmor-without-parser", ("apparmor",), {"apparmor": "bad"}),
+        ("apparmor", ("apparmor",), {"apparmor": "good"}),
+        ("plain", (), {}),
+    ],
+)
+def test_what_confines_containers(name: str, security: tuple[str, ...], expected: dict[str, str]) -> None:
+    lab = inventory("hosts: [a]\nmounts: ['/mnt/x:/x']")
+    found = list(judge_confinement(lab, machine(name), replace(FINE, security=security)))
+    assert marks(found) == expected
+    for finding in found:
+        if finding.check == "selinux" and finding.fix:
+            assert finding.fix.endswith("container_file_t ~/.hvdocker /mnt/x")
+
+
+def test_infiniband() -> None:
+    assert judge_fabric(machine("plain")) is None
+    some, none = judge_fabric(machine("infiniband")), judge_fabric(machine("infiniband-down"))
+    assert some and some.mark.value == "good" and "mlx5_0:1 ACTIVE 200 Gb/sec" in some.shown
+    assert none and none.mark.value == "warn"
+    assert none.evidence == ("mlx5_0 port 1: INIT", "mlx5_1 port 1: DOWN")
+
+
+def test_names_on_loopback() -> None:
+    a, b = Host("a", "a"), Host("b", "b")
+    assert list(looked_up(a, [a, b, Host("c", "10.0.0.9")])) == ["a", "a", "b"]
+    fine = judge_names(machine("plain"), a, [a, b], "10.0.0.11")
+    assert (fine.mark.value, fine.shown) == ("good", "a")
+    debian = judge_names(machine("full"), a, [a], "10.0.0.11")
+    assert debian.mark.value == "warn" and debian.evidence[0].startswith("a resolves to 127.0.1.1")
+    assert debian.fix == r"sudo sed -i 's/^127.0.1.1\s.*/10.0.0.11 a/' /etc/hosts"
+    wrong = judge_names(machine("full"), a, [a, b], "10.0.0.11")
+    assert (wrong.mark.value, wrong.evidence) == ("bad", ("b resolves to 127.0.0.1",))

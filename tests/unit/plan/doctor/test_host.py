@@ -1,0 +1,176 @@
+"""One host as a whole, and all of them compared."""
+
+from dataclasses import replace
+
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.model.health import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
+from hvdocker.model.inventory import Host
+from hvdocker.model.report import Finding, Report
+from hvdocker.model.seen import ContainerSeen
+from hvdocker.plan.doctor.across import judge_across
+from hvdocker.plan.doctor.host import Case, Words, judge_host
+from hvdocker.plan.doctor.worker import why_anew
+from hvdocker.plan.places import places
+from tests.unit.builders import MAKER, OTHER_IMAGE, host_seen, inventory, state_of, with_worker
+from tests.unit.plan.doctor.facts import machine
+
+LAB = inventory("hosts: [a, b]\nport: 12345\n")
+INSIDE = InsideSeen({"python": "3.11.2", "horovod": "0.28.1"}, None, 4 << 30, None, 65536)
+HEALTHY = HostHealth(
+    "a",
+    seen=with_worker(LAB, "a"),
+    machine=machine("plain"),
+    clock=ClockSeen(0.0, 0.01),
+    engine=EngineState("overlay2", "extfs", "2", "systemd"),
+    trial=Trial("x:y", INSIDE),
+    code=CodeSeen("c" * 64, 3),
+)
+
+
+def judged(health: HostHealth, **changes: object) -> dict[str, Finding]:
+    seen = health.seen
+    place = places(LAB, state_of(seen))["a"] if seen else None
+    host = Host("a", "a")
+    case = replace(Case(LAB, host, health, Words(" -i x.yaml"), place, is_up=True), **changes)  # type: ignore[arg-type]
+    return {finding.check: finding for finding in judge_host(case).findings}
+
+
+def bad(found: dict[str, Finding]) -> set[str]:
+    return {check for check, finding in found.items() if finding.mark.value == "bad"}
+
+
+def test_a_healthy_host() -> None:
+    found = judged(HEALTHY)
+    assert {finding.mark.value for finding in found.values()} == {"good"}
+    assert found["port"].shown == "12345 held by its own worker"
+    assert found["code"].shown == "cccccccccccc, 3 files"
+    assert found["address"].shown == "10.0.0.11"
+
+
+def test_a_host_that_was_not_reached_says_how_far_the_way_led() -> None:
+    error = HostUnreachable("no SSH key was accepted", host="a", lines=["tried x"], fix="ssh-copy-id a")
+    error.stage = "login"
+    found = judged(HostHealth("a", unreached=error))
+    assert list(found) == ["resolves", "answers", "hostkey", "login"] and bad(found) == {"login"}
+    assert found["login"].is_unreachable and found["login"].evidence == ("tried x",)
+    odd = judged(HostHealth("a", unreached=HvdockerError("the SSH key is not there")))
+    assert bad(odd) == {"answers"} and odd["answers"].is_unreachable
+
+
+def test_without_an_engine_the_machine_is_known_all_the_same() -> None:
+    unfit = HostUnfit("no Docker engine is running", host="a", fix="sudo systemctl start docker")
+    found = judged(HostHealth("a", unfit=unfit, machine=machine("plain"), clock=ClockSeen(0, 0.01)))
+    assert bad(found) == {"engine"} and found["memory"].mark.value == "good"
+    assert "image" not in found and "port" not in found
+
+
+def test_a_host_that_was_lost_in_between_cannot_be_reached() -> None:
+    lost = HostUnreachable("the connection was lost: asking for the time", host="a")
+    found = judged(replace(HEALTHY, clock=None, failures=(lost,)))
+    assert bad(found) == {"answers"} and found["answers"].is_unreachable
+    slow = judged(replace(HEALTHY, engine=None, failures=(HvdockerError("took longer", host="a"),)))
+    assert bad(slow) == set() and slow["unseen"].mark.value == "unknown"
+
+
+def test_what_the_planners_found() -> None:
+    error = HostUnfit("the port 12345 is in use", host="a", lines=["held by pid 1"])
+    found = judged(HEALTHY, problems={"port": (error,), "mounts": (HostUnfit("no /mnt"),)})
+    assert bad(found) == {"port", "mounts"} and found["port"].evidence == ("held by pid 1",)
+
+
+def test_an_image_that_is_not_there_leaves_cells_open() -> None:
+    health = replace(HEALTHY, seen=host_seen("a", image=None), trial=None)
+    found = judged(health, is_up=False, missing_image_bytes=1 << 50)
+    assert found["image"].mark.value == "unknown" and found["image"].fix == "hvdocker image push -i x.yaml"
+    assert bad(found) == {"images-disk"} and "shm" not in found
+
+
+def test_workers_that_are_not_what_they_should_be() -> None:
+    exited = judged(replace(HEALTHY, seen=with_worker(LAB, "a", state="exited")))
+    assert bad(exited) == {"worker"} and exited["worker"].fix == "hvdocker up -i x.yaml"
+    assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "warn"
+    changed = judged(HEALTHY, why_new="its settings changed")["worker"]
+    assert changed.mark.value == "warn" and "its settings changed" in changed.shown
+
+
+def test_why_a_worker_would_be_made_anew() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
+    assert why_anew(LAB, state, places(LAB, state), MAKER) == {"b": "the image changed"}
+
+
+def test_code_that_was_edited_there() -> None:
+    found = judged(replace(HEALTHY, code=CodeSeen("c" * 64, 3, ("train.py",))))
+    assert bad(found) == {"code"} and found["code"].evidence == ("train.py",)
+    assert found["code"].fix == "bring the same code everywhere: hvdocker train -i x.yaml --checksum SCRIPT"
+    cut = judged(replace(HEALTHY, code=CodeSeen("c" * 64, 3, is_unfinished=True)))
+    assert cut["code"].mark.value == "warn"
+
+
+def test_leftovers() -> None:
+    def of(name: str, role: str, state: str, cluster: str = "lab") -> ContainerSeen:
+        labels = {"hvdocker.cluster": cluster, "hvdocker.role": role, "hvdocker.owner": "eve"}
+        return ContainerSeen(name, name, state, "x", labels)
+
+    seen = EngineState(
+        "overlay2",
+        containers=(
+            of("d", "doctor", "exited"),
+            of("m", "master", "created"),
+            of("ended", "master", "exited"),
+            of("theirs", "worker", "running", "other"),
+        ),
+        parts=("hvdocker-part:1-x",),
+    )
+    dirty = replace(HEALTHY, seen=host_seen("a"), machine=machine("full"), engine=seen)
+    left = judged(dirty)["leftovers"]
+    assert [line.split(":")[0] for line in left.evidence] == [
+        "d", "m", "~/.hvdocker/lab", "hvdocker-part", "/var/tmp/hvdocker-feed-1",
+    ]  # fmt: skip
+    assert left.mark.value == "warn" and left.fix == "hvdocker down -i x.yaml"
+    assert judged(dirty)["lock"].evidence == ('{"owner": "eve"}',)
+    kept = judged(replace(HEALTHY, engine=EngineState("overlay2", containers=seen.containers[2:])))
+    assert kept["leftovers"].shown == "none; 1 ended job kept for logs; also here: other of eve"
+
+
+def across(**healths: HostHealth) -> dict[str, Finding]:
+    found = {name: replace(health, name=name) for name, health in healths.items()}
+    return {finding.check: finding for finding in judge_across(LAB, found, "up", "train")}
+
+
+def test_hosts_that_are_alike() -> None:
+    found = across(a=HEALTHY, b=replace(HEALTHY, seen=with_worker(LAB, "b")))
+    assert {finding.mark.value for finding in found.values()} == {"good"}
+    assert {"same image", "same code", "same python", "same horovod", "same engine"} <= set(found)
+
+
+def test_hosts_that_differ() -> None:
+    other = replace(
+        HEALTHY,
+        seen=with_worker(LAB, "b", image=OTHER_IMAGE, image_id=OTHER_IMAGE.id),
+        machine=machine("old-card"),
+        trial=Trial("x:y", InsideSeen({"python": "3.12.1"})),
+        code=CodeSeen("d" * 64, 3),
+    )
+    found = across(a=replace(HEALTHY, machine=machine("a100-mig")), b=other)
+    marks = {check: finding.mark.value for check, finding in found.items() if finding.mark.value != "good"}
+    assert marks == {
+        "same image": "bad",
+        "same code": "warn",
+        "same horovod": "bad",
+        "same python": "warn",
+        "same gpus": "warn",
+        "same driver": "warn",
+    }
+    assert found["same horovod"].evidence == ("a: 0.28.1", "b: none")
+    assert found["same code"].evidence == ("a: cccccccccccc", "b: dddddddddddd")
+
+
+def test_different_builds_before_up_are_made_right_by_it() -> None:
+    other = replace(HEALTHY, seen=host_seen("b", image=OTHER_IMAGE))
+    found = across(a=replace(HEALTHY, seen=host_seen("a")), b=other)["same image"]
+    assert (found.mark.value, found.fix) == ("warn", "up")
+
+
+def test_one_host_has_nothing_to_be_compared_with() -> None:
+    assert across(a=HEALTHY) == {}
+    assert Report("lab", ()).exit_code == 0
