@@ -12,11 +12,13 @@ from hvdocker.errors import HvdockerError
 from hvdocker.model.event import Event
 from hvdocker.model.health import HostHealth
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import PairReport, Report
+from hvdocker.model.report import Report
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
+from hvdocker.ops.interfaces import examine_interfaces
 from hvdocker.ops.locate import FOLDER, Located
+from hvdocker.ops.pairs import examine_pairs
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.doctor.across import judge_across
@@ -55,8 +57,11 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, placed)
-        pairs = _between_hosts(env, inventory, session, state, placed, options.is_deep)
-    words = Words(_flag(env, located))
+        networks = {} if inventory.is_local else examine_interfaces(session.links, placed)
+        words = Words(_flag(env, located))
+        pairs = examine_pairs(
+            env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
+        )
     whys = why_anew(inventory, state, placed, env.maker())
     cases = [
         Case(
@@ -69,23 +74,12 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
             _missing_image_bytes(state, state.hosts.get(host.name)),
             bool(state.workers()),
             whys.get(host.name),
+            networks.get(host.name),
         )
         for host in inventory.hosts
     ]
     across = tuple(judge_across(inventory, healths, words.up, words.retrain))
     return Report(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
-
-
-def _between_hosts(
-    env: Env,
-    inventory: Inventory,
-    session: Session,
-    state: ClusterState,
-    placed: Mapping[str, Place],
-    is_deep: bool,
-) -> tuple[PairReport, ...]:
-    """The matrix: what containers of one host reach on another. `ops.pairs.examine_pairs` belongs here."""
-    return ()
 
 
 def _say(env: Env, text: str, host: str | None = None) -> None:
