@@ -67,10 +67,10 @@ def open_station(
         engine.start(made)
 
 
-def clear_station(link: HostLink, seen: Iterable[ContainerSeen], now: float) -> None:
-    """What an earlier doctor left is removed; one that is at work is left alone, and told."""
+def clear_station(link: HostLink, name: str, seen: Iterable[ContainerSeen], now: float) -> None:
+    """What an earlier doctor left under this name is removed; one that is at work is left alone, and told."""
     for container in seen:
-        if container.role != names.ROLE_DOCTOR:
+        if container.role != names.ROLE_DOCTOR or container.name != name:
             continue
         if container.is_running and now - container.created < LEFT_BEHIND_S:
             raise HostUnfit(

@@ -215,7 +215,7 @@ def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Ca
         place = visit.placed[name]
         has_sshd = visit.ways[name] is SshWay.LOGIN
         spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
-        clear_station(visit.links[name], place.seen.containers, now)
+        clear_station(visit.links[name], spec.name, place.seen.containers, now)
         open_station(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
         visit.containers[name] = spec.name
 

@@ -1,0 +1,63 @@
+"""What an earlier doctor left, and what another one is using."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from hvdocker.errors import HostUnfit
+from hvdocker.hosts.stations import LEFT_BEHIND_S, clear_station
+from hvdocker.model.seen import ContainerSeen
+from tests.unit.fakes import FakeLink
+
+NAME = "hvdocker-lab-doctor"
+NOW = 10_000.0
+
+
+@dataclass
+class Engine:
+    removed: list[str] = field(default_factory=list)
+
+    def remove_container(self, container: str, force: bool, v: bool) -> None:
+        assert force and v
+        self.removed.append(container)
+
+
+class Link(FakeLink):
+    def engine(self) -> Engine:  # type: ignore[override]  # another stand-in
+        return self.kept
+
+
+def link() -> Link:
+    made = Link()
+    made.kept = Engine()  # type: ignore[attr-defined]
+    return made
+
+
+def container(state: str, age_s: float = 1, role: str = "doctor", name: str = NAME) -> ContainerSeen:
+    return ContainerSeen(
+        f"id-{state}", name, state, "sha256:a", {"hvdocker.role": role}, created=int(NOW - age_s)
+    )
+
+
+@pytest.mark.parametrize(
+    ("seen", "removed"),
+    [
+        (container("created"), ["id-created"]),
+        (container("exited"), ["id-exited"]),
+        (container("running", age_s=LEFT_BEHIND_S + 1), ["id-running"]),
+        (container("exited", role="worker"), []),
+        (container("created", name=f"{NAME}-trial"), []),
+        (container("running", name=f"{NAME}-trial"), []),
+    ],
+)
+def test_only_what_was_left_is_removed(seen: ContainerSeen, removed: list[str]) -> None:
+    here = link()
+    clear_station(here, NAME, [seen], NOW)
+    assert here.engine().removed == removed
+
+
+def test_a_doctor_at_work_is_left_alone_and_told() -> None:
+    here = link()
+    with pytest.raises(HostUnfit, match="another doctor is at work") as caught:
+        clear_station(here, NAME, [container("running")], NOW)
+    assert here.engine().removed == [] and f"docker rm -f {NAME}" in (caught.value.fix or "")
