@@ -12,7 +12,7 @@ from hvdocker.errors import HvdockerError
 from hvdocker.model.event import Event
 from hvdocker.model.health import HostHealth
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import PairReport, Report
+from hvdocker.model.report import Finding, PairReport, Report
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
@@ -46,6 +46,7 @@ class DoctorOptions:
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
     inventory = located.inventory
+    words = Words(_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.observe import as_state, observe
 
@@ -55,8 +56,8 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, placed)
-        pairs = _between_hosts(env, inventory, session, state, placed, options.is_deep)
-    words = Words(_flag(env, located))
+        networks = _interfaces(session, placed)
+        pairs = _between_hosts(env, inventory, session, state, placed, options.is_deep, words.flag)
     whys = why_anew(inventory, state, placed, env.maker())
     cases = [
         Case(
@@ -69,11 +70,17 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
             _missing_image_bytes(state, state.hosts.get(host.name)),
             bool(state.workers()),
             whys.get(host.name),
+            networks.get(host.name),
         )
         for host in inventory.hosts
     ]
     across = tuple(judge_across(inventory, healths, words.up, words.retrain))
     return Report(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
+
+
+def _interfaces(session: Session, placed: Mapping[str, Place]) -> Mapping[str, Finding]:
+    """The interface plan, by host. `plan.doctor.interfaces.judge_interfaces` belongs here."""
+    return {}
 
 
 def _between_hosts(
@@ -83,6 +90,7 @@ def _between_hosts(
     state: ClusterState,
     placed: Mapping[str, Place],
     is_deep: bool,
+    flag: str,
 ) -> tuple[PairReport, ...]:
     """The matrix: what containers of one host reach on another. `ops.pairs.examine_pairs` belongs here."""
     return ()

@@ -46,7 +46,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Case:
-    """One host and what has to be known to judge it. `problems` are errors of the planners, by check."""
+    """One host and what has to be known to judge it. `problems` are errors of the planners, by check;
+    `network` is what the interface plan says of it."""
 
     inventory: Inventory
     host: Host
@@ -57,6 +58,7 @@ class Case:
     missing_image_bytes: int = 0
     is_up: bool = False
     why_new: str | None = None
+    network: Finding | None = None
 
 
 def judge_host(case: Case) -> HostReport:
@@ -133,7 +135,8 @@ def _network(case: Case) -> Iterator[Finding]:
         yield from (of_error(check, error) for error in case.problems.get(check, ()))
     if case.place and not case.problems.get("address"):
         yield good("address", case.place.address)
-    # The finding `network` of the interface plan belongs here.
+    if case.network:
+        yield case.network
     machine = case.health.machine
     if machine is None:
         return
