@@ -87,8 +87,10 @@ def _verdict(report: Report) -> Text:
     if _is_bad(report.findings):
         return Text(f"{count(total, 'host')} would do, but not together: see {WORDS[Mark.BAD]} above", "what")
     warnings = sum(finding.mark is Mark.WARN for finding in report.findings)
+    unknown = any(finding.mark is Mark.UNKNOWN for finding in report.findings)
     hosts = f"{count(total, 'host')} {'is' if total == 1 else 'are'} fit to train"
-    return Text(hosts + (f", with {count(warnings, 'warning')}" if warnings else ""), "good")
+    hosts += f", with {count(warnings, 'warning')}" if warnings else ""
+    return Text(hosts + (f", as far as could be seen (see {WORDS[Mark.UNKNOWN]})" if unknown else ""), "good")
 
 
 def _is_bad(findings: Iterable[Finding]) -> bool:

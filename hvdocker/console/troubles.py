@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.text import Text
@@ -12,6 +13,7 @@ from hvdocker.model.report import Finding, Mark, Report
 WORDS = {Mark.GOOD: "ok", Mark.WARN: "warn", Mark.BAD: "BAD", Mark.UNKNOWN: "?"}
 STYLES = {Mark.GOOD: "good", Mark.WARN: "yellow", Mark.BAD: "what", Mark.UNKNOWN: "quiet"}
 MOST_NAMED = 8
+MOST_LINES = 12
 _ORDER = (Mark.BAD, Mark.WARN, Mark.UNKNOWN)
 _INDENT = "      "
 
@@ -20,16 +22,41 @@ def mark_text(mark: Mark) -> Text:
     return Text(WORDS[mark], style=STYLES[mark])
 
 
+@dataclass
+class _Trouble:
+    """What is equal in several places, or for several checks, is told once."""
+
+    finding: Finding
+    places: list[str] = field(default_factory=list)
+    checks: list[str] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
+
+    def add(self, place: str, finding: Finding) -> None:
+        for value, known in ((place, self.places), (finding.check, self.checks)):
+            if value not in known:
+                known.append(value)
+        self.evidence += [line for line in finding.evidence if line not in self.evidence]
+
+
 def show_troubles(console: Console, report: Report) -> None:
-    groups: dict[Finding, list[str]] = {}
-    for where, finding in _told(report):
-        if finding.mark is not Mark.GOOD:
-            groups.setdefault(finding, []).append(where)
+    troubles = _troubles(report)
     for mark in _ORDER:
-        for finding, places in groups.items():
-            if finding.mark is mark:
+        for trouble in troubles:
+            if trouble.finding.mark is mark:
                 console.print()
-                _show(console, finding, places)
+                _show(console, trouble)
+
+
+def _troubles(report: Report) -> list[_Trouble]:
+    """Equal findings together. Of what could not be tried, all that one command would mend is one trouble."""
+    groups: dict[object, _Trouble] = {}
+    for where, finding in _told(report):
+        if finding.mark is Mark.GOOD:
+            continue
+        is_grey = finding.mark is Mark.UNKNOWN and finding.fix is not None
+        key = (finding.shown, finding.fix) if is_grey else finding
+        groups.setdefault(key, _Trouble(finding)).add(where, finding)
+    return list(groups.values())
 
 
 def _told(report: Report) -> Iterator[tuple[str, Finding]]:
@@ -40,14 +67,17 @@ def _told(report: Report) -> Iterator[tuple[str, Finding]]:
     yield from (("all hosts", finding) for finding in report.across)
 
 
-def _show(console: Console, finding: Finding, where: list[str]) -> None:
+def _show(console: Console, trouble: _Trouble) -> None:
+    finding = trouble.finding
     headline = Text(f"{WORDS[finding.mark]:<6}", style=STYLES[finding.mark])
-    headline.append(f"{name_all(where)}: ", style="bold")
-    headline.append(f"{finding.check}: ", style="quiet")
+    headline.append(f"{name_all(trouble.places)}: ", style="bold")
+    headline.append(f"{', '.join(trouble.checks)}: ", style="quiet")
     headline.append(finding.shown, style="default")
     console.print(headline)
-    for line in finding.evidence:
+    for line in trouble.evidence[:MOST_LINES]:
         console.print(Text(f"{_INDENT}  {line}", style="quiet"))
+    if len(trouble.evidence) > MOST_LINES:
+        console.print(Text(f"{_INDENT}  and {len(trouble.evidence) - MOST_LINES} more", style="quiet"))
     if finding.command:
         console.print(Text(f"{_INDENT}$ {finding.command}", style="command"))
     if finding.fix:

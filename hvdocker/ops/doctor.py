@@ -48,6 +48,7 @@ class DoctorOptions:
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
     inventory = located.inventory
+    words = Words(_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.observe import as_state, observe
 
@@ -58,7 +59,6 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, placed)
         networks = {} if inventory.is_local else examine_interfaces(session.links, placed)
-        words = Words(_flag(env, located))
         pairs = examine_pairs(
             env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
         )

@@ -72,7 +72,8 @@ def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:
     for container in engine.containers:
         if container.labels.get(names.LABEL_CLUSTER) != inventory.cluster:
             continue
-        if container.role == names.ROLE_DOCTOR:
+        if container.role == names.ROLE_DOCTOR and not container.is_running:
+            # One that runs belongs to somebody who looks just now, and ends by itself.
             yield f"{container.name}: a container of an earlier doctor"
         elif container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
             yield f"{container.name}: a job that never started ({container.state})"

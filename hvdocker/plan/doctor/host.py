@@ -46,7 +46,8 @@ class Words:
 
 @dataclass(frozen=True)
 class Case:
-    """One host and what has to be known to judge it. `problems` are errors of the planners, by check."""
+    """One host and what has to be known to judge it. `problems` are errors of the planners, by check;
+    `network` is what the interface plan says of it."""
 
     inventory: Inventory
     host: Host
