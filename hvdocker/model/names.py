@@ -39,14 +39,13 @@ IN_CONTAINER = "/run/hvdocker"
 CODE_MOUNT = "/train"
 JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
 
-_CLUSTER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+CLUSTER_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
+CLUSTER_SHOULD = "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def cluster_name_problem(name: str) -> str | None:
-    if _CLUSTER.fullmatch(name):
-        return None
-    return "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
+    return None if re.fullmatch(CLUSTER_PATTERN, name) else CLUSTER_SHOULD
 
 
 def as_cluster_name(text: str) -> str:
