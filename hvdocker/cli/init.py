@@ -44,8 +44,13 @@ def init(
 
     named = tuple(dict.fromkeys(host.strip() for host in hosts.split(",") if host.strip()))
     request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force)
-    with working(quiet) as (env, _):
-        report = run(env, request, _ask if env.is_interactive else None)
+    with working(quiet) as (env, progress):
+
+        def choose(offers: Sequence[Offer]) -> list[str]:
+            progress.pause()
+            return _ask(offers)
+
+        report = run(env, request, choose if env.is_interactive else None)
     out().print(written(report))
     if not quiet:
         show_written(err(), report)

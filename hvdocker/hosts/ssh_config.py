@@ -34,6 +34,7 @@ class SshConfig:
     everything: Any = field(default_factory=paramiko.SSHConfig)  # Any: its stubs are behind
     own: Any = field(default_factory=paramiko.SSHConfig)  # Any: as above
     hosts: tuple[str, ...] = ()
+    system: str = str(SYSTEM)
 
     def lookup(self, host: str) -> Mapping[str, Any]:
         """Any: what paramiko makes of values: text, or lists of it."""
@@ -51,7 +52,7 @@ class SshConfig:
                 return Setting(ours, origins.get(name, "the inventory"))
             if said.get(theirs) is not None:
                 value = int(said[theirs]) if theirs == "port" and said[theirs].isdecimal() else said[theirs]
-                return Setting(value, OWN if theirs in own else str(SYSTEM))
+                return Setting(value, OWN if theirs in own else self.system)
             return Setting(default, _DEFAULT)
 
         jump = setting("jump", host.ssh.jump, "proxyjump", None)
@@ -67,15 +68,16 @@ class SshConfig:
         )
 
 
-def load(home: Path | None = None) -> SshConfig:
+def load(home: Path | None = None, system_file: Path = SYSTEM) -> SshConfig:
     home = home or Path.home()
     own = "\n".join(_expanded(home / ".ssh" / "config", home / ".ssh"))
-    system = "\n".join(_expanded(SYSTEM, SYSTEM.parent))
+    system = "\n".join(_expanded(system_file, system_file.parent))
     with _translated():
         return SshConfig(
             everything=paramiko.SSHConfig.from_text(f"{own}\nHost *\n{system}\n"),
             own=paramiko.SSHConfig.from_text(own),
             hosts=_names(own),
+            system=str(system_file),
         )
 
 
