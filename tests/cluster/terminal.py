@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import signal
 import time
 
 from tests.cluster.cli import Cli, binary
@@ -19,6 +20,8 @@ class Terminal:
         cli.pin()
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
+            # As a terminal's shell starts it; tests in the background are started deaf to Ctrl-C.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.chdir(cli.cwd)
             os.execve(binary(), [binary(), *args], cli.environment() | {"TERM": "xterm", "COLUMNS": "200"})
         self.screen = ""
