@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import time
+from pathlib import Path
 
 from tests.cluster.cli import Cli, binary
 
@@ -33,7 +34,16 @@ class Terminal:
             assert self._read(1), f"it ended before {text!r}:\n{self.screen}"
 
     def type(self, text: str) -> None:
+        """A signal that comes after the question but before its answer is being read waits for the answer, so
+        Ctrl-C is typed once the program sleeps."""
+        deadline = time.monotonic() + DEADLINE_S
+        while text == "\x03" and self._state() != "S":
+            assert time.monotonic() < deadline, f"it never waits:\n{self.screen}"
+            self._read(0.01)
         os.write(self._fd, text.encode())
+
+    def _state(self) -> str:
+        return Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     def end(self) -> int:
         """Reads to the end; the exit code."""

@@ -119,7 +119,6 @@ def test_on_a_terminal_hosts_are_chosen_from_a_list(cli: Cli) -> None:
 
 def test_ctrl_c_at_the_list_writes_nothing(cli: Cli) -> None:
     terminal = Terminal(cli, "init")
-    # With the space after it: a signal that comes before the line is being read is not noticed.
     terminal.wait_for("all, or names): ")
     terminal.type("\x03")
     assert terminal.end() == 130
