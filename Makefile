@@ -7,7 +7,7 @@ WHEEL_BIN := .venv-wheel/bin
 PEERS := .venv-bench
 N ?= 3
 
-.PHONY: help demo test unit cluster training heavy scale lint format lab lab-down bench clean engine images wheel venv
+.PHONY: help demo test unit cluster training heavy scale lint format schema lab lab-down bench clean engine images wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -50,6 +50,9 @@ lint: $(VENV)/.ready ## ruff and strict type checking
 
 format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+schema: $(VENV)/.ready ## Write the inventory's JSON Schema anew (a test compares it with the model)
+	@$(BIN)/hvdocker config --schema > hvdocker/schema/inventory.schema.json
 
 lab: engine $(VENV)/.ready ## N real hosts to play with (make lab N=3)
 	@$(BIN)/python -m tests.cluster.lab up -n $(N)

@@ -57,11 +57,14 @@ class UsageProblem(HvdockerError):
 class InventoryError(UsageProblem):
     """Every problem of an inventory at once, each with its path and line."""
 
+    MOST_SHOWN = 30
+
     def __init__(self, source: str, problems: Iterable[str]) -> None:
         self.problems = tuple(problems)
         count = len(self.problems)
         noun = "problem" if count == 1 else "problems"
-        super().__init__(f"{source} has {count} {noun}", lines=self.problems)
+        more = [f"… and {count - self.MOST_SHOWN} more"] if count > self.MOST_SHOWN else []
+        super().__init__(f"{source} has {count} {noun}", lines=(*self.problems[: self.MOST_SHOWN], *more))
 
 
 class HostUnfit(HvdockerError):

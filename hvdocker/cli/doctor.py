@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from hvdocker.cli.state import AcceptFlag, InventoryFlag, JsonFlag, QuietFlag, no_rest, working
+
+if TYPE_CHECKING:
+    from hvdocker.ops.doctor import DoctorOptions
 
 
 def doctor(
@@ -35,14 +38,25 @@ def doctor(
     no_rest(ctx)
     from hvdocker.errors import UsageProblem
     from hvdocker.ops.doctor import DoctorOptions
-    from hvdocker.ops.doctor import doctor as run
-    from hvdocker.ops.locate import locate
 
     if inventory and inventory_flag:
         raise UsageProblem("an inventory and -i exclude each other")
+    examine(inventory or inventory_flag, DoctorOptions(accept_new_host_keys, deep), json, verbose, quiet)
+
+
+def examine(
+    inventory: Path | None,
+    options: DoctorOptions,
+    json: bool = False,
+    verbose: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Looks, shows, and ends with the code that says how bad it is."""
+    from hvdocker.ops.doctor import doctor as run
+    from hvdocker.ops.locate import locate
+
     with working(quiet or json) as (env, _):
-        options = DoctorOptions(accept_new_host_keys, deep)
-        report = run(env, locate(env, inventory or inventory_flag), options)
+        report = run(env, locate(env, inventory), options)
     if json:
         import json as encoder
 

@@ -36,6 +36,8 @@ class Verb:
 
 
 VERBS = {
+    "init": Verb("init:init", "Write a commented inventory, with hosts from ~/.ssh/config."),
+    "config": Verb("config:config", "Print the inventory as hvdocker understands it, secrets hidden."),
     "doctor": Verb("doctor:doctor", "Find out what stands between these hosts and a training."),
     "up": Verb("up:up", "Bring the cluster up: image, keys and one worker on every host."),
     "status": Verb("status:status", "Show every host's worker and the cluster's jobs."),

@@ -4,7 +4,7 @@
    kernel. Behind a jump host the socket is a channel of the connection to that host (and so on through a
    chain), with a ProxyCommand it is that program's pipes. `pulse` listens on all of them for signs of life,
    which the kernel cannot tell of an sshd that is frozen or of what is behind something else.
-2. Paramiko speaks SSH on that socket, with the fast algorithms first; fabric reads ~/.ssh/config for it.
+2. Paramiko speaks SSH on that socket, with the fast algorithms first, as `ssh_config` found in ~/.ssh/config.
 3. `trust` judges the key that the host shows; `login` offers the agent's keys, key files and certificates. An
    unknown host key or a locked key file is an error that `ops.session` turns into one question for all hosts.
 4. The open connection becomes an `ssh.SshLink`. A command is a session channel of it; a file or an archive is
@@ -29,7 +29,7 @@ from typing import Any
 import fabric
 import paramiko
 
-from hvdocker.hosts import trust, wire
+from hvdocker.hosts import ssh_config, trust, wire
 from hvdocker.hosts.login import Keyring, Login, key_files
 from hvdocker.hosts.orderly import OrderlyTransport
 from hvdocker.hosts.pulse import Ear, Pulse
@@ -74,7 +74,7 @@ class Credentials:
         self.keyring = Keyring({} if passphrases is None else passphrases)
         self.known_hosts = trust.KnownHosts()
         self.accepted = accepted
-        self.config = fabric.Config()
+        self.config = fabric.Config(ssh_config=ssh_config.load().everything)
         self.pulse = pulse or Pulse()
 
 
@@ -215,7 +215,7 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
     return Host(name=host.name, host=name.strip("[]"), ssh=replace(settings, jump=jump))
 
 
-def _known_hosts_files(ssh_config: Mapping[str, str]) -> list[Path]:
+def _known_hosts_files(settings: Mapping[str, str]) -> list[Path]:
     """The system's, then the user's; the last is where new keys are written."""
-    own = [Path(name).expanduser() for name in ssh_config.get("userknownhostsfile", "").split()]
+    own = [Path(name).expanduser() for name in settings.get("userknownhostsfile", "").split()]
     return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [trust.user_known_hosts(Path.home())])]

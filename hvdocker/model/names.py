@@ -43,15 +43,14 @@ CODE_MOUNT = "/train"
 JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
 SECRETS = f"{IN_CONTAINER}/secrets"
 
-_CLUSTER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+CLUSTER_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
+CLUSTER_SHOULD = "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
 _PLAIN = re.compile(r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def cluster_name_problem(name: str) -> str | None:
-    if _CLUSTER.fullmatch(name):
-        return None
-    return "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
+    return None if re.fullmatch(CLUSTER_PATTERN, name) else CLUSTER_SHOULD
 
 
 def as_cluster_name(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import math
 import posixpath
 import re
 from collections.abc import Callable, Mapping
@@ -12,25 +13,27 @@ from dataclasses import dataclass
 from hvdocker.errors import InventoryError
 from hvdocker.model import names
 from hvdocker.model.document import Document, Path, read
+from hvdocker.model.fields import (
+    ENV_NAME_PATTERN,
+    ENV_VALUE_PATTERN,
+    FREE_PATTERN,
+    INVENTORY,
+    MOST_PORT,
+    MOUNT_PATTERN,
+    Field,
+    is_word,
+)
 from hvdocker.model.inventory import Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
 from hvdocker.model.units import parse_bytes
+from hvdocker.model.written import shortened
 
-TOP_KEYS = (
-    "cluster", "image", "port", "network", "ssh", "env", "mounts", "shm", "memory", "cpus", "user", "keys",
-    "registry", "hosts", "local",
-)  # fmt: skip
-HOST_KEYS = ("host", "name", "address", "slots", "ssh")
-SSH_KEYS = ("user", "port", "key", "jump")
-KEY_KEYS = ("private", "public")
+MOST_SHOWN = 80
 
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HOST = re.compile(r"[A-Za-z0-9_.:%\[\]-]+")
-_BRACKETS = re.compile(r"\[([^\[\]]+)\](?::(\d{1,9}))?")
-_HOST_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_REGISTRY = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d+)?(/[a-z0-9._-]+)*")
-_NO_LOGIN = re.compile(r"""[\s\x00-\x1f\x7f-\x9f'`";&<>|(){}]|\\$""")
-_IMAGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/@+-]*")
-_USER = re.compile(r"host|root|\d+:\d+")
+_BRACKETS = re.compile(r"\[([^\[\]]+)\](?::([0-9]{1,5}))?")
+_OWN_FOLDERS = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
+
+Values = Mapping[str, object]
+Check = Callable[[str], str | None]
 
 
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
@@ -47,137 +50,162 @@ def parse(text: str, source: str, default_cluster: str) -> Inventory:
 
 @dataclass
 class _Reader:
-    """Reads typed values by path and writes down what is wrong instead of stopping."""
+    """Reads typed values by path, as the table of fields says, and writes down what is wrong instead of
+    stopping."""
 
     document: Document
 
     def complain(self, path: Path, text: str) -> None:
         self.document.complain(path, text)
 
-    def mapping(self, value: object, path: Path, known: tuple[str, ...], label: str) -> Mapping[str, object]:
+    def group(self, value: object, path: Path, field: Field, label: str) -> Values:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.complain(path, f"should be a mapping of {label}, got {_got(value)}")
+            self.complain(path, f"should be a mapping of {label}, got {self.got(value, path)}")
             return {}
         for key in value:
-            if key not in known and not key.startswith("x-"):
-                self.complain((*path, key), f"unknown key{_nearest(key, known)}")
+            if key not in field.names and not re.match(FREE_PATTERN, key):
+                self.complain((*path, key), f"unknown key{_nearest(key, field.names)}")
         return value
 
-    def text(self, value: object, path: Path) -> str | None:
-        if value is None or (isinstance(value, str) and value):
-            return value
-        # An unquoted 10 or 1.5 was meant as text.
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return str(value)
-        self.complain(path, f"should be text, got {_got(value)}")
-        return None
+    def text(self, values: Values, path: Path, field: Field, check: Check | None = None) -> str | None:
+        return self.checked(values.get(field.name), (*path, field.name), field, check)
 
-    def whole(self, value: object, path: Path, low: int, high: int | None = None) -> int | None:
-        if value is None:
+    def checked(self, value: object, path: Path, field: Field, check: Check | None = None) -> str | None:
+        text = self.as_text(value, path)
+        if text is None:
             return None
-        if not isinstance(value, int) or isinstance(value, bool):
-            self.complain(path, f"should be an integer, got {_got(value)}")
-            return None
-        if value < low or (high is not None and value > high):
-            span = f"between {low} and {high}" if high is not None else f"at least {low}"
-            self.complain(path, f"should be {span}, got {value}")
-            return None
-        return value
-
-    def size(self, value: object, path: Path) -> int | None:
-        if value is None:
-            return None
-        found = parse_bytes(str(value)) if isinstance(value, (str, int)) and value is not True else None
-        if not found:
-            self.complain(path, f"should be a size such as 16GB, got {_got(value)}")
-        return found
-
-    def checked(self, value: object, path: Path, problem: Callable[[str], str | None]) -> str | None:
-        text = self.text(value, path)
-        complaint = problem(text) if text is not None else None
-        if complaint:
-            self.complain(path, f"{complaint}, got {text!r}")
+        problem = (check(text) if check else None) or (None if field.matches(text) else field.should)
+        if problem:
+            self.complain(path, f"{problem}, got {_quoted(text)}")
             return None
         return text
 
+    def as_text(self, value: object, path: Path) -> str | None:
+        if value is None or (isinstance(value, str) and value):
+            return value
+        # An unquoted 10 or 1.50 was meant as text.
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return self.document.texts[path]
+        self.complain(path, f"should be text, got {self.got(value, path)}")
+        return None
+
+    def whole(self, values: Values, path: Path, field: Field) -> int | None:
+        path, value = (*path, field.name), values.get(field.name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.complain(path, f"should be an integer, got {self.got(value, path)}")
+            return None
+        if value < field.low or (field.high is not None and value > field.high):
+            self.complain(path, f"should be between {field.low} and {field.high}, got {value}")
+            return None
+        return value
+
+    def number(self, values: Values, field: Field) -> float | None:
+        path, value = (field.name,), values.get(field.name)
+        if value is None:
+            return None
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and field.low < value < (field.high or math.inf):  # type: ignore[operator]  # a number
+            return float(value)  # type: ignore[arg-type]  # as above
+        self.complain(path, f"should be a number above {field.low}, got {self.got(value, path)}")
+        return None
+
+    def size(self, values: Values, field: Field) -> int | None:
+        path, value = (field.name,), values.get(field.name)
+        if value is None:
+            return None
+        is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
+        found = parse_bytes(str(value)) if is_size else None
+        if not found:
+            self.complain(path, f"should be a size such as 16GB, got {self.got(value, path)}")
+        return found
+
+    def got(self, value: object, path: Path) -> str:
+        """As it stands in the file, cut where it is long."""
+        if isinstance(value, str):
+            return f'"{shortened(value, MOST_SHOWN)}"'
+        if isinstance(value, dict):
+            return "a mapping"
+        if isinstance(value, list):
+            return "a list" if value else "an empty list"
+        return "nothing" if value is None else self.document.texts[path]
+
 
 def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
-    top = reader.mapping(reader.document.value, (), TOP_KEYS, "settings")
-    ssh = _ssh(reader, top.get("ssh"), ("ssh",))
-    cpus = top.get("cpus")
-    if cpus is not None and (
-        not isinstance(cpus, (int, float)) or isinstance(cpus, bool) or not 0 < cpus < 1e6
-    ):
-        reader.complain(("cpus",), f"should be a number above 0, got {_got(cpus)}")
-        cpus = None
+    top = reader.group(reader.document.value, (), INVENTORY, "settings")
+    fields = {field.name: field for field in INVENTORY.fields}
+
+    def text(name: str, check: Check | None = None) -> str | None:
+        return reader.text(top, (), fields[name], check)
+
+    ssh = _ssh(reader, top, (), fields["ssh"])
     return Inventory(
-        cluster=reader.checked(top.get("cluster"), ("cluster",), names.cluster_name_problem)
-        or default_cluster,
-        image=reader.checked(top.get("image"), ("image",), _image_problem) or names.DEFAULT_IMAGE,
-        port=reader.whole(top.get("port"), ("port",), 1, 65535),
-        network=reader.checked(top.get("network"), ("network",), _network_problem),
+        cpus=reader.number(top, fields["cpus"]),
+        cluster=text("cluster") or default_cluster,
+        image=text("image") or names.DEFAULT_IMAGE,
+        port=reader.whole(top, (), fields["port"]),
+        network=text("network", _network_problem),
         env=_env(reader, top.get("env")),
         mounts=_mounts(reader, top.get("mounts")),
-        shm_bytes=reader.size(top.get("shm"), ("shm",)),
-        memory_bytes=reader.size(top.get("memory"), ("memory",)),
-        cpus=float(cpus) if isinstance(cpus, (int, float)) else None,
-        user=reader.checked(top.get("user"), ("user",), _user_problem) or "host",
-        keys=_keys(reader, top.get("keys")),
-        registry=reader.checked(top.get("registry"), ("registry",), _registry_problem),
-        hosts=_hosts(reader, top, ssh),
+        shm_bytes=reader.size(top, fields["shm"]),
+        memory_bytes=reader.size(top, fields["memory"]),
+        user=text("user") or "host",
+        keys=_keys(reader, top, fields["keys"]),
+        registry=text("registry"),
+        hosts=_local(reader, top, fields["local"]) if "local" in top else _hosts(reader, top, ssh),
     )
 
 
-def _hosts(reader: _Reader, top: Mapping[str, object], ssh: SshSettings) -> tuple[Host, ...]:
-    if "local" in top:
-        return _local(reader, top)
+def _hosts(reader: _Reader, top: Values, ssh: SshSettings) -> tuple[Host, ...]:
     value = top.get("hosts")
     if not isinstance(value, list) or not value:
-        got = "nothing" if value is None else _got(value)
         if isinstance(reader.document.value, dict):
+            got = reader.got(value, ("hosts",))
             reader.complain(("hosts",), f"should be a list of at least one host, got {got}")
         return ()
-    hosts = [_host(reader, item, ("hosts", index), ssh) for index, item in enumerate(value)]
+    field = next(field for field in INVENTORY.fields if field.name == "hosts")
+    hosts = [_host(reader, item, ("hosts", index), field, ssh) for index, item in enumerate(value)]
     _complain_of_doubles(reader, hosts)
     return tuple(host for host in hosts if host)
 
 
-def _local(reader: _Reader, top: Mapping[str, object]) -> tuple[Host, ...]:
+def _local(reader: _Reader, top: Values, field: Field) -> tuple[Host, ...]:
     if "hosts" in top:
         reader.complain(("local",), "`local:` and `hosts:` exclude each other")
     if top["local"] is None:
         reader.complain(("local",), "should be a number of workers, got nothing")
-    count = reader.whole(top["local"], ("local",), 1, 64)
+    count = reader.whole(top, (), field)
     return local_hosts(count) if count else ()
 
 
-def _host(reader: _Reader, item: object, path: Path, general: SshSettings) -> Host | None:
+def _host(reader: _Reader, item: object, path: Path, field: Field, general: SshSettings) -> Host | None:
     # A host may be plain text; what is wrong with it is then said of the list's entry itself.
     host_path: Path = path if isinstance(item, str) else (*path, "host")
     if isinstance(item, str):
         item = {"host": item}
-    fields = reader.mapping(item, path, HOST_KEYS, "host settings")
-    if not fields:
+    values = reader.group(item, path, field, "host settings")
+    if not values:
         if item is None or item == {}:
             reader.complain(path, "this host is empty")
         return None
-    if "host" not in fields:
+    if values.get("host") is None:
         reader.complain(path, "this host has no `host:` (a name or an address)")
         return None
-    host = reader.checked(fields["host"], host_path, _host_problem)
+    fields = {field.name: field for field in field.fields}
+    host = reader.checked(values["host"], host_path, fields["host"], _host_problem)
     if host is None:
         return None
     user, _, rest = host.rpartition("@")
     rest, port = _without_brackets(rest)
-    ssh = _ssh(reader, fields.get("ssh"), (*path, "ssh"))
-    ssh = SshSettings(user=user or None, port=port).over(ssh)
+    ssh = SshSettings(user=user or None, port=port).over(_ssh(reader, values, path, fields["ssh"]))
     return Host(
-        name=reader.checked(fields.get("name"), (*path, "name"), _host_name_problem) or _as_name(rest),
+        name=reader.text(values, path, fields["name"]) or _as_name(rest),
         host=rest,
-        address=reader.checked(fields.get("address"), (*path, "address"), _address_problem),
-        slots=reader.whole(fields.get("slots"), (*path, "slots"), 1, 4096),
+        address=reader.text(values, path, fields["address"], _address_problem),
+        slots=reader.whole(values, path, fields["slots"]),
         ssh=ssh.over(general),
     )
 
@@ -197,17 +225,21 @@ def _complain_of_doubles(reader: _Reader, hosts: list[Host | None]) -> None:
             first = seen.setdefault((kind, mark), index)
             if first != index:
                 shown = host.name if kind == "name" else host.address if kind == "address" else host.host
-                reader.complain(("hosts", index), f"the {kind} {shown!r} is already that of hosts/{first}")
+                reader.complain(
+                    ("hosts", index), f"the {kind} {_quoted(str(shown))} is already that of hosts/{first}"
+                )
                 break
 
 
-def _ssh(reader: _Reader, value: object, path: Path) -> SshSettings:
-    fields = reader.mapping(value, path, SSH_KEYS, "ssh settings")
+def _ssh(reader: _Reader, values: Values, path: Path, field: Field) -> SshSettings:
+    path = (*path, field.name)
+    found = reader.group(values.get(field.name), path, field, "ssh settings")
+    fields = {field.name: field for field in field.fields}
     return SshSettings(
-        user=reader.checked(fields.get("user"), (*path, "user"), _login_problem),
-        port=reader.whole(fields.get("port"), (*path, "port"), 1, 65535),
-        key=reader.text(fields.get("key"), (*path, "key")),
-        jump=reader.checked(fields.get("jump"), (*path, "jump"), _login_problem),
+        user=reader.text(found, path, fields["user"]),
+        port=reader.whole(found, path, fields["port"]),
+        key=reader.text(found, path, fields["key"]),
+        jump=reader.text(found, path, fields["jump"]),
     )
 
 
@@ -215,20 +247,22 @@ def _env(reader: _Reader, value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        reader.complain(("env",), f"should be a mapping of names to values, got {_got(value)}")
+        got = reader.got(value, ("env",))
+        reader.complain(("env",), f"should be a mapping of names to values, got {got}")
         return {}
     env: dict[str, str] = {}
     for name, item in value.items():
-        if not _ENV_NAME.fullmatch(name):
-            reader.complain(("env", name), "is not a name that an environment variable can have")
+        path = ("env", name)
+        if not re.fullmatch(ENV_NAME_PATTERN, name):
+            reader.complain(path, "is not a name that an environment variable can have")
         elif isinstance(item, bool):
-            reader.complain(("env", name), f"should be text, got {_got(item)}; put it in quotes")
-        elif "\0" in str(item):
-            reader.complain(("env", name), "has a NUL character in it, which no environment can hold")
+            reader.complain(path, f"should be text, got {reader.got(item, path)}; put it in quotes")
+        elif isinstance(item, str) and not re.fullmatch(ENV_VALUE_PATTERN, item):
+            reader.complain(path, "contains a NUL character, which no environment can carry")
         elif isinstance(item, (str, int, float)):
-            env[name] = str(item)
+            env[name] = item if isinstance(item, str) else reader.document.texts[path]
         else:
-            reader.complain(("env", name), f"should be text, got {_got(item)}")
+            reader.complain(path, f"should be text, got {reader.got(item, path)}")
     return env
 
 
@@ -236,49 +270,39 @@ def _mounts(reader: _Reader, value: object) -> tuple[Mount, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        reader.complain(("mounts",), f'should be a list such as ["/data:/data:ro"], got {_got(value)}')
+        got = reader.got(value, ("mounts",))
+        reader.complain(("mounts",), f'should be a list such as ["/data:/data:ro"], got {got}')
         return ()
     mounts = [_mount(reader, item, ("mounts", index)) for index, item in enumerate(value)]
     return tuple(mount for mount in mounts if mount)
 
 
 def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
-    parts = item.split(":") if isinstance(item, str) else []
-    mode = parts[2] if len(parts) == 3 else "rw"
-    if (
-        len(parts) not in (2, 3)
-        or not all(part.startswith("/") for part in parts[:2])
-        or mode not in ("ro", "rw")
-        or "\0" in str(item)
+    if not isinstance(item, str) or not re.fullmatch(MOUNT_PATTERN, item) or not is_word(item):
+        should = "should be /on/host:/in/container or /on/host:/in/container:ro"
+        reader.complain(path, f"{should}, got {reader.got(item, path)}")
+        return None
+    source, target, *mode = item.split(":")
+    real = "/" + posixpath.normpath(target).strip("/")
+    if any(
+        f"{real}/".startswith(f"{own}/") or own.startswith(real.rstrip("/") + "/") for own in _OWN_FOLDERS
     ):
-        reader.complain(
-            path, f"should be /on/host:/in/container or /on/host:/in/container:ro, got {_got(item)}"
-        )
+        shown = shortened(target, MOST_SHOWN)
+        reader.complain(path, f"{shown} is hvdocker's own folder in the container; choose another target")
         return None
-    taken = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
-    target = posixpath.normpath(f"/{parts[1].strip('/')}").rstrip("/")
-    if any(target == own or target.startswith(f"{own}/") or own.startswith(f"{target}/") for own in taken):
-        reader.complain(path, f"{parts[1]} is hvdocker's own folder in the container; choose another target")
-        return None
-    return Mount(parts[0], parts[1], mode == "ro")
+    return Mount(source, target, mode == ["ro"])
 
 
-def _keys(reader: _Reader, value: object) -> KeyPair | None:
-    if value is None:
+def _keys(reader: _Reader, top: Values, field: Field) -> KeyPair | None:
+    if top.get(field.name) is None:
         return None
-    fields = reader.mapping(value, ("keys",), KEY_KEYS, "private and public")
-    private = reader.text(fields.get("private"), ("keys", "private"))
-    public = reader.text(fields.get("public"), ("keys", "public"))
+    path = (field.name,)
+    values = reader.group(top[field.name], path, field, "private and public")
+    private, public = (reader.text(values, path, half) for half in field.fields)
     if not private or not public:
-        reader.complain(("keys",), "needs both `private:` and `public:`")
+        reader.complain(path, "needs both `private:` and `public:`")
         return None
     return KeyPair(private, public)
-
-
-def _registry_problem(text: str) -> str | None:
-    if _REGISTRY.fullmatch(text):
-        return None
-    return "should be a registry such as registry.lab:5000 or registry.lab:5000/team, without https://"
 
 
 def _network_problem(text: str) -> str | None:
@@ -306,40 +330,16 @@ def _without_brackets(host: str) -> tuple[str, int | None]:
 
 
 def _host_problem(text: str) -> str | None:
-    user, _, host = text.rpartition("@")
-    host, port = _without_brackets(host)
-    if port is not None and not 1 <= port <= 65535:
-        return "should have a port between 1 and 65535"
-    if "[" in host or "]" in host:
+    host, port = _without_brackets(text.rpartition("@")[2])
+    if "[" in host or "]" in host or host.count(":") == 1:
         return "should be a host name or an address; with a port only as [address]:port"
-    if text.startswith("-") or not _HOST.fullmatch(host) or _login_problem(user):
-        return "should be a host name or an address"
+    if port is not None and not 1 <= port <= MOST_PORT:
+        return f"should have a port between 1 and {MOST_PORT}"
     return None
-
-
-def _login_problem(text: str) -> str | None:
-    """What ssh itself would take for an option, or hand to a shell (a ProxyCommand's)."""
-    if text.startswith("-") or ",-" in text or _NO_LOGIN.search(text):
-        return "should be plain words, without blanks and characters that a shell reads"
-    return None
-
-
-def _image_problem(text: str) -> str | None:
-    return None if _IMAGE.fullmatch(text) else "should be an image such as doc-hvd:cpu"
-
-
-def _host_name_problem(text: str) -> str | None:
-    if _HOST_NAME.fullmatch(text):
-        return None
-    return "should be letters, digits, '-', '_' or '.'"
-
-
-def _user_problem(text: str) -> str | None:
-    return None if _USER.fullmatch(text) else "should be host, root or uid:gid"
 
 
 def _as_name(host: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-") or "host"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-_.") or "host"
 
 
 def _nearest(key: str, known: tuple[str, ...]) -> str:
@@ -347,13 +347,5 @@ def _nearest(key: str, known: tuple[str, ...]) -> str:
     return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
 
 
-def _got(value: object) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list" if value else "an empty list"
-    if value is None:
-        return "nothing"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _quoted(text: str) -> str:
+    return f"'{shortened(text, MOST_SHOWN)}'"

@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 
 _UNITS = {"": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
+SIZE = r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*([KkMmGgTt]?)(?:[Ii]?[Bb])?[ ]*"
+# What an engine takes for a size.
+_MOST = 2**63 - 1
 
 GIB = 1024**3
 
 
 def parse_bytes(text: str) -> int | None:
     """`16GB`, `512m`, `1.5 GiB` or a plain number of bytes; None when it is none of these."""
-    found = _SIZE.fullmatch(text)
+    found = re.fullmatch(SIZE, text)
     if not found:
         return None
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    size = int(float(found[1]) * _UNITS[found[2].upper()])
+    return size if size <= _MOST else None
 
 
 def show_bytes(count: float) -> str:

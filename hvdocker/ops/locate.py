@@ -14,10 +14,12 @@ from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory, KeyPair
 from hvdocker.model.parse import parse
+from hvdocker.model.units import show_bytes
 from hvdocker.ops.env import Env
 
 FOLDER = ".hvdocker"
 DEFAULT_NAMES = ("inventory.yaml", "inventory.yml")
+MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,41 +45,80 @@ class Located:
         return self.state / "jobs"
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A file, and why it is this one."""
+
+    path: Path
+    why: str
+
+
 def locate(env: Env, explicit: Path | None) -> Located:
     """The cluster that a verb after `up` means."""
+    return read_inventory(env, choose(env, explicit).path)
+
+
+def choose(env: Env, explicit: Path | None) -> Choice:
     if explicit:
-        return read_inventory(env, explicit)
+        return Choice(explicit, "named on the command line")
     named = env.environ.get("HVDOCKER_INVENTORY")
     if named:
-        return read_inventory(env, Path(named))
+        return Choice(Path(named), "named by HVDOCKER_INVENTORY")
     for folder in (env.cwd, *env.cwd.parents):
         pointer = folder / FOLDER / "current.json"
         if pointer.is_file():
-            return read_inventory(env, _follow(pointer))
-    return read_inventory(env, _default(env))
+            return Choice(_follow(pointer), f"the current one, says {pointer}")
+    return Choice(_default(env), "found in this folder")
 
 
 def read_inventory(env: Env, path: Path) -> Located:
-    path = (env.cwd / path.expanduser()).resolve()
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise UsageProblem(
-            f"there is no inventory {path}", fix="check the path, or write one: see README.md"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageProblem(f"the inventory {path} cannot be read: {reason}") from error
+    path = resolved(env, path)
+    return understood(read_text(path), path)
+
+
+def resolved(env: Env, path: Path) -> Path:
+    return (env.cwd / _at_home(path)).resolve()
+
+
+def understood(text: str, path: Path) -> Located:
     folder = path.parent.parent if path.parent.name == FOLDER else path.parent
     inventory = parse(text, path.name, names.as_cluster_name(folder.name))
     return Located(with_own_paths(inventory, folder), path)
+
+
+def read_text(path: Path) -> str:
+    """At most so much: a device or a pipe may have no end."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except FileNotFoundError as error:
+        raise UsageProblem(
+            f"there is no inventory {path}", fix="check the path, or write one: hvdocker init"
+        ) from error
+    except OSError as error:
+        raise UsageProblem(f"the inventory {path} cannot be read: {error.strerror or error}") from error
+    if len(data) > MOST_BYTES:
+        raise UsageProblem(f"{path} is no inventory: it has more than {show_bytes(MOST_BYTES)}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        found = f"line {line} is not UTF-8 text (byte 0x{data[error.start]:02x})"
+        raise UsageProblem(f"the inventory {path} cannot be read: {found}") from error
+
+
+def _at_home(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise UsageProblem(f"{path}: there is no user {path.parts[0][1:]} here") from error
 
 
 def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
     """Relative key paths are relative to the inventory's folder, whatever the current one is."""
 
     def own(path: str) -> str:
-        return str(folder / Path(path).expanduser())
+        return str(folder / _at_home(Path(path)))
 
     hosts = tuple(
         replace(host, ssh=replace(host.ssh, key=own(host.ssh.key))) if host.ssh.key else host

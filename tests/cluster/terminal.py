@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import signal
 import time
 from pathlib import Path
 
@@ -20,6 +21,8 @@ class Terminal:
         cli.pin()
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
+            # As a terminal's shell starts it; tests in the background are started deaf to Ctrl-C.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.chdir(cwd or cli.cwd)
             os.execve(binary(), [binary(), *args], cli.environment() | {"TERM": "xterm", "COLUMNS": "200"})
         self.screen = ""
@@ -33,7 +36,16 @@ class Terminal:
             assert self._read(1), f"it ended before {text!r}:\n{self.screen}"
 
     def type(self, text: str) -> None:
+        """A signal that comes after the question but before its answer is being read waits for the answer, so
+        Ctrl-C is typed once the program sleeps."""
+        deadline = time.monotonic() + DEADLINE_S
+        while text == "\x03" and self._state() != "S":
+            assert time.monotonic() < deadline, f"it never waits:\n{self.screen}"
+            self._read(0.01)
         os.write(self._fd, text.encode())
+
+    def _state(self) -> str:
+        return Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     def end(self) -> int:
         """Reads to the end; the exit code."""

@@ -102,6 +102,26 @@ def test_a_healthy_cluster_has_nothing_red_and_nothing_is_left_on_it(site: Site)
     assert "3 hosts are fit to train" in shown and "BAD" not in shown
 
 
+def test_init_ends_with_the_doctor(lab: Lab, desk: Cli, site: Site) -> None:
+    """Hosts by the names that ~/.ssh/config has for them; they have no image of this cluster's yet."""
+    config = desk.home / ".ssh" / "config"
+    entries = [f"Host {host.name}\n  HostName {host.address}\n" for host in site.hosts[:2]]
+    config.write_text("".join(entries) + f"Host *\n  User trainer\n  IdentityFile {lab.state.key}\n")
+    known = lab.state.known_hosts.read_text()
+    folder = desk.cwd / "fresh"
+    folder.mkdir()
+    try:
+        unknown = desk.run("init", "--all-ssh-hosts", cwd=folder, check=4)
+        (folder / "inventory.yaml").unlink()
+        told = desk.run("init", "--all-ssh-hosts", "--accept-new-host-keys", cwd=folder, check=0)
+    finally:
+        config.unlink()
+    assert "wrote" in unknown.out and "the host key is not known" in unknown.out
+    assert "2 hosts are fit to train, as far as could be seen" in told.out
+    assert "→ hvdocker image push" in told.out and "next: hvdocker up inventory.yaml" in told.err
+    assert lab.state.known_hosts.read_text() == known
+
+
 def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
     """Each host in its own way; what is marked yellow does not stop a training."""
     h1, h2, h3 = site.hosts

@@ -86,6 +86,8 @@ def pages() -> dict[tuple[str, ...], str]:
 
 def test_the_verbs_are_these() -> None:
     wanted = {
+        ("init",),
+        ("config",),
         ("up",),
         ("status",),
         ("train",),

@@ -1,0 +1,90 @@
+"""hvdocker init"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import AcceptFlag, QuietFlag, no_rest, working
+
+if TYPE_CHECKING:
+    from hvdocker.ops.init import Offer
+
+
+def init(
+    ctx: typer.Context,
+    file: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The file to write. Default: inventory.yaml", show_default=False),
+    ] = None,
+    hosts: Annotated[
+        str, typer.Option("--hosts", metavar="A,B", help="These hosts: a,user@b", show_default=False)
+    ] = "",
+    all_ssh_hosts: Annotated[
+        bool, typer.Option("--all-ssh-hosts", metavar="", help="All hosts that ~/.ssh/config names.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Write over a file that is there.")
+    ] = False,
+    no_doctor: Annotated[
+        bool, typer.Option("--no-doctor", metavar="", help="Do not look at the hosts.")
+    ] = False,
+    accept_new_host_keys: AcceptFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Write a commented inventory, with hosts from ~/.ssh/config.
+
+    On a terminal it shows the hosts and asks which. What ~/.ssh/config says
+    of them is not repeated in the file: hvdocker reads it itself. Then the
+    hosts are looked at, and the exit code is the doctor's.
+    """
+    no_rest(ctx)
+    from hvdocker.console.init import show_written, written
+    from hvdocker.console.style import err, out
+    from hvdocker.ops.init import DEFAULT_FILE, InitRequest
+    from hvdocker.ops.init import init as run
+
+    named = tuple(dict.fromkeys(host.strip() for host in hosts.split(",") if host.strip()))
+    request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force)
+    with working(quiet) as (env, progress):
+
+        def choose(offers: Sequence[Offer]) -> list[str]:
+            progress.pause()
+            return _ask(offers)
+
+        report = run(env, request, choose if env.is_interactive else None)
+    out().print(written(report))
+    if not quiet:
+        show_written(err(), report)
+    if not report.hosts:
+        return
+    if not no_doctor:
+        from hvdocker.cli.doctor import examine
+        from hvdocker.ops.doctor import DoctorOptions
+
+        examine(report.path, DoctorOptions(accept_new_host_keys), quiet=quiet)
+    if not quiet:
+        err().print(f"next: hvdocker {'doctor' if no_doctor else 'up'} {report.path.name}", style="quiet")
+
+
+def _ask(offers: Sequence[Offer]) -> list[str]:
+    """Until the answer can be used; no answer means none."""
+    from hvdocker.console.init import question, show_offers
+    from hvdocker.console.style import err
+    from hvdocker.errors import Interrupted, UsageProblem
+    from hvdocker.ops.init import understand
+
+    show_offers(err(), offers)
+    while True:
+        try:
+            return understand(
+                typer.prompt(question(offers), default="", show_default=False, err=True), offers
+            )
+        except typer.Abort:
+            raise Interrupted("nothing was written") from None
+        except UsageProblem as problem:
+            for line in (problem.what, *problem.lines):
+                err().print(f"  {line}")

@@ -1,0 +1,169 @@
+"""An inventory written out in full: every setting, where it comes from, and what holds where it is not set.
+It reads back as the same inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from hvdocker.model.fields import HOST, INVENTORY, SSH, Field
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.origin import Reach, Setting
+from hvdocker.model.written import printable, scalar
+
+Plain = str | int | float | None
+
+
+@dataclass(frozen=True)
+class ConfigView:
+    """`reaches` stand beside the hosts; there are none where ~/.ssh/config was not asked."""
+
+    inventory: Inventory
+    path: str = ""
+    why: str = ""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    reaches: tuple[Reach, ...] = ()
+
+    def settings(self, host: Host, index: int) -> dict[str, Setting]:
+        if self.reaches:
+            reach = self.reaches[index]
+            return {"user": reach.user, "port": reach.port, "key": reach.key, "jump": reach.jump}
+        return {each.name: Setting(getattr(host.ssh, each.name), "") for each in SSH}
+
+
+def config_yaml(view: ConfigView) -> str:
+    return "".join(f"{line}\n" for line in _lines(view))
+
+
+def config_json(view: ConfigView) -> dict[str, object]:
+    inventory = view.inventory
+    return {
+        "inventory": view.path,
+        "why": view.why,
+        **_plain(inventory),
+        "env": dict(inventory.env),
+        "mounts": [mount.bind() for mount in inventory.mounts],
+        "keys": {"private": inventory.keys.private, "public": inventory.keys.public}
+        if inventory.keys
+        else None,
+        "local": len(inventory.hosts) if inventory.is_local else None,
+        "hosts": [_host_json(view, host, index) for index, host in enumerate(_remote(inventory))],
+    }
+
+
+def _host_json(view: ConfigView, host: Host, index: int) -> dict[str, object]:
+    reach = view.reaches[index] if view.reaches else None
+    ssh: dict[str, object] = {
+        name: {"value": setting.value, "from": setting.origin}
+        for name, setting in view.settings(host, index).items()
+    }
+    if reach:
+        ssh["keys"] = list(reach.keys)
+        ssh["hostname"] = reach.address.value if reach.address else host.host
+    return {"host": host.host, "name": host.name, "address": host.address, "slots": host.slots, "ssh": ssh}
+
+
+def _lines(view: ConfigView) -> Iterator[str]:
+    if view.path:
+        yield f"# {printable(view.path)}: {printable(view.why)}"
+    inventory = view.inventory
+    plain = _plain(inventory)
+    for each in INVENTORY.fields:
+        if each.name in plain:
+            yield from _entry(each, plain[each.name], _origin(view, each.name))
+    yield from _env(inventory, _origin(view, "env"))
+    yield from _mounts(inventory, _origin(view, "mounts"))
+    yield from _keys(inventory, _origin(view, "keys"))
+    if inventory.is_local:
+        yield f"local: {len(inventory.hosts)}{_origin(view, 'local')}"
+        return
+    yield "hosts:"
+    for index, host in enumerate(inventory.hosts):
+        yield from _host(view, host, index)
+
+
+def _plain(inventory: Inventory) -> dict[str, Plain]:
+    return {
+        "cluster": inventory.cluster,
+        "image": inventory.image,
+        "port": inventory.port,
+        "network": inventory.network,
+        "shm": inventory.shm_bytes,
+        "memory": inventory.memory_bytes,
+        "cpus": inventory.cpus,
+        "user": inventory.user,
+        "registry": inventory.registry,
+    }
+
+
+def _remote(inventory: Inventory) -> tuple[Host, ...]:
+    return () if inventory.is_local else inventory.hosts
+
+
+def _origin(view: ConfigView, name: str) -> str:
+    return f"  # {view.origins.get(name, 'default')}" if view.path else ""
+
+
+def _entry(each: Field, value: Plain, comment: str = "", indent: str = "") -> Iterator[str]:
+    if value is not None:
+        yield f"{indent}{each.name}: {_written(value)}{comment}"
+    elif each.default:
+        yield f"{indent}# {each.name}: {each.default}"
+
+
+def _written(value: str | int | float) -> str:
+    if isinstance(value, str):
+        return scalar(value)
+    return str(value) if isinstance(value, int) else f"{Decimal(repr(value)):f}"
+
+
+def _env(inventory: Inventory, comment: str) -> Iterator[str]:
+    yield f"env:{'' if inventory.env else ' {}'}{comment}"
+    for name, value in inventory.env.items():
+        yield f"  {scalar(name)}: {scalar(value)}"
+
+
+def _mounts(inventory: Inventory, comment: str) -> Iterator[str]:
+    yield f"mounts:{'' if inventory.mounts else ' []'}{comment}"
+    for mount in inventory.mounts:
+        yield f"  - {scalar(mount.bind())}"
+
+
+def _keys(inventory: Inventory, comment: str) -> Iterator[str]:
+    if not inventory.keys:
+        yield from (line for each in INVENTORY.fields if each.name == "keys" for line in _entry(each, None))
+        return
+    yield f"keys:{comment}"
+    yield f"  private: {scalar(inventory.keys.private)}"
+    yield f"  public: {scalar(inventory.keys.public)}"
+
+
+def _host(view: ConfigView, host: Host, index: int) -> Iterator[str]:
+    values: dict[str, Plain] = {"name": host.name, "address": host.address, "slots": host.slots}
+    yield f"  - host: {scalar(host.host)}"
+    for each in HOST:
+        if each.name in values:
+            yield from _entry(each, values[each.name], indent="    ")
+    reach = view.reaches[index] if view.reaches else None
+    if reach and reach.address:
+        yield f"    # reached as {printable(str(reach.address.value))}: HostName in {reach.address.origin}"
+    if reach and reach.has_proxy_command:
+        yield "    # reached through a ProxyCommand"
+    if reach or any(setting.value is not None for setting in view.settings(host, index).values()):
+        yield "    ssh:"
+    for each in SSH:
+        yield from _ssh(each, view.settings(host, index)[each.name], reach)
+
+
+def _ssh(each: Field, setting: Setting, reach: Reach | None) -> Iterator[str]:
+    comment = f"  # {printable(setting.origin)}" if setting.origin else ""
+    if setting.value is None:
+        if reach and each.name == "key":
+            tried = ", ".join(printable(key) for key in reach.keys) or "no key file is there"
+            yield f"      # key: the agent's keys; {tried}"
+        return
+    if isinstance(setting.value, str) and not each.matches(setting.value):
+        yield f"      # {each.name}: {printable(setting.value)}{comment}"
+    else:
+        yield f"      {each.name}: {_written(setting.value)}{comment}"

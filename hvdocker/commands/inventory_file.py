@@ -1,0 +1,55 @@
+"""The inventory that `init` writes: the hosts, and every other key as a suggestion that explains itself."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from hvdocker.model.fields import HOST, TOP, Field
+from hvdocker.model.written import scalar
+
+WIDTH = 98
+
+
+def inventory_file(name: str, hosts: Sequence[str], suggested: Sequence[str] = ()) -> str:
+    """`suggested` hosts stand there behind a `#`, for who did not choose any."""
+    lines = [
+        "# The hosts of a cluster, and what their containers get. Only `hosts:` is needed. What stands",
+        "# behind a `#` is a suggestion, explained above it: take the `#` away to use it.",
+        "#",
+        f"#   start the cluster: hvdocker up {_shown(name)}",
+        f"#   what all this comes to: hvdocker config {_shown(name)}",
+        "",
+        *_hosts(hosts, suggested),
+    ]
+    for field in TOP:
+        if field.name != "hosts":
+            lines += ["", *_explained(field), f"#{field.name}: {field.example}"]
+    free = "Keys that begin with x- are free: notes, or anchors for YAML's aliases."
+    return "\n".join([*lines, "", f"# {free}", "#x-notes: rack 7, ask Kim before rebooting"]) + "\n"
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else "FILE"
+
+
+def _hosts(hosts: Sequence[str], suggested: Sequence[str]) -> Iterator[str]:
+    yield "# What ssh calls them. User, port, key and jump host come from ~/.ssh/config where it has them."
+    yield "hosts:"
+    if not hosts:
+        yield "  # Fill in at least one, a line each; without it this file is not complete."
+    for host in hosts:
+        yield f"  - {scalar(host)}"
+    for host in () if hosts else suggested or ("gpu-a", "ubuntu@10.0.0.12"):
+        yield f"  #- {scalar(host)}"
+    yield "  # More about a host, where it is needed:"
+    for field in HOST:
+        yield from _explained(field, "  #   ", f"{field.name}: ")
+    yield "  #- {host: gpu-b, name: b, address: 10.0.0.12, slots: 4, ssh: {user: root, port: 2222}}"
+
+
+def _explained(field: Field, indent: str = "# ", begin: str = "") -> list[str]:
+    default = f" Default: {field.default}." if field.default else ""
+    return textwrap.wrap(
+        f"{begin}{field.help}{default}", WIDTH, initial_indent=indent, subsequent_indent=indent
+    )

@@ -1,0 +1,37 @@
+"""The list of hosts that `init` offers, and what it says when the file is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from hvdocker.model.units import count
+from hvdocker.ops.init import InitReport, Offer
+
+
+def show_offers(console: Console, offers: Sequence[Offer]) -> None:
+    if not offers:
+        console.print("~/.ssh/config names no hosts; type them.")
+        return
+    width = max(len(offer.name) for offer in offers)
+    console.print("hosts in ~/.ssh/config:")
+    for number, offer in enumerate(offers, 1):
+        console.print(f"{number:4}  {offer.name:{width}}  {offer.about}".rstrip())
+
+
+def question(offers: Sequence[Offer]) -> str:
+    return "which? (1,3-4, all, or names)" if offers else "hosts (a, user@b; none: fill them in later)"
+
+
+def show_written(console: Console, report: InitReport) -> None:
+    if report.left_out:
+        console.print(f"left out, no inventory can name them: {', '.join(report.left_out)}", style="quiet")
+    if not report.ignores_state:
+        console.print("git should not see what hvdocker keeps: echo .hvdocker/ >> .gitignore", style="quiet")
+    if not report.hosts:
+        console.print(f"fill in `hosts:` in {report.path}, it names none yet")
+
+
+def written(report: InitReport) -> str:
+    return f"wrote {report.path}: {count(len(report.hosts), 'host')}"

@@ -1,0 +1,35 @@
+"""What a person means who picks from a numbered list: `1,3-4`, `all`, or names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model.written import printable
+
+_SPAN = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
+
+
+def picked(text: str, offered: Sequence[str]) -> list[str]:
+    """In the order in which they were named, each once. A name that is offered may be a number; then the name
+    counts."""
+    found: dict[str, None] = {}
+    for word in re.split(r"[,\s]+", re.sub(r"(?<=[0-9])\s*-\s*(?=[0-9])", "-", text.strip())):
+        if word:
+            found |= dict.fromkeys(_meant(word, offered))
+    return list(found)
+
+
+def _meant(word: str, offered: Sequence[str]) -> list[str]:
+    if word in offered:
+        return [word]
+    if word.lower() == "all" and offered:
+        return list(offered)
+    span = _SPAN.fullmatch(word)
+    if not span or not offered:
+        return [word]
+    first, last = int(span[1]), int(span[2] or span[1])
+    if not 1 <= first <= last <= len(offered):
+        raise UsageProblem(f"{printable(word)} is not in the list: it goes from 1 to {len(offered)}")
+    return list(offered[first - 1 : last])

@@ -1,0 +1,276 @@
+"""Every key of an inventory, once: `parse` checks by this table, `schema` is generated from it, and the file
+that `init` writes explains itself with it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from hvdocker.model import names
+from hvdocker.model.units import SIZE
+from hvdocker.model.written import has_hidden
+
+MOST_TEXT = 4096
+MOST_PORT = 65535
+MOST_LOCAL = 64
+MOST_SLOTS = 4096
+MOST_CPUS = 1_000_000
+
+
+def is_word(text: str) -> bool:
+    """What may go into a file or a command at all; values of the environment go elsewhere."""
+    return len(text) <= MOST_TEXT and not has_hidden(text)
+
+
+class Kind(Enum):
+    TEXT = "text"
+    WHOLE = "a whole number"
+    NUMBER = "a number"
+    SIZE = "a size"
+    GROUP = "settings"
+    VALUES = "names and values"
+    MOUNTS = "mounts"
+    HOSTS = "hosts"
+
+
+@dataclass(frozen=True)
+class Field:
+    """`should` is said of text that does not match `pattern`; `default` is what holds without the key;
+    `example` is YAML."""
+
+    name: str
+    kind: Kind
+    help: str
+    example: str
+    default: str = ""
+    pattern: str = ""
+    should: str = ""
+    low: int = 0
+    high: int | None = None
+    fields: tuple[Field, ...] = ()
+    is_required: bool = False
+
+    def matches(self, text: str) -> bool:
+        return is_word(text) and re.fullmatch(self.pattern, text) is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+
+_LINE = r"[^\x00-\x1f\x7f-\x9f]"
+# What ssh itself refuses in a login: a shell would read it, in a ProxyCommand for one.
+_LOGIN = r"""(?!-)[^\s,\x00-\x1f\x7f-\x9f'`";&<>|(){}]+(?<!\\)"""
+_HOST = r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]*"
+_HOP = rf"(?:{_LOGIN}@)?[A-Za-z0-9_:\[][A-Za-z0-9_.:%\[\]-]*"
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
+
+HOST_PATTERN = rf"(?:{_LOGIN}@)?(?:{_HOST}|\[{_HOST}\](?::[0-9]{{1,5}})?)"
+NAME_PATTERN = _NAME
+ENV_NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
+ENV_VALUE_PATTERN = r"[^\x00]*"
+MOUNT_PATTERN = r"/[^:\x00-\x1f\x7f]*:/[^:\x00-\x1f\x7f]*(?::r[ow])?"
+FREE_PATTERN = r"x-"
+
+_PATH = rf"{_LINE}+"
+_PATH_SHOULD = "should be a path on one line"
+
+
+def _port(help: str, example: str, default: str) -> Field:
+    return Field("port", Kind.WHOLE, help, example, default, low=1, high=MOST_PORT)
+
+
+SSH = (
+    Field(
+        "user",
+        Kind.TEXT,
+        "The user to log in as.",
+        "ubuntu",
+        "as ~/.ssh/config says, else your own user name",
+        _LOGIN,
+        "should be a user name, without blanks and characters that a shell reads",
+    ),
+    _port("The port of the hosts' own sshd.", "22", "as ~/.ssh/config says, else 22"),
+    Field(
+        "key",
+        Kind.TEXT,
+        "The private key to log in with; a path, relative to the inventory's folder.",
+        "~/.ssh/id_ed25519",
+        "the agent's keys, those of ~/.ssh/config, then the usual files in ~/.ssh",
+        _PATH,
+        _PATH_SHOULD,
+    ),
+    Field(
+        "jump",
+        Kind.TEXT,
+        "A host to go through, or several with commas: user@host:port.",
+        "bastion",
+        "as ~/.ssh/config says, else none",
+        rf"{_HOP}(?:,[ ]?{_HOP})*",
+        "should be a host to jump through such as user@bastion:22",
+    ),
+)
+
+HOST = (
+    Field(
+        "host",
+        Kind.TEXT,
+        "What ssh calls it: a name, an address, or a Host of ~/.ssh/config; perhaps with user@ in front.",
+        "gpu-a",
+        pattern=HOST_PATTERN,
+        should="should be a host name or an address",
+        is_required=True,
+    ),
+    Field(
+        "name",
+        Kind.TEXT,
+        "What hvdocker calls it.",
+        "a",
+        "what stands in `host:`",
+        NAME_PATTERN,
+        "should be letters, digits, '-', '_' or '.'",
+    ),
+    Field(
+        "address",
+        Kind.TEXT,
+        "Its IP address on the training network.",
+        "10.0.0.12",
+        "its address in `network:`, else the one it is reached by",
+        r"[0-9A-Fa-f:.]+(?:%[A-Za-z0-9_.-]+)?",
+        "should be an IP address (the training address)",
+    ),
+    Field(
+        "slots",
+        Kind.WHOLE,
+        "How many ranks fit.",
+        "4",
+        "its GPUs, else 1",
+        low=1,
+        high=MOST_SLOTS,
+    ),
+    Field(
+        "ssh",
+        Kind.GROUP,
+        "How to log in to this host, where it differs.",
+        "{user: root, port: 2222}",
+        "the general `ssh:`",
+        fields=SSH,
+    ),
+)
+
+KEYS = tuple(
+    Field(name, Kind.TEXT, f"The {name} half; a path.", example, "", _PATH, _PATH_SHOULD, is_required=True)
+    for name, example in (("private", "keys/mine"), ("public", "keys/mine.pub"))
+)
+
+TOP = (
+    Field(
+        "cluster",
+        Kind.TEXT,
+        "The cluster's name.",
+        "lab",
+        "the inventory's folder name",
+        names.CLUSTER_PATTERN,
+        names.CLUSTER_SHOULD,
+    ),
+    Field(
+        "image",
+        Kind.TEXT,
+        "The training image. One of ours is built where it is nowhere; hosts that lack it are sent it.",
+        names.DEFAULT_IMAGE,
+        names.DEFAULT_IMAGE,
+        r"[A-Za-z0-9][A-Za-z0-9_./:@-]*",
+        "should be an image such as doc-hvd:cpu",
+    ),
+    _port(
+        "The port of the workers' sshd, the same on every host.",
+        str(names.DEFAULT_PORT),
+        f"the first port from {names.DEFAULT_PORT} up that is free on every host",
+    ),
+    Field(
+        "network",
+        Kind.TEXT,
+        "The training network: each host's address in it is used between the ranks.",
+        "10.0.0.0/24",
+        "the address each host is reached by",
+        r"[0-9A-Fa-f:.]+(?:/[0-9.]+)?",
+        "should be a network such as 10.0.0.0/24",
+    ),
+    Field(
+        "ssh",
+        Kind.GROUP,
+        "How to log in, for all hosts; ~/.ssh/config and a running agent are honoured anyway.",
+        "{user: ubuntu, port: 22, key: ~/.ssh/id_ed25519, jump: bastion}",
+        "as ~/.ssh/config says",
+        fields=SSH,
+    ),
+    Field(
+        "env",
+        Kind.VALUES,
+        "The environment of every rank. Not for secrets: the file may be shared.",
+        "{NCCL_DEBUG: WARN}",
+        "nothing",
+    ),
+    Field(
+        "mounts",
+        Kind.MOUNTS,
+        "Folders of the hosts in every container: /on/host:/in/container, with :ro read-only. "
+        "A missing one is an error.",
+        '["/mnt/datasets:/data:ro"]',
+        "none",
+    ),
+    Field(
+        "shm",
+        Kind.SIZE,
+        "Shared memory of each container.",
+        "16GB",
+        "half of RAM, at most 16 GB",
+    ),
+    Field("memory", Kind.SIZE, "At most so much memory for each container.", "64GB", "no limit"),
+    Field("cpus", Kind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS),
+    Field(
+        "user",
+        Kind.TEXT,
+        "Who the containers run as: host (the SSH user's uid and gid), root, or uid:gid.",
+        "host",
+        "host",
+        r"host|root|[0-9]{1,10}:[0-9]{1,10}",
+        "should be host, root or uid:gid",
+    ),
+    Field(
+        "keys",
+        Kind.GROUP,
+        "A key pair of your own for use inside the cluster; paths, relative to the inventory's folder.",
+        "{private: keys/mine, public: keys/mine.pub}",
+        "a fresh pair per cluster",
+        fields=KEYS,
+    ),
+    Field(
+        "registry",
+        Kind.TEXT,
+        "A registry that hosts pull the image from.",
+        "registry.lab:5000/team",
+        "hvdocker sends images itself",
+        r"[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9._-]+)*",
+        "should be a registry such as registry.lab:5000 or registry.lab:5000/team, without https://",
+    ),
+    Field(
+        "hosts",
+        Kind.HOSTS,
+        "The hosts: each a name or an address, or a mapping with more about it.",
+        "[gpu-a, {host: gpu-b, slots: 4}]",
+        fields=HOST,
+    ),
+    Field(
+        "local",
+        Kind.WHOLE,
+        "Instead of `hosts:`, that many workers on this machine's own engine.",
+        "2",
+        low=1,
+        high=MOST_LOCAL,
+    ),
+)
+
+INVENTORY = Field("inventory", Kind.GROUP, "An hvdocker inventory.", "", fields=TOP)
+SIZE_PATTERN = SIZE

@@ -1,0 +1,77 @@
+"""Where a setting comes from: a line of the inventory, ~/.ssh/config, or a default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hvdocker.model.document import Document, Path, read
+from hvdocker.model.fields import SSH
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`value` is None where nothing is set."""
+
+    value: str | int | None
+    origin: str
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How one host is reached, all told. `keys` are tried where `key` is not set; `address` is what
+    ~/.ssh/config calls HostName, where it does."""
+
+    user: Setting
+    port: Setting
+    key: Setting
+    jump: Setting
+    keys: tuple[str, ...] = ()
+    address: Setting | None = None
+    has_proxy_command: bool = False
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Of an inventory that parses: `top` by key, `ssh` by host and key."""
+
+    top: Mapping[str, str]
+    ssh: tuple[Mapping[str, str], ...] = ()
+
+
+def origins(text: str) -> Origins:
+    document = read(text, "")
+    value = _mapping(document.value)
+    hosts = value.get("hosts")
+    count = len(hosts) if isinstance(hosts, list) else 0
+    return Origins(
+        {name: f"line {document.lines[(name,)]}" for name, item in value.items() if item is not None},
+        tuple(_of_host(document, index) for index in range(count)),
+    )
+
+
+def _of_host(document: Document, index: int) -> dict[str, str]:
+    top = _mapping(document.value)
+    hosts = top["hosts"]
+    item = hosts[index] if isinstance(hosts, list) else None
+    host = _mapping({"host": item} if isinstance(item, str) else item)
+    found: dict[str, str] = {}
+    for field in SSH:
+        own: Path = ("hosts", index, "ssh", field.name)
+        if _is_in_name(field.name, str(host["host"])):
+            found[field.name] = document.where(("hosts", index))
+        elif _mapping(host.get("ssh")).get(field.name) is not None:
+            found[field.name] = document.where(own)
+        elif _mapping(top.get("ssh")).get(field.name) is not None:
+            found[field.name] = document.where(("ssh", field.name))
+    return found
+
+
+def _is_in_name(setting: str, host: str) -> bool:
+    """user@host, [address]:port"""
+    user, _, rest = host.rpartition("@")
+    return bool(user if setting == "user" else setting == "port" and "]:" in rest)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

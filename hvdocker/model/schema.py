@@ -1,0 +1,114 @@
+"""The JSON Schema of an inventory, made from the table of fields. Whatever `parse` takes, it takes; what
+needs more than patterns (true addresses, hosts that stand twice, our own folders) only `parse` finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from hvdocker.model.fields import (
+    ENV_NAME_PATTERN,
+    ENV_VALUE_PATTERN,
+    FREE_PATTERN,
+    INVENTORY,
+    MOST_TEXT,
+    MOUNT_PATTERN,
+    SIZE_PATTERN,
+    Field,
+    Kind,
+)
+
+Schema = dict[str, object]
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+ID = "urn:hvdocker:inventory"
+
+
+def inventory_schema() -> Schema:
+    one_of_both = [{"required": ["hosts"]}, {"required": ["local"]}]
+    return {
+        "$schema": DRAFT,
+        "$id": ID,
+        "title": INVENTORY.help,
+        **_properties(INVENTORY),
+        "type": "object",
+        "oneOf": one_of_both,
+    }
+
+
+def schema_text() -> str:
+    return json.dumps(inventory_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _described(field: Field) -> Schema:
+    """A key without a value counts as left out, so `null` is allowed almost everywhere."""
+    default = f" Default: {field.default}." if field.default else ""
+    return {"description": field.help + default, **_SHAPES[field.kind](field)}
+
+
+def _whole(pattern: str) -> str:
+    return f"^(?:{pattern})$"
+
+
+def _text(field: Field) -> Schema:
+    kinds = ["string", "number"] if field.is_required else ["string", "number", "null"]
+    return {"type": kinds, "minLength": 1, "maxLength": MOST_TEXT, "pattern": _whole(field.pattern)}
+
+
+def _integer(field: Field) -> Schema:
+    kinds: object = "integer" if field.name == "local" else ["integer", "null"]
+    return {"type": kinds, "minimum": field.low, "maximum": field.high}
+
+
+def _number(field: Field) -> Schema:
+    return {"type": ["number", "null"], "exclusiveMinimum": field.low, "exclusiveMaximum": field.high}
+
+
+def _size(field: Field) -> Schema:
+    return {"type": ["string", "integer", "null"], "pattern": _whole(SIZE_PATTERN), "exclusiveMinimum": 0}
+
+
+def _group(field: Field) -> Schema:
+    return {"type": ["object", "null"], **_properties(field)}
+
+
+def _values(field: Field) -> Schema:
+    return {
+        "type": ["object", "null"],
+        "propertyNames": {"pattern": _whole(ENV_NAME_PATTERN)},
+        "additionalProperties": {"type": ["string", "number"], "pattern": _whole(ENV_VALUE_PATTERN)},
+    }
+
+
+def _mounts(field: Field) -> Schema:
+    item = {"type": "string", "maxLength": MOST_TEXT, "pattern": _whole(MOUNT_PATTERN)}
+    return {"type": ["array", "null"], "items": item}
+
+
+def _hosts(field: Field) -> Schema:
+    (host,) = (inner for inner in field.fields if inner.name == "host")
+    short: Schema = {**_text(host), "type": "string"}
+    item = {"anyOf": [short, {"type": "object", **_properties(field)}]}
+    return {"type": "array", "minItems": 1, "items": item}
+
+
+def _properties(field: Field) -> Schema:
+    required = [inner.name for inner in field.fields if inner.is_required]
+    return {
+        **({"required": required} if required else {}),
+        "properties": {inner.name: _described(inner) for inner in field.fields},
+        "patternProperties": {f"^{FREE_PATTERN}": {}},
+        "additionalProperties": False,
+    }
+
+
+_SHAPES: Mapping[Kind, Callable[[Field], Schema]] = {
+    Kind.TEXT: _text,
+    Kind.WHOLE: _integer,
+    Kind.NUMBER: _number,
+    Kind.SIZE: _size,
+    Kind.GROUP: _group,
+    Kind.VALUES: _values,
+    Kind.MOUNTS: _mounts,
+    Kind.HOSTS: _hosts,
+}

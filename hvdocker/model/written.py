@@ -1,0 +1,51 @@
+"""Text as it may stand in a message, a YAML comment or a YAML value, whatever is in it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Any
+
+import yaml
+
+_PLAIN = re.compile(r"[A-Za-z0-9_/.~][A-Za-z0-9_/.~@+-]*(?::[A-Za-z0-9_/.~@+-]+)*")
+_RESOLVER: Any = yaml.resolver.Resolver()  # Any: it carries no types
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def scalar(text: str) -> str:
+    """A YAML value that reads back as this very text: as it is where nothing else could be meant."""
+    if _PLAIN.fullmatch(text) and _is_text(text):
+        return text
+    return '"' + "".join(_SHORT.get(letter) or printable(letter) for letter in text) + '"'
+
+
+def printable(text: str) -> str:
+    """Escapes whatever would move a cursor, break a line or not show at all."""
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+
+
+def has_hidden(text: str) -> bool:
+    """Whether something in it cannot be seen: control characters, zero-width ones, those that turn the
+    direction of writing."""
+    return not text.isprintable() and any(unicodedata.category(letter) in _UNSEEN for letter in text)
+
+
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _is_text(text: str) -> bool:
+    """Also where it is read as YAML 1.2, which has other numbers: 0o7, 1e3."""
+    if re.match(r"[-+]?\.?[0-9]", text) and not re.fullmatch(r"[0-9]+(\.[0-9]+){2,}", text):
+        return False
+    return bool(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG)
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,31 @@
+"""hvdocker config: the inventory as hvdocker understands it. No host is contacted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hvdocker.commands.config_text import ConfigView, config_json, config_yaml
+from hvdocker.model.origin import origins
+from hvdocker.model.redact import redacted
+from hvdocker.model.schema import schema_text
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import choose, read_text, resolved, understood
+
+__all__ = ["ConfigView", "config", "config_json", "config_yaml", "schema_text"]
+
+
+def config(env: Env, explicit: Path | None) -> ConfigView:
+    """With secrets hidden; how hosts are reached as the inventory and ~/.ssh/config say together."""
+    from hvdocker.hosts import ssh_config
+
+    choice = choose(env, explicit)
+    path = resolved(env, choice.path)
+    text = read_text(path)
+    located, found = understood(text, path), origins(text)
+    view = ConfigView(redacted(located.inventory), str(located.path), choice.why, found.top)
+    if located.inventory.is_local:
+        return view
+    ssh = ssh_config.load()
+    pairs = zip(located.inventory.hosts, found.ssh, strict=True)
+    return replace(view, reaches=tuple(ssh.reach(host, of_host) for host, of_host in pairs))

@@ -1,0 +1,167 @@
+"""hvdocker init: a first inventory, with hosts that ~/.ssh/config knows."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hvdocker.commands.inventory_file import inventory_file
+from hvdocker.errors import InventoryError, UsageProblem
+from hvdocker.model.choice import picked
+from hvdocker.model.parse import parse
+from hvdocker.model.written import printable
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import FOLDER, resolved
+
+DEFAULT_FILE = Path("inventory.yaml")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A host of ~/.ssh/config, and what it says of it."""
+
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class InitRequest:
+    path: Path = DEFAULT_FILE
+    hosts: tuple[str, ...] = ()
+    takes_all: bool = False
+    is_forced: bool = False
+
+
+@dataclass(frozen=True)
+class InitReport:
+    """`left_out` are hosts of ~/.ssh/config that no inventory can name."""
+
+    path: Path
+    hosts: tuple[str, ...]
+    left_out: tuple[str, ...]
+    ignores_state: bool
+
+
+# Shown the offers, answers with hosts by name; none is an answer too.
+Chooser = Callable[[Sequence[Offer]], list[str]]
+
+
+def init(env: Env, request: InitRequest, choose: Chooser | None = None) -> InitReport:
+    """Asks `choose` where the request names no hosts."""
+    path = resolved(env, request.path)
+    _check_place(path, request.is_forced)
+    offers, left_out = _offers()
+    known = [offer.name for offer in offers]
+    hosts = list(request.hosts)
+    if request.takes_all:
+        if not known:
+            raise UsageProblem(
+                "~/.ssh/config names no hosts", fix="name them: hvdocker init --hosts a,user@b"
+            )
+        hosts = list(dict.fromkeys((*hosts, *known)))
+    elif not hosts and choose:
+        hosts = choose(offers)
+    if hosts:
+        check_hosts(hosts)
+    _write(path, inventory_file(path.name, hosts, known), request.is_forced)
+    return InitReport(path, tuple(hosts), left_out, _is_state_ignored(path.parent))
+
+
+def understand(text: str, offers: Sequence[Offer]) -> list[str]:
+    """An answer to the list of offers, as hosts that an inventory can name."""
+    hosts = picked(text, [offer.name for offer in offers])
+    if hosts:
+        check_hosts(hosts)
+    return hosts
+
+
+def check_hosts(hosts: Sequence[str]) -> None:
+    """The very file that would be written is read. Nobody has seen its lines yet, so they are not named."""
+    try:
+        parse(inventory_file("inventory.yaml", hosts), "the list of hosts", "new")
+    except InventoryError as error:
+        problems = [re.sub(r"^hosts/\d+ \(line \d+\): ", "a host ", problem) for problem in error.problems]
+        raise InventoryError("the list of hosts", problems) from error
+
+
+def _offers() -> tuple[list[Offer], tuple[str, ...]]:
+    from hvdocker.hosts import ssh_config
+
+    config = ssh_config.load()
+    good = [name for name in config.hosts if _is_nameable(name)]
+    left_out = tuple(printable(name) for name in config.hosts if name not in good)
+    return [Offer(name, _about(name, config.lookup(name))) for name in good], left_out
+
+
+def _is_nameable(name: str) -> bool:
+    try:
+        check_hosts([name])
+    except UsageProblem:
+        return False
+    return True
+
+
+def _about(name: str, said: object) -> str:
+    values = said if isinstance(said, dict) else {}
+    address = str(values.get("hostname", name))
+    parts = [address if address != name else "", f"user {values['user']}" if "user" in values else ""]
+    return printable(", ".join(part for part in parts if part))
+
+
+def _check_place(path: Path, is_forced: bool) -> None:
+    if not path.parent.is_dir():
+        raise UsageProblem(f"there is no folder {path.parent}", fix=f"make it first: mkdir -p {path.parent}")
+    if path.is_dir():
+        raise UsageProblem(
+            f"{path} is a folder", fix=f"name a file in it: hvdocker init {path}/inventory.yaml"
+        )
+    if path.exists() and not is_forced:
+        raise _exists(path)
+
+
+def _exists(path: Path) -> UsageProblem:
+    return UsageProblem(f"{path} is already there", fix="write another file, or over this one with --force")
+
+
+def _write(path: Path, text: str, is_forced: bool) -> None:
+    """All of it or nothing; a file that came into being meanwhile is not written over either."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        if is_forced:
+            draft.replace(path)
+        else:
+            _put(draft, path, text)
+    except FileExistsError as error:
+        raise _exists(path) from error
+    except OSError as error:
+        raise UsageProblem(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+
+
+def _put(draft: Path, path: Path, text: str) -> None:
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links.
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+
+
+def _is_state_ignored(folder: Path) -> bool:
+    """Whether git, where the folder is under its control, knows that our own folder is not for it."""
+    for above in (folder, *folder.parents):
+        ignored = above / ".gitignore"
+        if ignored.is_file() and FOLDER in ignored.read_text(encoding="utf-8", errors="replace"):
+            return True
+        if (above / ".git").exists():
+            return False
+    return True

@@ -1,0 +1,12 @@
+"""The installed program in a home of its own, for what needs no host."""
+
+from pathlib import Path
+
+from tests.cluster.cli import Cli
+
+
+def installed(folder: Path) -> Cli:
+    cwd, home = folder / "work", folder / "home"
+    cwd.mkdir()
+    (home / ".ssh").mkdir(parents=True, mode=0o700)
+    return Cli(cwd=cwd, home=home, known_hosts=folder / "none", pins_hosts=False)
