@@ -21,8 +21,8 @@ PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
 UNICODE = "é 한국어 ☃ 🐳"
 # As a file's name or a folder's: all but the slash.
 NAME = PRINTABLE.replace("/", "") + "\n" + UNICODE
-# A colon would end a mount's path.
-ODD = "/srv/odd/" + NAME.replace(":", "")
+# A colon would end a mount's path, and a line is refused.
+ODD = "/srv/odd/" + NAME.replace(":", "").replace("\n", "")
 WORDS = [
     *PRINTABLE,
     "\n",

@@ -80,7 +80,7 @@ def test_no_text_of_an_inventory_is_run(tmp_path: Path, place: str) -> None:
 
 
 def test_every_character_in_a_mount_reaches_docker_as_it_is(tmp_path: Path) -> None:
-    source = f"/srv/{PRINTABLE.replace(':', '')}\n한국어"
+    source = f"/srv/{PRINTABLE.replace(':', '')}한국어"
     wanted = parsed("mount source", source.removeprefix("/srv/"))
     assert wanted
     assert wanted.mounts[0].source == source
@@ -91,6 +91,7 @@ def test_every_character_in_a_mount_reaches_docker_as_it_is(tmp_path: Path) -> N
 def test_what_a_mount_or_a_variable_cannot_hold_is_refused() -> None:
     assert parsed("mount source", "a:b:c") is None
     assert parsed("mount source", "a\0b") is None
+    assert parsed("mount source", "a\nb") is None
     assert parsed("env value", "a\0b") is None
 
 
