@@ -18,10 +18,10 @@ def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> 
     value = _from_file(cwd, source) if source.path is not None else _from_caller(source.name, environ)
     if not value.strip():
         raise UsageProblem(f"--secret {source.name}: the value is empty")
-    if len(value.strip()) < LEAST_BYTES:
+    if max(len(line.strip()) for line in value.splitlines()) < LEAST_BYTES:
         raise UsageProblem(
             f"--secret {source.name}: the value is too short to be masked in outputs",
-            fix=f"a secret has at least {LEAST_BYTES} bytes",
+            fix=f"a secret has a line of at least {LEAST_BYTES} bytes",
         )
     if len(value) > MOST_BYTES:
         raise UsageProblem(

@@ -10,17 +10,22 @@ import pytest
 from rich.console import Console
 
 from hvdocker.console import style
+from hvdocker.console.doctor import show_report
 from hvdocker.console.errors import show_error
 from hvdocker.console.harmless import coloured, harmless
 from hvdocker.console.job import JobView
+from hvdocker.console.lock import show_locks
 from hvdocker.console.plan import show_plan
 from hvdocker.console.progress import Progress
 from hvdocker.console.status import show_status
 from hvdocker.errors import HostErrors, HostUnreachable, HvdockerError
 from hvdocker.model import names
 from hvdocker.model.event import Event
+from hvdocker.model.lock import Holder
 from hvdocker.model.output import Line, LineAssembler, parse_line
 from hvdocker.model.placement import Placement, Share
+from hvdocker.model.report import Finding, HostReport, Mark, PairReport, Report
+from hvdocker.ops.lock import LockReport
 from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
 from hvdocker.plan.steps import StartContainer, plan_of
 from tests.unit.builders import inventory, with_worker
@@ -124,6 +129,18 @@ def progress(console: Console, evil: str) -> None:
         shown(Event(evil, evil, evil))
 
 
+def locks(console: Console, evil: str) -> None:
+    holder = Holder(evil, evil, evil, evil, evil, evil)
+    show_locks(console, LockReport(inventory("hosts: [a, b]"), {"a": holder}, {"b": HvdockerError(evil)}))
+
+
+def doctor(console: Console, evil: str) -> None:
+    found = Finding(evil, Mark.BAD, evil, (evil,), evil, evil)
+    pair = PairReport(evil, "b", (found, Finding("rtt", Mark.GOOD, evil)))
+    report = Report(evil, (HostReport(evil, (found,)),), (pair,), (found,))
+    show_report(console, report, is_verbose=True)
+
+
 VIEWS: dict[str, Callable[[Console, str], None]] = {
     "a rank": lambda console, evil: JobView(console)(Line(evil, 0, evil)),
     "the launcher": lambda console, evil: JobView(console)(Line(evil)),
@@ -135,6 +152,8 @@ VIEWS: dict[str, Callable[[Console, str], None]] = {
         console, plan_of("up", "lab", ("start", [StartContainer(evil, evil)]))
     ),
     "a status": status,
+    "locks": locks,
+    "the doctor": doctor,
     "progress": progress,
     "a sentence": lambda console, evil: console.print(f"left out: {evil}", style="quiet"),
 }

@@ -79,6 +79,8 @@ def test_what_is_looked_for() -> None:
     assert words_of([b" tok3n\n", b"abc", b"line one of it\r\nshort\n  the last line  "]) == (
         b"line one of it", b"the last line", b"tok3n",
     )  # fmt: skip
+    # Where no line is long, short ones will have to do.
+    assert words_of([b"user1\npw12345\nabc"]) == (b"pw12345", b"user1")
 
 
 def test_a_long_line_is_masked_whole_although_it_is_looked_for_in_pieces() -> None:

@@ -56,6 +56,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ({}, "there is no such variable here"),
         ({"KEY": ""}, "the value is empty"),
         ({"KEY": "abc"}, "too short to be masked"),
+        ({"KEY": "abc\ndef\n"}, "too short to be masked"),
     ):
         with pytest.raises(UsageProblem, match=what) as caught:
             read(tmp_path, "KEY", None, **environ)

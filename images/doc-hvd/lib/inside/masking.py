@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 STARS = b"***"
-# Bytes that a secret must have to be masked, and each line of one that has several: shorter words stand in
-# any output, and stars there would tell more than they hide.
+# Bytes that a line of a secret must have to be masked, and beside longer lines: shorter words stand in any
+# output, and stars there would tell more than they hide.
 LEAST = 4
 LEAST_OF_MANY = 8
 # A longer line is masked piece by piece, so that never more than this is held back.
@@ -17,10 +17,9 @@ def words_of(values: Iterable[bytes]) -> tuple[bytes, ...]:
     found: set[bytes] = set()
     for value in values:
         lines = [line.strip() for line in re.split(rb"[\r\n]+", value) if line.strip()]
-        least = LEAST if len(lines) == 1 else LEAST_OF_MANY
-        for line in lines:
-            if len(line) >= least:
-                found.update(pieces(line))
+        long = [line for line in lines if len(line) >= LEAST_OF_MANY]
+        for line in long or [line for line in lines if len(line) >= LEAST]:
+            found.update(pieces(line))
     return tuple(sorted(found))
 
 
