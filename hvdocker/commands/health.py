@@ -10,7 +10,7 @@ from hvdocker.commands.command import Command, shell
 
 _SCRIPT = r"""
 top=$1; root=$2; count=$3; shift 3
-limit=; command -v timeout >/dev/null 2>&1 && limit="timeout 10"
+limit=; short=; command -v timeout >/dev/null 2>&1 && limit="timeout 10" && short="timeout 5"
 if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "kernel $(uname -sr)"
 name=$(cat "$top/proc/sys/kernel/hostname" 2>/dev/null || hostname); echo "hostname $name"
@@ -21,16 +21,17 @@ echo "cpus $(nproc 2>/dev/null || grep -c '^processor' "$top/proc/cpuinfo" 2>/de
 read -r load _ < "$top/proc/loadavg" 2>/dev/null && echo "load $load"
 [ -w "$home" ] || echo "unwritable $home"
 disk() {
-    [ -e "$2" ] || return
-    df -Pk "$2" 2>/dev/null | { read -r _; read -r _ total _ left _ && echo "disk $1 $total $left $2"; }
-    df -Pi "$2" 2>/dev/null | { read -r _; read -r _ total _ left _ && echo "inodes $1 $total $left $2"; }
+    $limit df -Pk "$2" 2>/dev/null \
+        | { read -r _; read -r _ total _ left _ && echo "disk $1 $total $left $2"; }
+    $limit df -Pi "$2" 2>/dev/null \
+        | { read -r _; read -r _ total _ left _ && echo "inodes $1 $total $left $2"; }
 }
 disk images "$root"
 disk home "$home"
 while [ "$count" -gt 0 ]; do disk mount "$1"; shift; count=$((count - 1)); done
 lookup() {
     if command -v getent >/dev/null 2>&1; then
-        found=$($limit getent ahostsv4 "$1" 2>/dev/null || $limit getent hosts "$1" 2>/dev/null)
+        found=$($short getent ahostsv4 "$1" 2>/dev/null || $short getent hosts "$1" 2>/dev/null)
         echo "$found" | while read -r address _; do [ -z "$address" ] || echo "$address"; done | sort -u
     else
         while read -r address names; do
@@ -38,7 +39,9 @@ lookup() {
         done < /etc/hosts 2>/dev/null
     fi
 }
-for peer in "$name" "$@"; do echo "resolves $peer $(echo $(lookup "$peer"))"; done
+# All at once: where no name server answers, each takes its whole time.
+for peer in "$name" "$@"; do { echo "resolves $peer $(echo $(lookup "$peer"))"; } & done
+wait
 for dir in "$top"/sys/class/infiniband/*/ports/*; do
     [ -r "$dir/state" ] || continue
     rate=; layer=; read -r state < "$dir/state"
@@ -73,7 +76,6 @@ if command -v nvidia-smi >/dev/null 2>&1; then
 fi
 for dir in "$home"/.hvdocker/*/; do [ -d "$dir" ] && { dir=${dir%/}; echo "cluster ${dir##*/}"; }; done
 for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
-[ -d /tmp/hvdocker.lock ] && echo "lock $(cat /tmp/hvdocker.lock/who.json 2>/dev/null | tr '\n' ' ')"
 echo "done"
 """
 

@@ -40,7 +40,6 @@ def read_machine(text: str) -> MachineSeen | None:
         },
         clusters=tuple(answer.all("cluster")),
         feeds=tuple(answer.all("feed")),
-        lock=answer.values.get("lock"),
     )
 
 

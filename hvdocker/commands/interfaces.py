@@ -24,7 +24,7 @@ for dir in /sys/class/net/*; do
     echo "link $name $mtu $flags $state ${speed:--1} $kind"
 done
 if command -v ip >/dev/null 2>&1; then
-    ip -o addr show 2>/dev/null | while read -r _ name _ address _; do
+    ip -o -4 addr show 2>/dev/null | while read -r _ name _ address _; do
         echo "address ${name%%@*} $address"
     done
 else
@@ -83,14 +83,23 @@ def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in lists.get("address", []):
         name, _, address = line.partition(" ")
-        if ":" not in address and address:
+        if _is_ipv4(address):
             found.setdefault(name, []).append(address if "/" in address else f"{address}/32")
     networks = [route for line in lists.get("route", []) if (route := _route(line.split())) is not None]
     for address in lists.get("own", []):
         for name, network in networks:
-            if ":" not in address and ipaddress.ip_address(address) in network:
+            if _is_ipv4(address) and ipaddress.IPv4Address(address) in network:
                 found.setdefault(name, []).append(f"{address}/{network.prefixlen}")
     return found
+
+
+def _is_ipv4(text: str) -> bool:
+    """What busybox or an odd driver puts into the line may be anything."""
+    try:
+        ipaddress.IPv4Interface(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:

@@ -11,6 +11,8 @@ from docker import APIClient
 from hvdocker import assets
 from hvdocker.commands.container import ContainerSpec, create_body
 from hvdocker.commands.container_files import trust_files, worker_files
+from hvdocker.commands.health import clock
+from hvdocker.commands.health_answer import read_clock
 from hvdocker.commands.ssh_files import FileSpec, Member, user_name
 from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit
@@ -67,18 +69,23 @@ def open_station(
         engine.start(made)
 
 
-def clear_station(link: HostLink, name: str, seen: Iterable[ContainerSeen], now: float) -> None:
+def clear_station(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
     """What an earlier doctor left under this name is removed; one that is at work is left alone, and told."""
     for container in seen:
         if container.role != names.ROLE_DOCTOR or container.name != name:
             continue
-        if container.is_running and now - container.created < LEFT_BEHIND_S:
+        # Its age by its own host's clock: ours may be another.
+        if container.is_running and _time_there(link) - container.created < LEFT_BEHIND_S:
             raise HostUnfit(
                 f"another doctor is at work here: {container.name}",
                 host=link.name,
                 fix=f"run it again in a few minutes, or end the other: docker rm -f {container.name}",
             )
         close_station(link, container.id)
+
+
+def _time_there(link: HostLink) -> float:
+    return read_clock(link.run(clock()).text) or 0.0
 
 
 def close_station(link: HostLink, container: str) -> None:

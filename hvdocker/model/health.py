@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.errors import HvdockerError
+from hvdocker.model.lock import Holder
 from hvdocker.model.seen import ContainerSeen, HostSeen
 
 
@@ -80,7 +81,6 @@ class MachineSeen:
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     clusters: tuple[str, ...] = ()
     feeds: tuple[str, ...] = ()
-    lock: str | None = None
 
 
 @dataclass(frozen=True)
@@ -155,4 +155,5 @@ class HostHealth:
     engine: EngineState | None = None
     trial: Trial | None = None
     code: CodeSeen | None = None
+    lock: Holder | None = None
     failures: tuple[HvdockerError, ...] = ()

@@ -339,7 +339,7 @@ def _host_problem(text: str) -> str | None:
 
 
 def _as_name(host: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-_.") or "host"
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-").lstrip("_.-") or "host"
 
 
 def _nearest(key: str, known: tuple[str, ...]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from hvdocker.errors import UsageProblem
 from hvdocker.model import names
+from hvdocker.ops.locate import at_home
 
 _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
@@ -39,7 +40,7 @@ def work_of(
 
 
 def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None) -> Work:
-    path = (cwd / Path(script).expanduser()).resolve()
+    path = (cwd / at_home(Path(script))).resolve()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
         raise UsageProblem(
@@ -56,7 +57,7 @@ def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None)
 
 
 def _folder(cwd: Path, workdir: Path | None) -> Path:
-    folder = (cwd / workdir.expanduser()).resolve() if workdir else cwd.resolve()
+    folder = (cwd / at_home(workdir)).resolve() if workdir else cwd.resolve()
     if not folder.is_dir():
         raise UsageProblem(f"--workdir {workdir} is not a folder")
     if folder in (Path("/"), Path.home().resolve()):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from hvdocker.commands.lock import look_at_lock
 from hvdocker.commands.trial import trial_spec
 from hvdocker.commands.worker import Maker, Place
 from hvdocker.errors import HvdockerError
@@ -34,6 +35,7 @@ class Examiner:
     ) -> HostHealth:
         """`seen` is what the ordinary observation gave, `unfit` why it gave nothing."""
         from hvdocker.hosts.health import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
+        from hvdocker.hosts.locks import ask
 
         attempts = Attempts(link.name)
         info: Mapping[str, Any] | None = None  # Any: the engine's JSON
@@ -53,6 +55,7 @@ class Examiner:
             machine=attempts.to("looking at the host", lambda: see_machine(link, root, mounts, peers)),
             clock=attempts.to("asking for the time", lambda: see_clock(link, self.now)),
             engine=engine,
+            lock=attempts.to("looking at its lock", lambda: ask(link, look_at_lock()).holder),
         )
         if seen and place:
             health = self._with_cluster(health, link, place, attempts)

@@ -11,7 +11,7 @@ from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
+from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.session import Session, connected
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 
         state = whole_state(located.inventory, session.links, with_images=False)
         job = names.match_job(wanted, known_jobs(state))
-        folder = (env.cwd / target.expanduser()).resolve() if target else located.jobs / job
+        folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
         fetched = bring_home(located, session, state, job, folder)

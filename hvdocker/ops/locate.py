@@ -77,7 +77,7 @@ def read_inventory(env: Env, path: Path) -> Located:
 
 
 def resolved(env: Env, path: Path) -> Path:
-    return (env.cwd / _at_home(path)).resolve()
+    return (env.cwd / at_home(path)).resolve()
 
 
 def understood(text: str, path: Path) -> Located:
@@ -107,7 +107,7 @@ def read_text(path: Path) -> str:
         raise UsageProblem(f"the inventory {path} cannot be read: {found}") from error
 
 
-def _at_home(path: Path) -> Path:
+def at_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError as error:
@@ -118,7 +118,7 @@ def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
     """Relative key paths are relative to the inventory's folder, whatever the current one is."""
 
     def own(path: str) -> str:
-        return str(folder / _at_home(Path(path)))
+        return str(folder / at_home(Path(path)))
 
     hosts = tuple(
         replace(host, ssh=replace(host.ssh, key=own(host.ssh.key))) if host.ssh.key else host

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +14,8 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 from hvdocker.ops.session import connected
 from hvdocker.plan.owner import refuse_foreign_job
+from hvdocker.plan.secrets import ORDERLY, aftermath
+from hvdocker.plan.steps import plan_of
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -21,12 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobAt:
-    """A job, the link to the host that has its master, and the workers of its cluster."""
+    """A job, the host that has its master, the links to all hosts, and the workers of its cluster."""
 
     master: ContainerSeen
     placement: Placement
-    link: HostLink
+    head: str
+    links: Mapping[str, HostLink]
     workers: tuple[ContainerSeen, ...]
+
+    @property
+    def link(self) -> HostLink:
+        return self.links[self.head]
 
 
 def logs(
@@ -52,7 +59,19 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
             return found.master.job, False
         refuse_foreign_job(found.master, found.workers, env.maker().owner, is_forced)
         watch.stop_job(found.link, found.master.name)
+        _clear_up(env, located, found)
         return found.master.job, True
+
+
+def _clear_up(env: Env, located: Located, found: JobAt) -> None:
+    """A supervisor that had to be killed could not remove the job's secrets."""
+    if not found.master.secrets or watch.end_of(found.link, found.master.name).exit_code in ORDERLY:
+        return
+    from hvdocker.hosts.apply import Context, apply_all
+
+    steps = aftermath(found.head, found.master, found.workers)
+    plan = plan_of("stop", located.inventory.cluster, ("secrets", steps))
+    apply_all(plan, Context(located.inventory, found.links, env.listener))
 
 
 @contextmanager
@@ -68,5 +87,5 @@ def _job(env: Env, located: Located, wanted: str | None) -> Iterator[JobAt]:
             # The job that is meant may be on a host that is away: better no job than another one.
             raise_together("some hosts cannot be reached", failed)
         master = watch.find_job(state, wanted)
-        link = session.links[state.host_of(master)]
-        yield JobAt(master, watch.placement_of(master), link, tuple(state.workers().values()))
+        workers = tuple(state.workers().values())
+        yield JobAt(master, watch.placement_of(master), state.host_of(master), session.links, workers)

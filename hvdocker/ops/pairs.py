@@ -209,13 +209,13 @@ def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Ca
     from hvdocker.hosts.stations import clear_station, make_passes, open_station
 
     passes = make_passes(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
-    maker, now = visit.env.maker(), visit.env.now()
+    maker = visit.env.maker()
 
     def begin(name: str) -> None:
         place = visit.placed[name]
         has_sshd = visit.ways[name] is SshWay.LOGIN
         spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
-        clear_station(visit.links[name], spec.name, place.seen.containers, now)
+        clear_station(visit.links[name], spec.name, place.seen.containers)
         open_station(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
         visit.containers[name] = spec.name
 

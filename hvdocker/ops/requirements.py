@@ -12,6 +12,7 @@ from hvdocker.errors import UsageProblem
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
 from hvdocker.model.seen import ClusterState, ImageSeen
+from hvdocker.ops.locate import at_home
 from hvdocker.ops.session import Session
 from hvdocker.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
 from hvdocker.plan.steps import CONTROLLER, Plan
@@ -21,7 +22,7 @@ USUAL_NAME = "requirements.txt"
 
 def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requirements | None:
     """The file that was named, else the one in the folder, if there is one. Read before a host is touched."""
-    path = (cwd / named.expanduser()).resolve() if named else folder / USUAL_NAME
+    path = (cwd / at_home(named)).resolve() if named else folder / USUAL_NAME
     if not named and not path.is_file():
         return None
     return parse_requirements(path, _read, _wheels_in)

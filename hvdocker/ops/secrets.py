@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hvdocker.errors import UsageProblem
 from hvdocker.model.secret import Secret, SecretSource
+from hvdocker.ops.locate import at_home
 
 MOST_BYTES = 1_000_000
 # The rank wrapper masks nothing shorter: such words stand in any output.
@@ -55,4 +56,4 @@ def _from_file(cwd: Path, source: SecretSource) -> bytes:
 
 
 def _path(cwd: Path, path: str) -> Path:
-    return cwd / Path(path).expanduser()
+    return cwd / at_home(Path(path))

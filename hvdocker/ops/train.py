@@ -23,7 +23,7 @@ from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
-from hvdocker.ops.locate import Located
+from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
@@ -198,7 +198,7 @@ def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements |
     """Beside the script; for a module or a command in the folder that is synced."""
     if request.ignores_requirements:
         return None
-    script = (env.cwd / Path(request.script).expanduser()).resolve() if request.script else None
+    script = (env.cwd / at_home(Path(request.script))).resolve() if request.script else None
     return find_requirements(env.cwd, request.requirements, script.parent if script else work.source)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hvdocker.commands.worker import Place
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import from_label
-from hvdocker.model.seen import ClusterState
+from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.steps import EmptySecrets, ForgetSecrets, PutSecrets, Step
 
 # A supervisor that ended by itself, with one of these codes, has cleared up in its own container.
@@ -42,6 +42,18 @@ def remains(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> 
     master = names.master_name(inventory.cluster, job.job)
     emptied = EmptySecrets(head, master, job.job, tuple(secret.name for secret in job.secrets))
     return [emptied, *(ForgetSecrets(name, placed[name].worker_name, (job.job,)) for name in others)]
+
+
+def aftermath(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
+    """The same, as its labels tell it."""
+    if not master.secrets:
+        return []
+    others = [
+        host for host in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts if host != head
+    ]
+    emptied = EmptySecrets(head, master.name, master.job, master.secrets)
+    forgotten = [ForgetSecrets(one.host, one.name, (master.job,)) for one in workers if one.host in others]
+    return [emptied, *forgotten]
 
 
 def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:

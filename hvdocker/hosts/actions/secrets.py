@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.hosts import archive
 from hvdocker.hosts.actions.workers import run_inside
 from hvdocker.hosts.apply import Context
+from hvdocker.hosts.translate import talking
 from hvdocker.model import names
 from hvdocker.plan import steps
 
@@ -26,7 +28,8 @@ def _put(step: steps.PutSecrets, context: Context) -> None:
 
 
 def _forget(step: steps.ForgetSecrets, context: Context) -> None:
-    _remove(context, step.host, step.container, step.jobs)
+    with _as_far_as_possible(step, context):
+        _remove(context, step.host, step.container, step.jobs)
 
 
 def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) -> None:
@@ -40,9 +43,25 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
         )
 
 
+@contextmanager
+def _as_far_as_possible(step: steps.Step, context: Context) -> Iterator[None]:
+    """An ended job's container that cannot be opened any more must not keep the next job from running."""
+    try:
+        with talking(step.host, step.describe()):
+            yield
+    except HostUnreachable:
+        raise
+    except HvdockerError as error:
+        why = ": ".join([error.what, *error.lines[-1:]])
+        context.say(
+            "note", f"secrets of an earlier job may be left there ({why}); down removes them", step.host
+        )
+
+
 def _empty(step: steps.EmptySecrets, context: Context) -> None:
     empty = dict.fromkeys(step.names, b"")
-    archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)
+    with _as_far_as_possible(step, context):
+        archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {

@@ -49,13 +49,21 @@ def _address(place: Place, all_addresses: list[str]) -> Absence | None:
     name, address = place.name, place.address
     if place.seen.addresses and address not in place.seen.addresses:
         line = f"no interface of {name} has its training address {address}: nothing can listen on it"
-    elif len(all_addresses) > 1 and ipaddress.ip_address(address).is_loopback:
+    elif len(all_addresses) > 1 and _is_loopback(address):
         line = f"the training address of {name} is {address}, which only {name} itself can reach"
     elif all_addresses.count(address) > 1:
         line = f"the training address of {name} is {address}, and that of another host too"
     else:
         return None
     return Absence("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
+
+
+def _is_loopback(address: str) -> bool:
+    """A host that tells none of its addresses is known by its name."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _image(inventory: Inventory, state: ClusterState, place: Place, inventory_flag: str) -> Absence | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hvdocker.model import names
 from hvdocker.model.health import CodeSeen, EngineState, HostHealth, MachineSeen
 from hvdocker.model.inventory import Inventory
+from hvdocker.model.lock import Holder
 from hvdocker.model.report import Finding
 from hvdocker.model.seen import ContainerSeen, HostSeen
 from hvdocker.model.units import count, show_bytes
@@ -63,9 +64,16 @@ def judge_leftovers(inventory: Inventory, health: HostHealth, down: str) -> Iter
         yield warn("leftovers", count(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
     else:
         yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
-    if machine.lock is not None:
-        yield warn("lock", "someone is at work there", [machine.lock.strip() or "nobody said who"],
-                   "cat /tmp/hvdocker.lock/who.json", "wait for them, or: hvdocker lock status")  # fmt: skip
+    if health.lock is not None:
+        yield _judge_lock(health.lock)
+
+
+def _judge_lock(holder: Holder) -> Finding:
+    line = f"{holder.who} is running {holder.doing}, since {holder.since}"
+    if holder.is_stale:
+        lines = [line, f"its last sign of life was {holder.age_s} s ago: the next run takes it over"]
+        return warn("lock", "a lock was left behind", lines, "hvdocker lock status", "hvdocker lock release")
+    return warn("lock", "someone is at work there", [line], "hvdocker lock status", "wait for them")
 
 
 def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:

@@ -88,6 +88,22 @@ def test_an_nvidia_smi_that_knows_fewer_fields_or_fails(top: Path) -> None:
     assert (broken.gpus, broken.gpu_error) == ((), "Failed to initialize NVML")
 
 
+def test_where_no_name_server_answers_the_rest_is_told_all_the_same(top: Path) -> None:
+    """A `getent` that never answers: all names are looked up at once, within one time limit."""
+    words = look("/", [], [f"gpu-{number}" for number in range(20)], str(top))
+    bin_dir = top / "bin"
+    bin_dir.mkdir()
+    (bin_dir / "getent").write_text("#!/bin/sh\nexec sleep 600\n")
+    (bin_dir / "timeout").write_text('#!/bin/sh\nshift\ncase $1 in getent) exit 124;; esac\nexec "$@"\n')
+    for program in bin_dir.iterdir():
+        program.chmod(0o755)
+    path = f"{bin_dir}:/usr/bin:/bin"
+    done = subprocess.run(words.argv, capture_output=True, text=True, env={"HOME": str(top), "PATH": path})
+    seen = read_machine(done.stdout)
+    assert seen and seen.memory_bytes == 1000 * 1024
+    assert len(seen.resolved) == 21 and set(seen.resolved.values()) == {()}
+
+
 def test_an_answer_cut_short_is_none() -> None:
     text = (FIXTURES / "plain.txt").read_text()
     assert read_machine(text) and read_machine(text.removesuffix("done\n")) is None

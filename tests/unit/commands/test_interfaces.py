@@ -50,6 +50,13 @@ done
     }
 
 
+def test_a_line_that_is_no_address_is_passed_over() -> None:
+    """Some busyboxes put the line of the link among those of addresses."""
+    odd = "link eth0 1500 0x1003 up -1 wired\naddress eth0 mtu\naddress eth0 10.0.0.1/24\ndone\n"
+    seen = read_interfaces(odd)
+    assert seen and seen[0].addresses == ("10.0.0.1/24",)
+
+
 def test_half_an_answer_is_none() -> None:
     assert read_interfaces(TOLD.replace("done\n", "")) is None
     assert read_interfaces("sh: not found") is None

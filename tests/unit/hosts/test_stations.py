@@ -28,7 +28,7 @@ class Link(FakeLink):
 
 
 def link() -> Link:
-    made = Link()
+    made = Link(answer=lambda command, data: (0, f"{NOW}\n".encode(), b""))
     made.kept = Engine()  # type: ignore[attr-defined]
     return made
 
@@ -52,12 +52,12 @@ def container(state: str, age_s: float = 1, role: str = "doctor", name: str = NA
 )
 def test_only_what_was_left_is_removed(seen: ContainerSeen, removed: list[str]) -> None:
     here = link()
-    clear_station(here, NAME, [seen], NOW)
+    clear_station(here, NAME, [seen])
     assert here.engine().removed == removed
 
 
 def test_a_doctor_at_work_is_left_alone_and_told() -> None:
     here = link()
     with pytest.raises(HostUnfit, match="another doctor is at work") as caught:
-        clear_station(here, NAME, [container("running")], NOW)
+        clear_station(here, NAME, [container("running")])
     assert here.engine().removed == [] and f"docker rm -f {NAME}" in (caught.value.fix or "")

@@ -47,10 +47,11 @@ def test_what_is_refused(tmp_path: Path) -> None:
         ("large", "larger than 1 MB"),
         ("none", "none cannot be read: No such file or directory"),
         (".", "cannot be read: Is a directory"),
+        ("~nobody-of-that-name/x", "there is no user nobody-of-that-name here"),
     ):
         with pytest.raises(UsageProblem, match=what) as caught:
             read(tmp_path, "KEY", path)
-        assert caught.value.what.startswith("--secret KEY: ")
+        assert caught.value.what.startswith(("--secret KEY: ", "~nobody"))
     assert len(read(tmp_path, "KEY", "largest")) == MOST_BYTES
     for environ, what in (
         ({}, "there is no such variable here"),

@@ -4,10 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from hvdocker.model import names
 from hvdocker.model.secret import SecretSource
 from hvdocker.model.seen import ContainerSeen
 from hvdocker.plan.places import places
-from hvdocker.plan.secrets import deliveries, leftovers, remains
+from hvdocker.plan.secrets import aftermath, deliveries, leftovers, remains
 from hvdocker.plan.steps import (
     CreateMaster,
     EmptySecrets,
@@ -72,6 +73,16 @@ def test_what_has_to_go_when_its_master_was_killed() -> None:
         EmptySecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
         ForgetSecrets("b", WORKER, ("train-abcd",)),
     ]
+
+
+def test_what_has_to_go_as_labels_tell_it() -> None:
+    killed = ended("killed-cccc", '{"a":1,"b":1}', 137)
+    workers = [replace(killed, name=f"worker of {host}", labels={names.LABEL_HOST: host}) for host in "abc"]
+    assert aftermath("a", killed, workers) == [
+        EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
+        ForgetSecrets("b", "worker of b", ("killed-cccc",)),
+    ]
+    assert aftermath("a", master("plain-ffff", '{"a":1,"b":2}', "exited"), workers) == []
 
 
 def test_what_ended_jobs_may_have_left() -> None:

@@ -149,10 +149,7 @@ class Supervisor:
             return
         forget_secrets(self._job.name)
         for host in forget_elsewhere(self._job.name, self._job.other_hosts):
-            words = (
-                f"the secrets of this job may still be in the worker on {host}: the next train removes them"
-            )
-            print(f"hvdocker: {words}", file=sys.stderr, flush=True)
+            print(f"hvdocker: {LEFT.format(host)}", file=sys.stderr, flush=True)
 
 
 class Ledger:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.model.health import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
 from hvdocker.model.inventory import Host
+from hvdocker.model.lock import Holder
 from hvdocker.model.report import Finding, Report
 from hvdocker.model.seen import ContainerSeen
 from hvdocker.plan.doctor.across import judge_across
@@ -127,7 +128,11 @@ def test_leftovers() -> None:
         "d", "m", "~/.hvdocker/lab", "hvdocker-part", "/var/tmp/hvdocker-feed-1",
     ]  # fmt: skip
     assert left.mark.value == "warn" and left.fix == "hvdocker down -i x.yaml"
-    assert judged(dirty)["lock"].evidence == ('{"owner": "eve"}',)
+    holder = Holder("ab", "eve", "desk", "e", "up", "theirs", age_s=5, held_s=30)
+    lock = judged(replace(dirty, lock=holder))["lock"]
+    assert lock.evidence == ("eve@desk is running `up` of cluster theirs, since 30 s",)
+    stale = judged(replace(dirty, lock=replace(holder, age_s=90)))["lock"]
+    assert stale.shown == "a lock was left behind" and stale.fix == "hvdocker lock release"
     kept = judged(replace(HEALTHY, engine=EngineState("overlay2", containers=seen.containers[2:])))
     assert kept["leftovers"].shown == "none; 1 ended job kept for logs; also here: other of eve"
 
