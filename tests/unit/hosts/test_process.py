@@ -1,0 +1,35 @@
+"""A process is known again, and known to be gone only where that is sure."""
+
+import os
+import subprocess
+
+from hvdocker.hosts.process import is_gone, own_process
+
+
+def test_this_process_is_here() -> None:
+    assert own_process().split(" ")[2] == str(os.getpid())
+    assert not is_gone(own_process())
+
+
+def test_one_that_has_ended_is_gone() -> None:
+    child = subprocess.Popen(["true"])
+    boot, space, _, start = own_process().split(" ")
+    child.wait()
+    assert is_gone(f"{boot} {space} {child.pid} {start}")
+
+
+def test_a_number_that_was_given_again_is_another_process() -> None:
+    boot, space, number, start = own_process().split(" ")
+    assert is_gone(f"{boot} {space} {number} {int(start) + 1}")
+
+
+def test_of_others_nobody_here_knows() -> None:
+    boot, space, _, start = own_process().split(" ")
+    for process in (
+        "",
+        "?",
+        f"other {space} 999999999 {start}",
+        f"{boot} pid:[1] 999999999 {start}",
+        "a b c d",
+    ):
+        assert not is_gone(process)
