@@ -12,6 +12,9 @@ again after linking. The winner then puts its own file in the place of who.json.
 the same name with an empty file first, and looks whether it is the end of the chain: then nobody can take
 the lock over while its files are removed; else somebody has done so already, and nothing is removed.
 
+Where the file system takes nothing, because it is full or read-only, the answer is `unwritable`, unless
+somebody holds the lock; an empty folder that such a try made is removed.
+
 Scripts go into the folder and use names without a path: what lies at the path may be swapped by others, the
 folder one stands in may not. A symbolic link or a file at that path is refused."""
 
@@ -31,6 +34,7 @@ tell() {
     [ -n "$age" ] && echo "age $age"
     [ -n "$was_age" ] && echo "was_age $was_age"
     [ -n "$2" ] && echo "reason $2"
+    [ -n "$disk" ] && echo "disk $disk"
     echo "done"
     [ "$1" != unusable ] || rm -f -- "$mine"
     [ -n "$line" ] && printf 'who %s\n' "$line"
@@ -76,19 +80,38 @@ holds() { look; [ -n "$found" ] && [ "$end" = "$token" ]; }
 """
 
 _TAKE = r"""
-rest=$3; stale=$4; tries=0; why=
+rest=$3; stale=$4; tries=0; why=; stuck=
 drop() { rm -f -- "$mine"; }
+refused() {
+    disk=$(df -P -- "$parent" 2>/dev/null | tail -n 1)
+    cd -- "$parent" && rmdir -- "$dir" 2>/dev/null
+    tell unwritable "${why:-nothing can be written there}"
+}
 while [ $tries -lt 9 ]; do
     tries=$((tries + 1))
-    (umask 0 && mkdir -m 777 -- "$dir") 2>/dev/null
-    enter || continue
-    [ -w . ] || { look; tell unusable "you may not write there: $(ls -ld -- "$dir" 2>/dev/null)"; }
+    made=$( (umask 0 && mkdir -m 777 -- "$dir") 2>&1 )
+    enter || { why=$made; stuck=1; continue; }
+    if [ ! -w . ]; then
+        look
+        [ -n "$found" ] && [ "$age" -le "$stale" ] && tell held
+        [ -w "$parent" ] || { why="$parent is not writable"; refused; }
+        tell unusable "you may not write there: $(ls -ld -- "$dir" 2>/dev/null)"
+    fi
+    stuck=
     why=$( { umask 022; set -C
         printf '{"token": "%s", "since": %s, %s\n' "$token" "$(date +%s)" "$rest" > "$mine"; } 2>&1 ) \
-        && [ -s "$mine" ] || { drop; continue; }
+        && [ -s "$mine" ] || stuck=1
     look
+    if [ -n "$stuck" ]; then
+        drop
+        if [ -n "$found" ]; then
+            [ "$end" != "$token" ] || tell taken
+            [ "$age" -gt "$stale" ] || tell held
+        fi
+        continue
+    fi
     if [ -z "$found" ]; then
-        why=$(ln -n -- "$mine" who.json 2>&1)
+        why=$(ln -n -- "$mine" who.json 2>&1) || stuck=1
     elif [ "$end" = "$token" ]; then
         drop; tell taken
     elif [ "$age" -gt "$stale" ]; then
@@ -105,7 +128,9 @@ while [ $tries -lt 9 ]; do
     fi
     drop
     holds && tell taken
+    [ -z "$found" ] || stuck=
 done
+[ -n "$stuck" ] && refused
 [ -n "$found" ] && tell held
 tell unusable "${why:-it cannot be written}"
 """
@@ -140,14 +165,15 @@ tell free
 
 @dataclass(frozen=True)
 class LockAnswer:
-    """What a host says of its lock: `state` is taken (by the one who asks), held (by another), free or
-    unusable. `robbed` is the stale holder that was taken over. `order` is what two inventories agree on,
-    whatever name and address they reach the host by."""
+    """What a host says of its lock: `state` is taken (by the one who asks), held (by another), free,
+    unusable or unwritable; `disk` is what `df` says then. `robbed` is the stale holder that was
+    taken over. `order` is what two inventories agree on, whatever name and address they reach the host by."""
 
     state: str
     holder: Holder | None = None
     robbed: Holder | None = None
     reason: str = ""
+    disk: str = ""
     order: tuple[str, str] = ("", "")
 
     @property
@@ -188,5 +214,6 @@ def read_lock(text: str) -> LockAnswer | None:
         holder=read_holder(values.get("who", ""), number.get("age", 0), now) if held else None,
         robbed=read_holder(values.get("was", ""), number.get("was_age", 0), now) if robbed else None,
         reason=values.get("reason", ""),
+        disk=values.get("disk", ""),
         order=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
     )

@@ -74,7 +74,9 @@ class Credentials:
         self.keyring = Keyring({} if passphrases is None else passphrases)
         self.known_hosts = trust.KnownHosts()
         self.accepted = accepted
-        self.config = fabric.Config(ssh_config=ssh_config.load().everything)
+        found = ssh_config.load()
+        self.notes = found.notes
+        self.config = fabric.Config(ssh_config=found)
         self.pulse = pulse or Pulse()
 
 
@@ -128,6 +130,7 @@ def _connect(host: Host, way: Way) -> Any:
         user=ssh.user,
         port=ssh.port,
         gateway=False,
+        forward_agent=False,  # nothing of ours needs it, and fabric stumbles over ForwardAgent with a path
         connect_timeout=int(CONNECT_TIMEOUT_S),
         config=way.credentials.config,
     )

@@ -8,14 +8,18 @@ wait` ends one of them.
 
 While they are held, a beat every ten seconds says that the holder is alive. A beat that finds another
 holder means that this run was silent for a minute and was taken for dead, or that a person released its
-lock: it must not go on changing hosts, nor undo what another run may build upon."""
+lock: it must not go on changing hosts, nor undo what another run may build upon.
+
+A host on which no lock can be written, because its /tmp is full, refuses every verb but `down`, which frees
+what jobs have filled and goes on without."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 
 from hvdocker.commands.command import Command
@@ -35,6 +39,19 @@ _POLL_S = 1.0
 _HASTY_S = 3
 
 
+class Unwritable(HostUnfit):
+    """No lock can be written there, and nobody holds one."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """`inventory_flag` is what our own commands need to mean this cluster (` -i FILE`). A lock that is not
+    needed is done without where none can be written."""
+
+    inventory_flag: str = ""
+    is_needed: bool = True
+
+
 @contextmanager
 def holding(
     links: Mapping[str, HostLink],
@@ -42,9 +59,10 @@ def holding(
     listener: Listener = ignore,
     wait_s: float = 0.0,
     beat_s: float = BEAT_S,
+    manner: Manner = Manner(),
 ) -> Iterator[Held]:
     """The locks of all these hosts, for as long as the block lasts."""
-    held = Held(links, claim, listener)
+    held = Held(links, claim, listener, manner)
     beats = threading.Thread(target=held.beat_on, args=(beat_s,), name="lock", daemon=True)
     beats.start()
     try:
@@ -57,10 +75,18 @@ def holding(
 class Held:
     """The locks of one run."""
 
-    def __init__(self, links: Mapping[str, HostLink], claim: Claim, listener: Listener = ignore) -> None:
+    def __init__(
+        self,
+        links: Mapping[str, HostLink],
+        claim: Claim,
+        listener: Listener = ignore,
+        manner: Manner = Manner(),
+    ) -> None:
         self._links = links
         self._claim = claim
         self._listener = listener
+        self._manner = manner
+        self._without: set[str] = set()
         self._taken: set[str] = set()
         self._lost: dict[str, LockAnswer] = {}
         self._beating: set[str] = set()
@@ -75,7 +101,7 @@ class Held:
     def check(self) -> None:
         """Raises where a lock is not ours any more, whichever host is being worked on."""
         for name, answer in list(self._lost.items()):
-            raise _lost(name, answer)
+            raise self._lost_error(name, answer)
 
     def take(self, wait_s: float) -> None:
         deadline = time.monotonic() + wait_s
@@ -85,7 +111,7 @@ class Held:
             return
         is_hasty = any(answer.holder and answer.holder.held_s < _HASTY_S for answer in held.values())
         if wait_s <= 0 and not is_hasty:
-            raise_together("some hosts are locked", _locked(held))
+            raise_together("some hosts are locked", self._locked(held))
         self._release(list(self._taken))
         self._take_in_order(
             sorted(self._links, key=lambda name: (answers[name].order, name)),
@@ -97,13 +123,22 @@ class Held:
             while not (answer := self._try(name)).is_taken:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise_together("", _locked({name: answer}))
+                    raise_together("", self._locked({name: answer}))
                 self._listener(Event("lock", f"waiting: {_doing(answer.holder)}", name))
                 time.sleep(min(_POLL_S, left))
             self._listener(Event("lock", "locked", name, is_end=True))
 
     def _try(self, name: str) -> LockAnswer:
-        answer = ask(self._links[name], take_lock(self._claim))
+        if name in self._without:
+            return LockAnswer("taken")
+        try:
+            answer = ask(self._links[name], take_lock(self._claim))
+        except Unwritable as error:
+            if self._manner.is_needed:
+                raise
+            self._without.add(name)
+            self._listener(Event("note", f"goes on without a lock: {error.what}", name))
+            return LockAnswer("taken")
         if answer.is_taken:
             self._taken.add(name)
         if answer.robbed:
@@ -114,25 +149,27 @@ class Held:
         """Also where it is not known whether a lock was got: what is not ours is left alone. A host that is
         gone frees itself."""
         self._is_over.set()
-        taken = set(self._taken)
-        for name in taken & set(self._release(list(self._links)).failed):
-            text = f"its lock could not be given back: it is free in {STALE_S} s"
-            self._listener(Event("note", text, name))
+        self._release([name for name in self._links if name not in self._without])
 
-    def _release(self, names: list[str]) -> Outcomes[LockAnswer]:
-        """Ctrl-C ends it only when every host was asked."""
-        self._taken -= set(names)
+    def _release(self, names: list[str]) -> None:
+        """Every host is asked once, whatever Ctrl-C says; it counts when all have answered or timed out."""
+        taken = self._taken & set(names)
+        self._taken -= taken
         self._round += 1
-        is_interrupted = False
-        while True:
-            try:
-                done = each(names, lambda name: ask(self._links[name], release_lock(self._claim.token)))
-                break
-            except KeyboardInterrupt:
-                is_interrupted = True
-        if is_interrupted:
-            raise KeyboardInterrupt
-        return done
+
+        def give_back(name: str) -> None:
+            if not self._gives_back(name) and name in taken:
+                text = f"its lock could not be given back: it is free in {STALE_S} s"
+                self._listener(Event("note", text, name))
+
+        _undisturbed(lambda: each(names, give_back))
+
+    def _gives_back(self, name: str) -> bool:
+        try:
+            answer = ask(self._links[name], release_lock(self._claim.token))
+        except HvdockerError:
+            return False
+        return not (answer.holder and answer.holder.token == self._claim.token)
 
     def beat_on(self, beat_s: float) -> None:
         """Each beat apart from the others: a host that is stuck holds up nobody's lock but its own."""
@@ -148,9 +185,36 @@ class Held:
             answer = ask(self._links[name], beat_lock(self._claim.token))
             if not answer.is_taken and begun_in == self._round and name not in self._lost:
                 self._lost[name] = answer
-                self._listener(Event("note", f"{_lost(name, answer).what}; this run stops"))
+                self._listener(Event("note", f"{self._lost_error(name, answer).what}; this run stops"))
         finally:
             self._beating.discard(name)
+
+    def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
+        """One text for all hosts of the same holder, so that they are shown as one."""
+        errors: list[HvdockerError] = []
+        for name, answer in held.items():
+            token = answer.holder.token if answer.holder else ""
+            same = {n: a.holder for n, a in held.items() if a.holder and a.holder.token == token}
+            oldest = max(same.values(), key=lambda holder: holder.held_s, default=None)
+            words = f"hvdocker lock release {' '.join(same or [name])}{self._manner.inventory_flag}"
+            is_ours = oldest is not None and oldest.owner == self._claim.owner
+            dead = "if that run is dead" if is_ours else "if that run is dead and its owner agrees"
+            errors.append(
+                Locked(
+                    f"the host is locked: {_sentence(oldest)}",
+                    host=name,
+                    fix=f"wait for it with --lock-wait 60; {dead}: {words}{'' if is_ours else ' --force'}",
+                )
+            )
+        return errors
+
+    def _lost_error(self, name: str, answer: LockAnswer) -> HvdockerError:
+        now = _sentence(answer.holder) if answer.holder and answer.holder.is_named else "somebody released it"
+        status = f"hvdocker lock status{self._manner.inventory_flag}"
+        return Locked(
+            f"the lock of {name} was taken away from this run: {now}",
+            fix=f"see {status}, then run it again; what was made so far is still there",
+        )
 
 
 def look(links: Mapping[str, HostLink]) -> Outcomes[LockAnswer]:
@@ -174,6 +238,8 @@ def ask(link: HostLink, command: Command) -> LockAnswer:
         )
     if answer.state == "unusable":
         raise unusable(link, answer)
+    if answer.state == "unwritable":
+        raise _unwritable(link, answer)
     return answer
 
 
@@ -186,22 +252,14 @@ def unusable(link: HostLink, answer: LockAnswer) -> HvdockerError:
     )
 
 
-def _locked(held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-    """One text for all hosts of the same holder, so that they are shown as one."""
-    errors: list[HvdockerError] = []
-    for name, answer in held.items():
-        token = answer.holder.token if answer.holder else ""
-        same = {n: a.holder for n, a in held.items() if a.holder and a.holder.token == token}
-        oldest = max(same.values(), key=lambda holder: holder.held_s, default=None)
-        errors.append(
-            Locked(
-                f"the host is locked: {_sentence(oldest)}",
-                host=name,
-                fix="wait for it with --lock-wait 60; if that run is dead: hvdocker lock release "
-                + " ".join(same or [name]),
-            )
-        )
-    return errors
+def _unwritable(link: HostLink, answer: LockAnswer) -> Unwritable:
+    folder = LOCK_DIR.rpartition("/")[0]
+    return Unwritable(
+        f"the host cannot be locked: nothing can be written in its {folder}",
+        host=link.name,
+        lines=[line for line in (answer.reason, answer.disk) if line],
+        fix=f"free space there; what takes it, on the host: sudo du -xah {folder} | sort -h | tail",
+    )
 
 
 def _sentence(holder: Holder | None) -> str:
@@ -222,9 +280,25 @@ def _robbed(holder: Holder) -> str:
     )
 
 
-def _lost(name: str, answer: LockAnswer) -> HvdockerError:
-    now = _sentence(answer.holder) if answer.holder and answer.holder.is_named else "somebody released it"
-    return Locked(
-        f"the lock of {name} was taken away from this run: {now}",
-        fix="see hvdocker lock status, then run it again; what was made so far is still there",
-    )
+def _undisturbed(work: Callable[[], object]) -> None:
+    """In a thread of its own, which Ctrl-C does not reach; it is raised when the work is done."""
+    over, interrupts, errors = threading.Event(), list[KeyboardInterrupt](), list[Exception]()
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run, name="release", daemon=True)
+    while not over.is_set():
+        try:
+            if thread.ident is None:
+                thread.start()
+            over.wait()
+        except KeyboardInterrupt as interrupt:
+            interrupts.append(interrupt)
+    for error in (*errors, *interrupts):
+        raise error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -35,15 +35,17 @@ def each(
     order = list(names)
     if not order:
         return Outcomes({}, {})
+    futures: dict[str, Future[T]] = {}
     with ThreadPoolExecutor(max_workers=min(most_at_once, len(order))) as pool:
         try:
-            futures = {name: pool.submit(work, name) for name in order}
+            for name in order:
+                futures[name] = pool.submit(work, name)
             wait(futures.values(), return_when=FIRST_EXCEPTION if stop_at_first else ALL_COMPLETED)
         except KeyboardInterrupt:
             on_interrupt()
             raise
         finally:
-            _drain(pool)
+            _drain(pool, futures.values())
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
     for name, future in futures.items():
@@ -59,11 +61,13 @@ def each(
     return Outcomes(done, failed)
 
 
-def _drain(pool: ThreadPoolExecutor) -> None:
+def _drain(pool: ThreadPoolExecutor, futures: Collection[Future[T]]) -> None:
     """Waits for what is under way, also when Ctrl-C comes again: nothing may be made behind the back of
-    whoever undoes it."""
+    whoever undoes it. Of threads Python 3.11 forgets that they run when joining one is interrupted."""
     while True:
         try:
-            return pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            wait([future for future in futures if not future.cancelled()])
+            return pool.shutdown(wait=True)
         except KeyboardInterrupt:
             continue

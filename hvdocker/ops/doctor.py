@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
 from hvdocker.ops.interfaces import examine_interfaces
-from hvdocker.ops.locate import FOLDER, Located
+from hvdocker.ops.locate import Located, inventory_flag
 from hvdocker.ops.pairs import examine_pairs
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected
@@ -48,7 +47,7 @@ class DoctorOptions:
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
     inventory = located.inventory
-    words = Words(_flag(env, located))
+    words = Words(inventory_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         from hvdocker.hosts.observe import as_state, observe
 
@@ -158,12 +157,3 @@ def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
         return 0
     known = [state.controller_image, *(host.image for host in state.hosts.values())]
     return max((image.size_bytes for image in known if image), default=0)
-
-
-def _flag(env: Env, located: Located) -> str:
-    """How our own commands name this inventory; the current cluster's generated one needs no name."""
-    if located.path.parent.name == FOLDER:
-        return ""
-    path = located.path
-    shown = path.relative_to(env.cwd) if path.is_relative_to(env.cwd) else path
-    return f" -i {shlex.quote(str(shown))}"

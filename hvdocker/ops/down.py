@@ -110,7 +110,7 @@ def _take_down(
     from hvdocker.ops.lock import locked
 
     links = {name: session.links[name] for name in seen.state.hosts}
-    with locked(env, located.inventory, links, "down", options.lock_wait_s) as held:
+    with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
         # Somebody may have changed the hosts until we had the lock: a job that began since is asked about.
         now = _look(env, located, links, options, seen.lost)
         _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)

@@ -83,7 +83,7 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         from hvdocker.hosts.apply import Context, apply
         from hvdocker.ops.lock import locked
 
-        with locked(env, inventory, session.links, "image push", request.lock_wait_s) as held:
+        with locked(env, located, session.links, "image push", request.lock_wait_s) as held:
             report = _look(inventory, session)
             show(report.plan)
             apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hvdocker.errors import HvdockerError, Interrupted, raise_together
 from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
+from hvdocker.ops.locate import Located, inventory_flag
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected
 from hvdocker.ops.up import UpReport, brought_public
@@ -20,7 +20,6 @@ from hvdocker.plan.up import plan_rotation
 
 Show = Callable[[Plan], None]
 UNFINISHED = "the rotation is not finished"
-AGAIN = "finish it: hvdocker keys rotate"
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,10 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
         from hvdocker.hosts.apply import Context, apply
         from hvdocker.ops.lock import locked
 
-        with locked(env, inventory, session.links, "keys rotate", options.lock_wait_s) as held:
+        with locked(env, located, session.links, "keys rotate", options.lock_wait_s) as held:
             report = _look(env, located, session, options, brought)
             show(report.plan)
-            with _unfinished():
+            with _unfinished(inventory_flag(env, located)):
                 apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))
         return report
 
@@ -69,12 +68,13 @@ def _look(
 
 
 @contextmanager
-def _unfinished() -> Iterator[None]:
+def _unfinished(flag: str) -> Iterator[None]:
     """Whatever fails leaves old and new keys side by side: the error says so."""
+    again = f"finish it: hvdocker keys rotate{flag}"
     try:
         yield
     except KeyboardInterrupt:
-        raise Interrupted(UNFINISHED, fix=AGAIN) from None
+        raise Interrupted(UNFINISHED, fix=again) from None
     except HvdockerError as error:
-        error.what = f"{UNFINISHED} ({AGAIN}): {error.what}"
+        error.what = f"{UNFINISHED} ({again}): {error.what}"
         raise

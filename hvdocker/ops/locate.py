@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -126,6 +127,15 @@ def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
     )
     keys = inventory.keys and KeyPair(own(inventory.keys.private), own(inventory.keys.public))
     return replace(inventory, hosts=hosts, keys=keys)
+
+
+def inventory_flag(env: Env, located: Located) -> str:
+    """How our own commands name this inventory; the current cluster's generated one needs no name here."""
+    if located.path.parent.name == FOLDER and env.cwd.is_relative_to(located.folder):
+        return ""
+    path = located.path
+    shown = path.relative_to(env.cwd) if path.is_relative_to(env.cwd) else path
+    return f" -i {shlex.quote(str(shown))}"
 
 
 def generate(

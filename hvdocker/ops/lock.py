@@ -12,7 +12,7 @@ from hvdocker.errors import HvdockerError, Locked, UsageProblem, raise_together
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.lock import Claim, Holder
 from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
+from hvdocker.ops.locate import Located, inventory_flag
 from hvdocker.ops.session import connected
 
 if TYPE_CHECKING:
@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 @contextmanager
 def locked(
-    env: Env, inventory: Inventory, links: Mapping[str, HostLink], verb: str, wait_s: float
+    env: Env,
+    located: Located,
+    links: Mapping[str, HostLink],
+    verb: str,
+    wait_s: float,
+    is_needed: bool = True,
 ) -> Iterator[Held]:
     """The locks of these hosts; what was seen of them before has to be looked at again inside."""
-    from hvdocker.hosts.locks import holding
+    from hvdocker.hosts.locks import Manner, holding
 
     claim = Claim(
         token=env.entropy(16).hex(),
@@ -33,9 +38,10 @@ def locked(
         machine=platform.node(),
         user=env.environ.get("USER", ""),
         verb=verb,
-        cluster=inventory.cluster,
+        cluster=located.inventory.cluster,
     )
-    with holding(links, claim, env.listener, wait_s) as held:
+    manner = Manner(inventory_flag(env, located), is_needed)
+    with holding(links, claim, env.listener, wait_s, manner=manner) as held:
         yield held
 
 

@@ -59,6 +59,8 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     accepted: set[tuple[str, str]] = set()
     waiting = list(hosts)
     credentials = Credentials(env.passphrases, accepted)
+    for note in credentials.notes:
+        env.listener(Event("note", note))
     threading.Thread(target=_import_what_comes_next).start()
     while waiting:
         outcomes = each(waiting, partial(_open_named, hosts, credentials))

@@ -137,7 +137,7 @@ def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
 
     started: _Decision | None = None
     try:
-        with locked(env, located.inventory, session.links, "train", wish.request.lock_wait_s) as held:
+        with locked(env, located, session.links, "train", wish.request.lock_wait_s) as held:
             decision = _decide(env, located, session, wish, viewer)
             report, fitting, context = decision.report, decision.fitting, decision.context
             context.guard = held.check

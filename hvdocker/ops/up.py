@@ -62,7 +62,7 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
             return report
         from hvdocker.ops.lock import locked
 
-        with locked(env, located.inventory, session.links, "up", options.lock_wait_s) as held:
+        with locked(env, located, session.links, "up", options.lock_wait_s) as held:
             # Somebody may have changed the hosts until we had the lock.
             report, state = _look(env, located, session, options)
             show(report.plan)

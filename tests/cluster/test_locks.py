@@ -114,7 +114,8 @@ def test_a_held_host_is_left_alone_and_its_holder_named(
                 "error: h2: the host is locked: bob@desk is running `image push` of cluster theirs"
                 in result.err
             )
-            assert "--lock-wait 60" in result.err and "hvdocker lock release h2" in result.err
+            assert "--lock-wait 60" in result.err and "hvdocker lock release h2 -i " in result.err
+            assert "--force" in result.err, "bob is another owner"
         # Nothing to do needs no lock, and a dry run takes none.
         assert one.up().out.startswith("nothing to do")
         one.run("down", "--dry-run")
@@ -253,6 +254,32 @@ def test_what_others_put_in_the_way_is_shown_and_not_written_through(
         first.exec("rm -rf /home/outsider/bait; chmod 700 /home/outsider")
         for host in pair:
             host.exec(f"rm -rf {LOCK_DIR}")
+
+
+def test_a_full_tmp_is_named_and_down_goes_on_without_a_lock(
+    sites: tuple[Site, Site], pair: list[LabHost]
+) -> None:
+    """The first host's /tmp is full, the second's is read-only."""
+    one, _ = sites
+    one.up()
+    for host in pair:
+        host.exec("mount -t tmpfs -o size=8k,mode=1777 tmpfs /tmp")
+    pair[0].exec("head -c 8192 /dev/zero > /tmp/filler")
+    pair[1].exec("mount -o remount,ro /tmp")
+    try:
+        with untouched(*pair):
+            refused = one.run("keys", "rotate", check=3).err
+        assert refused.count("nothing can be written in its /tmp") == 2 and "sudo du -xah /tmp" in refused
+        assert "100% /tmp" in refused and "rm -rf" not in refused
+        assert "Read-only file system" in refused
+        assert locks(pair) == {}, "no empty folder stays"
+        assert {host["state"] for host in shown(one).values()} == {"free"}
+        taken_down = one.down().err
+        assert taken_down.count("goes on without a lock") == 2
+    finally:
+        for host in pair:
+            host.exec("umount /tmp")
+    assert left_of(pair, "one") == {}
 
 
 def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(

@@ -30,12 +30,18 @@ BOB = Claim("bbbb", "bob", "desk", "bob", "train", "lab")
 SHELLS = [path for name in ("dash", "bash", "busybox") if (path := shutil.which(name))]
 
 
+# Nothing can be written in files: what a full disk is like to whoever has no other.
+FULL = ("sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "full")
+
+
 class Lock:
     def __init__(self, folder: Path, shell: str) -> None:
         self.folder, self._shell = folder, shell
+        self.is_full = False
 
     def run(self, command: Command, umask: int = 0o022) -> LockAnswer:
         words = [self._shell, *(["sh"] if self._shell.endswith("busybox") else []), *command.argv[1:]]
+        words = [*FULL, *words] if self.is_full else words
         done = subprocess.run(words, capture_output=True, text=True, umask=umask, check=True)
         assert done.stderr == ""
         answer = read_lock(done.stdout)
@@ -203,6 +209,39 @@ def test_what_others_put_there_is_never_written_through(lock: Lock, tmp_path: Pa
 
 def left_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()] if folder.is_dir() else []
+
+
+def test_a_disk_that_takes_nothing_is_told_from_what_is_in_the_way(lock: Lock, parent: Path) -> None:
+    lock.is_full = True
+    answer = lock.take(ADA)
+    assert (answer.state, answer.holder) == ("unwritable", None)
+    assert "%" in answer.disk and answer.reason
+    assert list(parent.iterdir()) == [], "no empty folder stays"
+    lock.is_full = False
+    assert lock.take(ADA).is_taken
+    lock.is_full = True
+    assert lock.take(ADA).is_taken
+    held = lock.take(BOB)
+    assert held.state == "held" and held.holder and held.holder.who == "ada@laptop"
+    lock.age(75)
+    assert lock.take(BOB).state == "unwritable"
+    assert lock.beat(ADA).is_taken and lock.names() == ["who.json"]
+    assert lock.release(ADA).state == "free" and list(parent.iterdir()) == []
+
+
+def test_a_folder_above_that_is_not_there_to_write_in(lock: Lock, parent: Path) -> None:
+    """As on a file system that is read-only: not even the folder can be made."""
+    shim = parent.parent / "bin" / "mkdir"
+    shim.parent.mkdir()
+    shim.write_text('#!/bin/sh\necho "mkdir: Read-only file system" >&2\nexit 1\n')
+    shim.chmod(0o755)
+    if lock._shell.endswith("busybox"):
+        return  # its own `mkdir` is the shell's
+    path = f"{shim.parent}:{os.environ['PATH']}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", path)
+        answer = lock.take(ADA)
+    assert (answer.state, answer.reason) == ("unwritable", "mkdir: Read-only file system")
 
 
 def test_a_folder_above_that_is_a_link_is_the_machines_own_business(lock: Lock, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Locks of several hosts, which are folders of this machine: all or none, in order, alive, given back."""
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -13,13 +14,17 @@ from hvdocker.commands.command import Command
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError, Locked
 from hvdocker.hosts.link import Result
 from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.locks import Held, holding, look, release
+from hvdocker.hosts.locks import Held, Manner, Unwritable, holding, look, release
 from hvdocker.model.event import Event
 from hvdocker.model.lock import LOCK_DIR, Claim
 
 ADA = Claim("aaaa", "ada", "laptop", "ada", "up", "one")
 BOB = Claim("bbbb", "bob", "desk", "bob", "train", "two")
 SOON_S = 20.0
+
+
+def interrupt() -> None:
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 class Machine(LocalLink):
@@ -29,7 +34,7 @@ class Machine(LocalLink):
         super().__init__(name)
         self.folder, self.asked = folder / name, asked
         self.folder.mkdir()
-        self.is_gone = False
+        self.is_gone = self.is_full = self.is_interrupting = False
 
     @property
     def lock(self) -> Path:
@@ -43,6 +48,10 @@ class Machine(LocalLink):
         self.asked.append(self.name)
         words = tuple(str(self.lock) if word == LOCK_DIR else word for word in command.argv)
         assert words != command.argv
+        if self.is_full:  # nothing can be written in files
+            words = ("sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "full", *words)
+        if self.is_interrupting:
+            interrupt()
         return super().run(Command(words), stdin, timeout_s)
 
     def age(self, seconds: float) -> None:
@@ -105,7 +114,64 @@ def test_a_held_host_is_named_with_its_holder_and_the_others_are_given_back(
     assert sorted(names) == ["a", "b"]
     assert error.what.startswith("the host is locked: bob@desk is running `train` of cluster two since ")
     assert error.fix and "--lock-wait" in error.fix and "hvdocker lock release " in error.fix
+    assert error.fix.endswith(" --force"), "another owner's"
     assert locked(hosts) == ["a", "b"]
+
+
+def test_what_to_do_about_a_lock_means_this_cluster(hosts: dict[str, Machine]) -> None:
+    """From whatever folder; --force only where the owner is another."""
+    manner = Manner(" -i ../lab.yaml")
+    Held(only(hosts, "a"), replace(BOB, owner="ada")).take(0)
+    _make_old(hosts["a"])
+    with pytest.raises(Locked) as caught, holding(only(hosts, "a"), ADA, manner=manner):
+        raise AssertionError
+    assert str(caught.value.fix).endswith("if that run is dead: hvdocker lock release a -i ../lab.yaml")
+    with holding(only(hosts, "b"), ADA, beat_s=0.02, manner=manner) as held:
+        release(hosts, {name: a.holder for name, a in look(only(hosts, "b")).done.items() if a.holder})
+        until(lambda: held.is_lost)
+        with pytest.raises(Locked) as lost:
+            held.check()
+    assert str(lost.value.fix).startswith("see hvdocker lock status -i ../lab.yaml, ")
+
+
+def test_a_full_disk_is_shown_as_one_and_stops_only_who_needs_the_lock(hosts: dict[str, Machine]) -> None:
+    told: list[Event] = []
+    hosts["b"].is_full = True
+    with pytest.raises(Unwritable) as caught, holding(hosts, ADA, told.append):
+        raise AssertionError
+    error = caught.value
+    assert (error.host, error.exit_code) == ("b", ExitCode.UNFIT)
+    assert "nothing can be written in its /tmp" in error.what and "%" in error.lines[-1]
+    assert error.fix and "rm -rf" not in error.fix and "du -xah /tmp" in error.fix
+    assert locked(hosts) == [] and told == []
+    with holding(hosts, ADA, told.append, manner=Manner(is_needed=False)) as held:
+        assert locked(hosts) == ["a", "c"]
+        held.check()
+    assert locked(hosts) == []
+    [note] = told
+    assert (note.stage, note.host) == ("note", "b") and note.text.startswith("goes on without a lock: ")
+
+
+def test_a_full_disk_is_no_way_around_a_lock_that_somebody_holds(hosts: dict[str, Machine]) -> None:
+    Held(only(hosts, "b"), BOB).take(0)
+    _make_old(hosts["b"])
+    hosts["b"].is_full = True
+    with pytest.raises(Locked), holding(hosts, ADA, manner=Manner(is_needed=False)):
+        raise AssertionError
+    assert locked(hosts) == ["b"]
+
+
+def test_every_host_is_asked_once_for_its_lock_however_often_ctrl_c_comes(
+    hosts: dict[str, Machine], asked: list[str]
+) -> None:
+    held = Held(hosts, ADA)
+    held.take(0)
+    asked.clear()
+    for host in hosts.values():
+        host.is_interrupting = True
+    with pytest.raises(KeyboardInterrupt):
+        held.give_back()
+    assert sorted(asked) == ["a", "b", "c"] and locked(hosts) == []
 
 
 def _make_old(host: Machine) -> None:

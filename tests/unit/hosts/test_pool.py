@@ -103,8 +103,12 @@ def test_an_impatient_second_ctrl_c_does_not_leave_work_behind() -> None:
     def work(name: str) -> None:
         press_ctrl_c(told)
         os.kill(os.getpid(), signal.SIGINT)
+        left.wait(0.3)  # until somebody has left it behind, which nobody should
         log.append("ended")
 
+    left = threading.Event()
     with pytest.raises(KeyboardInterrupt):
         each(["a"], work, on_interrupt=told.set)
-    assert log == ["ended"]
+    was = list(log)
+    left.set()
+    assert was == ["ended"]

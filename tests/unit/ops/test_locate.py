@@ -6,7 +6,16 @@ import pytest
 from hvdocker.errors import ExitCode, HvdockerError, InventoryError, UsageProblem
 from hvdocker.model.inventory import KeyPair
 from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, forget, generate, locate, point_at, read_inventory
+from hvdocker.ops.locate import (
+    FOLDER,
+    Located,
+    forget,
+    generate,
+    inventory_flag,
+    locate,
+    point_at,
+    read_inventory,
+)
 
 
 def write(path: Path, cluster: str) -> Path:
@@ -55,6 +64,19 @@ def test_an_inventory_here_is_the_last_resort(tmp_path: Path) -> None:
         path = write(tmp_path / name, "here")
         assert locate(env(tmp_path), None).path == path
         path.unlink()
+
+
+def test_our_own_commands_name_the_inventory(tmp_path: Path) -> None:
+    """Nothing is named only where the current cluster's generated file is meant anyway."""
+    here, other = tmp_path / "my lab", tmp_path / "other"
+    for folder in (here / FOLDER, other):
+        folder.mkdir(parents=True)
+    written = locate(env(here), write(here / "inventory.yaml", "lab"))
+    made = locate(env(here), write(here / FOLDER / "inventory.yaml", "lab"))
+    assert inventory_flag(env(here), written) == " -i inventory.yaml"
+    assert inventory_flag(env(other), written) == f" -i '{here}/inventory.yaml'"
+    assert inventory_flag(env(here), made) == ""
+    assert inventory_flag(env(other), made) == f" -i '{here}/{FOLDER}/inventory.yaml'"
 
 
 def test_never_a_guess_between_two(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""The lines of an OpenSSH configuration, each with those of the files that it includes. What OpenSSH would
+not take either is an error that names the file and the line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hvdocker.errors import UsageProblem
+
+MOST_INCLUDES = 16
+
+_LINE = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.+)")
+# These are taken as they stand, quotes, `#` and all: a shell reads them.
+_FOR_A_SHELL = ("proxycommand", "localcommand", "remotecommand", "knownhostscommand")
+_ALONE = ("all", "canonical", "final")
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One condition of a Match line."""
+
+    kind: str
+    value: str = ""
+    is_negated: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """`files` are what an Include names, `criteria` what a Match asks for."""
+
+    word: str
+    words: tuple[str, ...]
+    value: str
+    files: tuple[tuple[Line, ...], ...] = ()
+    criteria: tuple[Criterion, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where relative paths of Include start, and `~`, which only a user's own file may say."""
+
+    base: Path
+    home: Path | None = None
+
+    def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[Line, ...]:
+        if path in above or len(above) > MOST_INCLUDES:
+            return ()
+        return tuple(self._lines(path, above))
+
+    def _lines(self, path: Path, above: tuple[Path, ...]) -> Iterator[Line]:
+        for number, text in enumerate(_text(path).split("\n"), 1):
+            bare = text.strip()
+            if not bare or bare.startswith("#"):
+                continue
+            try:
+                line = _line(bare)
+            except ValueError as error:
+                raise UsageProblem(
+                    f"{path} line {number} cannot be understood: {error}",
+                    lines=[bare],
+                    fix="mend that line; what ssh makes of the file: ssh -G host",
+                ) from error
+            if line.word == "include":
+                files = tuple(self.read(found, (*above, path)) for found in self._included(line.words))
+                line = Line(line.word, line.words, line.value, files)
+            yield line
+
+    def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
+        """What is not there is left out."""
+        for pattern in patterns:
+            if pattern.startswith("~"):
+                if self.home is None or not pattern.startswith("~/"):
+                    continue
+                path = self.home / pattern[2:]
+            else:
+                path = self.base / pattern
+            if path.parts[1:]:
+                yield from sorted(Path(path.anchor).glob("/".join(path.parts[1:])))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return ""
+    except OSError as error:
+        raise UsageProblem(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _line(text: str) -> Line:
+    found = _LINE.fullmatch(text)
+    if not found:
+        raise ValueError("a setting and its value are expected")
+    word = found[1].lower()
+    if word in _FOR_A_SHELL:
+        return Line(word, (), found[2])
+    words = tuple(_until_comment(shlex.split(found[2])))
+    if not words:
+        raise ValueError(f"{found[1]} has no value")
+    if word == "port" and not words[0].isdecimal():
+        raise ValueError(f"{words[0]} is no port")
+    criteria = tuple(_criteria(list(words))) if word == "match" else ()
+    return Line(word, words, " ".join(words), criteria=criteria)
+
+
+def _until_comment(words: list[str]) -> Iterator[str]:
+    for word in words:
+        if word.startswith("#"):
+            return
+        yield word
+
+
+def _criteria(words: list[str]) -> Iterator[Criterion]:
+    while words:
+        kind, equals, value = words.pop(0).partition("=")
+        is_negated, kind = kind.startswith("!"), kind.removeprefix("!").lower()
+        if kind not in _ALONE and not equals:
+            if not words:
+                raise ValueError(f"Match {kind} has no value")
+            value = words.pop(0)
+        yield Criterion(kind, value, is_negated)

@@ -1,0 +1,179 @@
+"""Which lines of an OpenSSH configuration are meant for a host: Host, Match, Include and the second reading
+that `Match final` and CanonicalizeHostname ask for, as in OpenSSH's readconf.c. Paramiko knows no Include,
+takes conditions that it does not know for true, and refuses what Fedora's own file says."""
+
+from __future__ import annotations
+
+import getpass
+import re
+import socket
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import paramiko
+
+from hvdocker.errors import UsageProblem
+from hvdocker.hosts.ssh_lines import Criterion, Line
+
+EXEC_TIMEOUT_S = 30.0
+
+_WAYS = ("proxyjump", "proxycommand")
+
+
+@dataclass
+class Said:
+    """What the lines say of one host. The first word counts, but every IdentityFile does. `own` are the
+    settings that the user's file made."""
+
+    host: str
+    values: dict[str, list[str]] = field(default_factory=dict)
+    own: set[str] = field(default_factory=set)
+
+    def get(self, name: str, default: str = "") -> str:
+        return self.values.get(name, [default])[0]
+
+    def take(self, line: Line, is_own: bool) -> None:
+        word = line.word
+        if word not in self.values:
+            if word in _WAYS and any(way in self.values for way in _WAYS):
+                return
+            self.values[word] = [line.value]
+            self.own |= {word} if is_own else set()
+        elif word == "identityfile" and line.value not in self.values[word]:
+            self.values[word].append(line.value)
+
+    def address(self, host: str) -> str:
+        """HostName, whose %h is the host as it was called."""
+        name = self.get("hostname", host)
+        return re.sub("%[h%]", lambda token: host if token[0] == "%h" else "%", name)
+
+
+def said_of(host: str, own: Iterable[Line], system: Iterable[Line]) -> Said:
+    files = ((tuple(own), True), (tuple(system), False))
+    said = Said(host)
+    first = _Reading(said, host, host)
+    for lines, is_own in files:
+        first.read(lines, is_own)
+    is_canonical = said.get("canonicalizehostname").lower() in ("yes", "always")
+    if is_canonical or first.wants_another:
+        named = said.address(host)
+        actual = _canonical(named, said) if is_canonical else named
+        said.values["hostname"] = [actual]  # from here on nobody may change it
+        second = _Reading(said, actual, host, is_final=True)
+        for lines, is_own in files:
+            second.read(lines, is_own)
+    elif "hostname" in said.values:
+        said.values["hostname"] = [said.address(host)]
+    return said
+
+
+@dataclass
+class _Reading:
+    """One reading of all lines. `host` is what Host is about: in the second reading that is the HostName."""
+
+    said: Said
+    host: str
+    original: str
+    is_final: bool = False
+    wants_another: bool = False
+
+    def read(self, lines: Iterable[Line], is_own: bool, is_meant: bool = True) -> None:
+        """An included file begins as its Include stands, and no condition in it makes up for one outside."""
+        is_outer_meant = is_meant
+        for line in lines:
+            if line.word == "host":
+                is_meant = is_outer_meant and fits(line.words, self.host)
+            elif line.word == "match":
+                self.wants_another |= any(criterion.kind == "final" for criterion in line.criteria)
+                is_meant = is_outer_meant and all(self._holds(criterion) for criterion in line.criteria)
+            elif line.word == "include":
+                for file in line.files:
+                    self.read(file, is_own, is_meant)
+            elif is_meant:
+                self.said.take(line, is_own)
+
+    def _holds(self, criterion: Criterion) -> bool:
+        """What cannot be known here (localnetwork, version, …) does not hold, negated or not."""
+        found = self._is_true(criterion.kind, criterion.value)
+        return found is not None and found != criterion.is_negated
+
+    def _is_true(self, kind: str, value: str) -> bool | None:
+        if kind == "all":
+            return True
+        if kind in ("final", "canonical"):
+            return self.is_final
+        if kind == "exec":
+            return _succeeds(value, self._tokens())
+        tested = {
+            "host": self.said.address(self.host).lower(),
+            "originalhost": self.original.lower(),
+            "user": self.said.get("user", getpass.getuser()),
+            "localuser": getpass.getuser(),
+            "tagged": self.said.get("tag"),
+        }
+        patterns = (value.lower() if kind in ("host", "originalhost") else value).split(",")
+        return fits(patterns, tested[kind]) if kind in tested else None
+
+    def _tokens(self) -> Mapping[str, str]:
+        node = socket.gethostname()
+        return {
+            "%%": "%",
+            "%d": str(Path.home()),
+            "%h": self.said.address(self.host),
+            "%L": node.partition(".")[0],
+            "%l": node,
+            "%n": self.original,
+            "%p": self.said.get("port", "22"),
+            "%r": self.said.get("user", getpass.getuser()),
+            "%u": getpass.getuser(),
+        }
+
+
+def fits(patterns: Iterable[str], text: str) -> bool:
+    """Only * and ? are special; one pattern with ! that fits is enough to say no."""
+    is_found = False
+    for pattern in patterns:
+        bare = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
+        if re.fullmatch(bare, text, re.DOTALL):
+            if pattern.startswith("!"):
+                return False
+            is_found = True
+    return is_found
+
+
+def _succeeds(command: str, tokens: Mapping[str, str]) -> bool:
+    words = re.sub("%.", lambda token: tokens.get(token[0], token[0]), command)
+    try:
+        done = subprocess.run(
+            ["sh", "-c", words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=EXEC_TIMEOUT_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def _canonical(host: str, said: Said) -> str:
+    is_direct = all(said.get(way, "none").lower() == "none" for way in _WAYS)
+    if not is_direct and said.get("canonicalizehostname").lower() != "always":
+        return host
+    most = said.get("canonicalizemaxdots", "1")
+    if ":" in host or host.count(".") > (int(most) if most.isdecimal() else 1):
+        return host
+    options = paramiko.SSHConfigDict(
+        addressfamily=said.get("addressfamily", "any"),
+        canonicalizefallbacklocal=said.get("canonicalizefallbacklocal", "yes").lower(),
+    )
+    try:
+        name: str = paramiko.SSHConfig().canonicalize(host, options, said.get("canonicaldomains").split())
+    except paramiko.CouldNotCanonicalize as error:
+        raise UsageProblem(
+            f"{host} is in none of the CanonicalDomains, and CanonicalizeFallbackLocal is no",
+            fix="see what ssh makes of it: ssh -G host",
+        ) from error
+    return name
