@@ -28,6 +28,7 @@ from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_together
 from hvdocker.hosts.aside import Aside
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.process import is_gone
 from hvdocker.model.event import Event, Listener, ignore
 from hvdocker.model.lock import LOCK_DIR, STALE_S, Claim, Holder
 from hvdocker.model.units import show_seconds
@@ -132,7 +133,7 @@ class Held:
         if name in self._without:
             return LockAnswer("taken")
         try:
-            answer = ask(self._links[name], take_lock(self._claim))
+            answer = self._ask_for(name)
         except Unwritable as error:
             if self._manner.is_needed:
                 raise
@@ -144,6 +145,17 @@ class Held:
         if answer.robbed:
             self._listener(Event("note", _robbed(answer.robbed), name))
         return answer
+
+    def _ask_for(self, name: str) -> LockAnswer:
+        """A lock of a process of this machine that is gone is nobody's: whoever lost the connection and tries
+        again need not wait for it to go stale."""
+        answer = ask(self._links[name], take_lock(self._claim))
+        holder = None if answer.is_taken else answer.holder
+        if holder is None or not holder.is_named or not is_gone(holder.process):
+            return answer
+        ask(self._links[name], release_lock(holder.token))
+        self._listener(Event("note", f"an earlier run from here is gone: {_sentence(holder)}", name))
+        return ask(self._links[name], take_lock(self._claim))
 
     def give_back(self) -> None:
         """Also where it is not known whether a lock was got: what is not ours is left alone. A host that is

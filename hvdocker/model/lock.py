@@ -28,6 +28,8 @@ class Claim:
     user: str
     verb: str
     cluster: str
+    # The process that holds it, as `hosts.process` tells it: only its own machine can look.
+    process: str = ""
 
     def as_json(self) -> str:
         """Everything but the token, which the host's script puts in front with the host's own time."""
@@ -65,7 +67,8 @@ class Holder(Claim):
         return f"{self.held_s} s" if self.held_s < 60 else show_seconds(self.held_s)
 
     def as_dict(self) -> Mapping[str, object]:
-        shown = {name: value for name, value in asdict(self).items() if name != "token"}
+        hidden = ("token", "process")
+        shown = {name: value for name, value in asdict(self).items() if name not in hidden}
         return {**shown, "stale": self.is_stale}
 
 
@@ -85,6 +88,7 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
         user=_word(record, "user"),
         verb=_word(record, "verb"),
         cluster=_word(record, "cluster"),
+        process=_word(record, "process"),
         age_s=max(0, age_s),
         held_s=max(0, now - since) if type(since) is int else 0,
     )

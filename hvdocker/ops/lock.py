@@ -31,6 +31,7 @@ def locked(
 ) -> Iterator[Held]:
     """The locks of these hosts; what was seen of them before has to be looked at again inside."""
     from hvdocker.hosts.locks import Manner, holding
+    from hvdocker.hosts.process import own_process
 
     claim = Claim(
         token=env.entropy(16).hex(),
@@ -39,6 +40,7 @@ def locked(
         user=env.environ.get("USER", ""),
         verb=verb,
         cluster=located.inventory.cluster,
+        process=own_process(),
     )
     manner = Manner(inventory_flag(env, located), is_needed)
     with holding(links, claim, env.listener, wait_s, manner=manner) as held:

@@ -1,5 +1,6 @@
 """Locks of several hosts, which are folders of this machine: all or none, in order, alive, given back."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -15,6 +16,7 @@ from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, Hv
 from hvdocker.hosts.link import Result
 from hvdocker.hosts.local import LocalLink
 from hvdocker.hosts.locks import Held, Manner, Unwritable, holding, look, release
+from hvdocker.hosts.process import own_process
 from hvdocker.model.event import Event
 from hvdocker.model.lock import LOCK_DIR, Claim
 
@@ -302,3 +304,22 @@ def test_what_lies_in_the_way_is_shown(hosts: dict[str, Machine]) -> None:
     assert caught.value.host == "a" and "is not a folder" in caught.value.lines[0]
     assert caught.value.fix and f"sudo rm -rf {LOCK_DIR}" in caught.value.fix
     assert locked(hosts) == ["a"]
+
+
+def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine]) -> None:
+    """As after a lost connection; a process that lives keeps its lock."""
+    boot, space, number, start = own_process().split(" ")
+    for process, is_left in (
+        (f"{boot} {space} {number} {int(start) + 1}", True),
+        (own_process(), False),
+    ):
+        left = Held(only(hosts, "a"), replace(ADA, process=process))
+        left.take(0)
+        events: list[Event] = []
+        with contextlib.ExitStack() as stack:
+            if not is_left:
+                stack.enter_context(pytest.raises(Locked))
+            with holding(only(hosts, "a"), BOB, events.append):
+                assert "an earlier run from here is gone: ada@laptop" in events[0].text
+        left.give_back()
+        assert locked(hosts) == []
