@@ -75,6 +75,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
             bool(state.workers()),
             whys.get(host.name),
             networks.get(host.name),
+            {name: place.address for name, place in placed.items()},
         )
         for host in inventory.hosts
     ]
