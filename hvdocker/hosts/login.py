@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 import os
+import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -143,7 +144,12 @@ def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ..
     if configured:
         path = Path(configured).expanduser()
         if not path.is_file():
-            raise UsageProblem(f"the SSH key {configured} is not there", fix="check `ssh: {key: …}`")
+            raise UsageProblem(
+                f"the SSH key {configured} is not there",
+                command=shlex.join(("ls", "-l", str(path))),
+                lines=[f"there is no file {path}"],
+                fix=f"correct `ssh: {{key: …}}`, or: ssh-keygen -t ed25519 -f {shlex.quote(str(path))}",
+            )
         return (str(path),)
     usual = [Path.home() / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa")]
     named = [Path(name).expanduser() for name in of_config]

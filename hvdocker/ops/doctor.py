@@ -27,6 +27,7 @@ from hvdocker.plan.doctor.worker import why_anew
 from hvdocker.plan.places import (
     address_problems,
     architecture_problems,
+    cpu_problems,
     missing_mounts,
     places,
     port_conflicts,
@@ -130,6 +131,7 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, Place]
     names = list(placed)
     _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
     _note(problems, "address", address_problems(placed), names)
+    _note(problems, "cpu", cpu_problems(inventory, placed), names)
     _note(problems, "architecture", architecture_problems(placed), names)
     return placed, problems
 

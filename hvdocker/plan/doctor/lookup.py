@@ -50,7 +50,9 @@ def off_loopback(names: Mapping[str, str | None]) -> str:
     """The command that takes these names, and nothing else, off the loopback lines, and gives them their
     addresses where these are known. The file is written, not replaced: it may be a mount."""
     if LOCALHOST in names:
-        return f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
+        return (
+            f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
+        )
     if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
         return "take these names off the loopback lines of its /etc/hosts"
     either = "|".join(name.replace(".", "\\.") for name in names)
