@@ -59,6 +59,11 @@ class Login:
     is_agent_limited: bool = False  # IdentitiesOnly: of the agent's keys only those that are files too
     _tried: list[str] = field(default_factory=list)
 
+    @property
+    def accepted(self) -> str:
+        """Who got in, and by which key, once it is accepted: nothing is tried after that."""
+        return f"{self.user}, key {self._tried[-1]}" if self._tried else self.user
+
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
         """Nothing is left to be done after the first key that is accepted."""
         locked: list[str] = []

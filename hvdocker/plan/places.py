@@ -126,12 +126,18 @@ def _address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
         host=host.name,
         command="ip -o addr",
         lines=[_has(seen)],
-        fix=f"correct `network:`, or {give_address(seen.addresses)}",
+        fix=f"correct `network:`, or {_give_address(seen)}",
     )
 
 
 def _has(seen: HostSeen) -> str:
     return f"it has {', '.join(seen.addresses) or 'none that we can see'}"
+
+
+def _give_address(seen: HostSeen) -> str:
+    """That by which it was reached before others: one of them may be docker0's."""
+    reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
+    return give_address([*reached, *seen.addresses])
 
 
 def give_address(known: Iterable[str]) -> str:
@@ -234,7 +240,7 @@ def address_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
             host=name,
             command="ip -o addr",
             lines=[_has(place.seen)],
-            fix=give_address(place.seen.addresses),
+            fix=_give_address(place.seen),
         )
         for name, place in placed.items()
         if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
@@ -265,7 +271,7 @@ def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
                     host=name,
                     command="ip -o addr",
                     lines=[_has(place.seen)],
-                    fix=give_address(place.seen.addresses),
+                    fix=_give_address(place.seen),
                 )
             )
     return problems
@@ -280,7 +286,7 @@ def nowhere_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
             host=name,
             command="ip -o addr",
             lines=[_has(place.seen)],
-            fix=f"{give_address(place.seen.addresses)} (behind NAT it cannot train)",
+            fix=f"{_give_address(place.seen)} (behind NAT it cannot train)",
         )
         for name, place in placed.items()
         if not place.host.is_local

@@ -92,6 +92,11 @@ def follow(site: Site, fix: str) -> None:
     next(host for host in site.hosts if f"on {host.name}" == where).exec(command)
 
 
+def second_interface(host: LabHost, address: str) -> None:
+    host.exec("ip link add lab-a type veth peer name lab-b && ip link set lab-b up && ip link set lab-a up")
+    host.exec(f"ip addr add {address} dev lab-a")
+
+
 def all_pairs(hosts: list[LabHost]) -> set[tuple[str, str]]:
     return {(one.name, other.name) for one in hosts for other in hosts if one != other}
 
@@ -293,6 +298,34 @@ def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site:
     # From such addresses hosts would find themselves: nothing is started.
     assert {check["mark"] for check in cells(report).values()} == {"unknown"}
     assert "no interface of h2 has its training address" in cells(report)["h1", "h2", "ssh"]["evidence"][0]
+
+
+def test_link_local_addresses_twins_and_a_network_that_a_host_is_not_in(
+    lab: Lab, desk: Cli, site: Site
+) -> None:
+    h1, h2, _ = site.hosts
+    odd = Site.write(lab, desk, site.hosts, cluster="odd", network="203.0.113.0/24")
+    inventory = yaml.safe_load(odd.inventory.read_text())
+    inventory["hosts"][0]["address"] = "169.254.7.8"
+    inventory["hosts"][1]["address"] = h2.address
+    odd.inventory.write_text(yaml.safe_dump(inventory))
+    second_interface(h1, "169.254.7.8/16")
+    second_interface(h2, f"{PREFIX}202/24")
+    try:
+        report = diagnose(odd, 3)
+    finally:
+        for host in (h1, h2):
+            host.exec("ip link del lab-a")
+    found = network(report)
+    assert (found["h1"]["mark"], found["h1"]["shown"]) == ("warn", "link-local")
+    assert "nobody gave h1 an address" in " ".join(found["h1"]["evidence"])
+    assert f"`address: {h1.address}`" in found["h1"]["fix"]
+    assert (found["h2"]["mark"], found["h2"]["shown"]) == ("warn", "eth0 and lab-a")
+    assert f"lab-a ({PREFIX}202/24) is in the same subnet as eth0" in " ".join(found["h2"]["evidence"])
+    assert "arp_filter=1" in found["h2"]["fix"]
+    (outside,) = [check for check in report["hosts"][2]["checks"] if check["check"] == "address"]
+    assert outside["mark"] == "bad" and "is in the training network 203.0.113.0/24" in outside["shown"]
+    assert site.hosts[2].address in outside["evidence"][0] and "correct `network:`" in outside["fix"]
 
 
 def test_a_running_cluster_is_examined_in_its_workers(running: Site) -> None:

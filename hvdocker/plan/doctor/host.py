@@ -63,7 +63,7 @@ class Case:
 
 
 def judge_host(case: Case) -> HostReport:
-    findings = judge_reach(case.host, case.health.unreached)
+    findings = judge_reach(case.host, case.health.unreached, case.health.login)
     if case.health.unreached is None:
         findings += [*_engine(case), *_machine(case), *_gpu(case), *_cluster(case), *_network(case)]
         findings += [_unseen(error) for error in case.health.failures]

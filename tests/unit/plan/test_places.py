@@ -185,7 +185,7 @@ def unfit(text: str, **changes: object) -> list[HvdockerError]:
 @pytest.mark.parametrize(
     ("address", "seen", "is_refused"),
     [
-        ("10.0.0.77", ("127.0.0.1", "10.0.0.11"), True),
+        ("10.0.0.77", ("127.0.0.1", "172.17.0.1", "10.0.0.11"), True),
         ("10.0.0.11", ("127.0.0.1", "10.0.0.11"), False),
         # A host that has no way to tell its addresses is believed.
         ("10.0.0.77", (), False),
@@ -199,7 +199,9 @@ def test_a_training_address_that_is_on_no_interface(
         "a: the training address 10.0.0.77 is on no interface of this host"
     ] * is_refused
     for error in found:
-        assert error.exit_code == ExitCode.UNFIT and error.lines == ("it has 127.0.0.1, 10.0.0.11",)
+        assert error.exit_code == ExitCode.UNFIT and error.lines == (
+            "it has 127.0.0.1, 172.17.0.1, 10.0.0.11",
+        )
         assert error.fix is not None and "`address: 10.0.0.11`" in error.fix
 
 
