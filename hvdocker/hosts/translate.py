@@ -53,7 +53,7 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
 def _no_answer(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
     if isinstance(error, ConnectionRefusedError):
         what = f"{target} refuses connections"
-        fix = "is `ssh: {port: …}` right? if so, on the host: sudo systemctl start ssh"
+        fix = "is sshd running there, and `ssh: {port: …}` right? on the host: sudo systemctl start ssh"
     elif isinstance(error, (socket.timeout, TimeoutError)):
         what = f"{target} did not answer in {timeout_s:.0f} s"
         fix = f"is the machine up? if so, on the host: sudo ufw allow {target.rpartition(':')[2]}/tcp"
