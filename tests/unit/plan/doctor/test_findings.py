@@ -28,6 +28,7 @@ from hvdocker.model.report import Finding, Mark
 from hvdocker.model.seen import ImageSeen
 from hvdocker.plan.doctor.absence import missing
 from hvdocker.plan.doctor.across import judge_across
+from hvdocker.plan.doctor.finding import of_error
 from hvdocker.plan.doctor.host import Case, judge_host
 from hvdocker.plan.doctor.interfaces import judge_interfaces
 from hvdocker.plan.doctor.pairs import judge_pairs
@@ -88,6 +89,7 @@ def of_hosts(path: str) -> Iterator[Finding]:
     for seen in odd:
         placed = places(lab, state_of(seen, host_seen("b")))
         errors = fitness_problems(lab, placed)
+        yield from (of_error(_check_of(error), error) for error in errors)
         for number, (seen_machine, trial) in enumerate((m, t) for m in machines(path) for t in trials()):
             health = HostHealth(
                 "a", seen=seen, machine=seen_machine, clock=ClockSeen(900.0, 0.1), trial=trial,
