@@ -3,6 +3,7 @@ and what to do next; only `console` prints one and only `cli` exits with its cod
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
@@ -89,6 +90,7 @@ class UnknownHostKey(HostUnreachable):
         super().__init__(
             f"the host key is not known: {key_type} {fingerprint}",
             host=host,
+            lines=[f"no line of {known_hosts} is about {entry}"],
             fix="compare the fingerprint, then add --accept-new-host-keys or connect once with ssh",
         )
         self.entry = entry
@@ -106,7 +108,8 @@ class LockedKey(HostUnreachable):
     def __init__(self, path: str) -> None:
         super().__init__(
             f"the SSH key {path} is protected by a passphrase",
-            fix=f"load it into an agent first: ssh-add {path}",
+            lines=["no other key was accepted"],
+            fix=f"load it into an agent first: ssh-add {shlex.quote(path)}",
         )
         self.path = path
 

@@ -32,8 +32,8 @@ def doctor(
 ) -> None:
     """Find out what stands between these hosts and a training.
 
-    Looks at every host at once, and changes nothing. Exit 3 when something
-    is red, 4 when a host cannot be reached; yellow only hurts.
+    Looks at every host at once, and leaves nothing behind. Exit 3 when
+    something is red, 4 when a host cannot be reached; yellow only hurts.
     """
     no_rest(ctx)
     from hvdocker.errors import UsageProblem

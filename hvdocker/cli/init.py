@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -67,7 +68,8 @@ def init(
 
         examine(report.path, DoctorOptions(accept_new_host_keys), quiet=quiet)
     if not quiet:
-        err().print(f"next: hvdocker {'doctor' if no_doctor else 'up'} {report.path.name}", style="quiet")
+        words = ("hvdocker", "doctor" if no_doctor else "up", report.path.name)
+        err().print(f"next: {shlex.join(words)}", style="quiet", markup=False)
 
 
 def _ask(offers: Sequence[Offer]) -> list[str]:

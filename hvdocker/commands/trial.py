@@ -19,6 +19,7 @@ LIFETIME_S = 30
 # Frameworks are asked by their papers: importing TensorFlow takes seconds.
 _INSIDE = r"""
 import glob, importlib.metadata as m, importlib.util as u, json, os, re, resource, sys
+top = sys.argv[1] if len(sys.argv) > 1 else ""
 found = {"python": "%d.%d.%d" % sys.version_info[:3]}
 wanted = {
     "tensorflow": ["tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-rocm"],
@@ -32,7 +33,9 @@ for name, papers in wanted.items():
         except m.PackageNotFoundError:
             pass
 if "nccl" not in found:
-    for path in glob.glob("/usr/lib/*/libnccl.so.*") + glob.glob("/usr/local/lib/libnccl.so.*"):
+    places = ["/usr/lib/*", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/cuda*/lib64",
+              sys.prefix + "/lib", "/opt/conda/lib"]
+    for path in sum((sorted(glob.glob(top + place + "/libnccl.so.*")) for place in places), []):
         version = os.path.realpath(path).partition(".so.")[2]
         if "." in version:
             found["nccl"] = version; break
@@ -88,8 +91,9 @@ def trial_body(spec: ContainerSpec) -> dict[str, Any]:
     return body
 
 
-def look_inside() -> Command:
-    return Command(("python3", "-c", _INSIDE))
+def look_inside(top: str = "") -> Command:
+    """`top` goes in front of where libraries are looked for, so that a test can show it others."""
+    return Command(("python3", "-c", _INSIDE, *([top] if top else [])))
 
 
 def by_hand(image: str, has_gpus: bool) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import secrets
+import shlex
 import tarfile
 import tempfile
 from collections import deque
@@ -69,7 +70,7 @@ def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> N
     if code != 0:
         raise HvdockerError(
             f"pip could not install {step.requirements.source} (exit {code})",
-            command=f"pip install -r {step.requirements.source}",
+            command=shlex.join(("pip", "install", "-r", str(step.requirements.source))),
             lines=list(last),
             fix="the lines above are pip's own; what the image has stays as it is: "
             "change the file, or train with --no-requirements",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 import os
+import shlex
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -57,6 +58,11 @@ class Login:
     certificates: tuple[str, ...] = ()
     is_agent_limited: bool = False  # IdentitiesOnly: of the agent's keys only those that are files too
     _tried: list[str] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> str:
+        """Who got in, and by which key, once it is accepted: nothing is tried after that."""
+        return f"{self.user}, key {self._tried[-1]}" if self._tried else self.user
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
         """Nothing is left to be done after the first key that is accepted."""
@@ -143,7 +149,12 @@ def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ..
     if configured:
         path = Path(configured).expanduser()
         if not path.is_file():
-            raise UsageProblem(f"the SSH key {configured} is not there", fix="check `ssh: {key: …}`")
+            raise UsageProblem(
+                f"the SSH key {configured} is not there",
+                command=shlex.join(("ls", "-l", str(path))),
+                lines=[f"there is no file {path}"],
+                fix=f"correct `ssh: {{key: …}}`, or: ssh-keygen -t ed25519 -f {shlex.quote(str(path))}",
+            )
         return (str(path),)
     usual = [Path.home() / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa")]
     named = [Path(name).expanduser() for name in of_config]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -33,6 +34,8 @@ from hvdocker.model.seen import (
 
 PROBE_TIMEOUT_S = 30.0
 _USUAL_ROOT = "/var/lib/docker"
+# Debian's packages of the tools that are not named as they are.
+_PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
 
 def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[HostSeen]:
@@ -116,12 +119,22 @@ def _probe(link: HostLink, inventory: Inventory) -> ProbeAnswer:
     if not answer.is_whole:
         raise HostUnfit(
             "the host could not be probed: its shell did not run our script",
-            lines=result.tail(),
+            lines=result.tail() or ["it said nothing"],
             fix="a POSIX sh has to be on the PATH",
         )
     if answer.all("lacks"):
-        raise HostUnfit(f"the host lacks {', '.join(answer.all('lacks'))}", fix="install what is missing")
+        raise _lacking(answer.all("lacks"))
     return answer
+
+
+def _lacking(tools: list[str]) -> HostUnfit:
+    packages = sorted({_PACKAGES.get(tool, tool) for tool in tools})
+    return HostUnfit(
+        f"the host lacks {', '.join(tools)}",
+        command=shlex.join(("command", "-v", *tools)),
+        lines=[f"{tool} is not on the PATH" for tool in tools],
+        fix=shlex.join(("sudo", "apt-get", "install", *packages)),
+    )
 
 
 def choose_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:

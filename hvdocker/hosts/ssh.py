@@ -56,6 +56,11 @@ class SshLink:
         return self._connection.transport  # type: ignore[no-any-return]  # fabric is untyped
 
     @property
+    def login(self) -> str:
+        """Who got in, and by which key."""
+        return str(self._connection.connect_kwargs["auth_strategy"].accepted)
+
+    @property
     def needs_sudo(self) -> bool:
         return self._access.needs_sudo
 

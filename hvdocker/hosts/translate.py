@@ -26,8 +26,9 @@ def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iter
         if failure is None:
             raise
         stage, what, fix = failure
-        lines = [str(error)] if str(error) and str(error) not in what else []
-        told = HostUnreachable(what, host=name, command=pasteable, lines=lines, fix=fix)
+        lines = [str(error) or type(error).__name__]
+        command = shlex.join(("getent", "hosts", host_of(target))) if stage == "resolves" else pasteable
+        told = HostUnreachable(what, host=name, command=command, lines=lines, fix=fix)
         told.stage = stage
         raise told from error
 
@@ -35,8 +36,8 @@ def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iter
 def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
     """How far the way led, what is wrong, and what to do."""
     if isinstance(error, socket.gaierror):
-        what = f"the name {target.rsplit(':', 1)[0]} does not resolve"
-        return "resolves", what, "check `host:` in the inventory, or DNS"
+        what = f"the name {host_of(target)} does not resolve"
+        return "resolves", what, "write its address into the inventory, as in `host: 10.0.0.12`, or mend DNS"
     if isinstance(error, paramiko.BadHostKeyException):
         what = f"the host key of {target} has changed: it is not the one in known_hosts"
         forget = shlex.join(("ssh-keygen", "-R", known_name(target)))
@@ -51,16 +52,17 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
 
 def _no_answer(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
     if isinstance(error, ConnectionRefusedError):
-        what, fix = f"{target} refuses connections", "is sshd running there, and is `ssh: {port: …}` right?"
+        what = f"{target} refuses connections"
+        fix = "is sshd running there, and `ssh: {port: …}` right? on the host: sudo systemctl start ssh"
     elif isinstance(error, (socket.timeout, TimeoutError)):
         what = f"{target} did not answer in {timeout_s:.0f} s"
-        fix = "is the machine up, and the port open?"
+        fix = f"is the machine up? if so, on the host: sudo ufw allow {target.rpartition(':')[2]}/tcp"
     elif isinstance(error, (ConnectionResetError, EOFError)) or "protocol banner" in str(error):
         what = f"{target} closed the connection before the login, again and again"
         fix = "is it an sshd, and not overloaded? see MaxStartups in its sshd_config"
     elif isinstance(error, OSError) and error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
         what = f"could not open an SSH connection to {target}"
-        fix = "is the machine up, and its address right?"
+        fix = f"is the machine up, and `host:` right? look: ip route get {shlex.quote(host_of(target))}"
     elif isinstance(error, (paramiko.SSHException, OSError)):
         what, fix = f"could not open an SSH connection to {target}", "try the command above by hand"
     else:
@@ -68,18 +70,22 @@ def _no_answer(error: Exception, target: str, timeout_s: float) -> tuple[str, st
     return "answers", what, fix
 
 
+def host_of(target: str) -> str:
+    return target.rpartition(":")[0].strip("[]")
+
+
 def known_name(target: str) -> str:
     """A host as known_hosts names it: `gpu-a:22` is gpu-a there, any other port stays."""
-    host, _, port = target.rpartition(":")
-    return host.strip("[]") if port == "22" else f"[{host.strip('[]')}]:{port}"
+    host, port = host_of(target), target.rpartition(":")[2]
+    return host if port == "22" else f"[{host}]:{port}"
 
 
 def copy_id(target: str, error: Exception) -> str:
     """The user is in front of what `login` says about the keys that it tried."""
-    host, _, port = target.rpartition(":")
+    host, port = host_of(target), target.rpartition(":")[2]
     found = re.match(r"user ([^;:\s]+)[;:]", str(error))
     user = f"{found[1]}@" if found else ""
-    return shlex.join(("ssh-copy-id", *(() if port == "22" else ("-p", port)), f"{user}{host.strip('[]')}"))
+    return shlex.join(("ssh-copy-id", *(() if port == "22" else ("-p", port)), f"{user}{host}"))
 
 
 # What the kernel says when a connection is gone; every other errno is about this machine's own files.
@@ -155,7 +161,7 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
             f"the disk is full: {what}",
             host=name,
             lines=[said],
-            fix="free some space, for instance with docker system prune",
+            fix="free some space: docker image prune && docker builder prune",
         )
     if "could not select device driver" in lowered or "nvidia" in lowered:
         return HostUnfit(
@@ -164,4 +170,5 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
             lines=[said],
             fix="install nvidia-container-toolkit and restart docker",
         )
-    return HvdockerError(f"the Docker engine refused: {what}", host=name, lines=[said])
+    look = "see the engine's log: sudo journalctl -u docker -n 50"
+    return HvdockerError(f"the Docker engine refused: {what}", host=name, lines=[said], fix=look)

@@ -12,6 +12,7 @@ import fnmatch
 import hashlib
 import hmac
 import os
+import shlex
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -166,7 +167,9 @@ def _lines(path: Path) -> Iterator[Line]:
             key = base64.b64decode(words[2], validate=True)
         except (binascii.Error, ValueError) as error:
             raise UsageProblem(
-                f"{path} has a line that is no host key", lines=[f"line {number}: {raw}", str(error)]
+                f"{path} has a line that is no host key",
+                lines=[f"line {number}: {raw}", str(error)],
+                fix=f"remove that line: {shlex.join(('sed', '-i', f'{number}d', str(path)))}",
             ) from error
         yield Line(marker, tuple(words[0].split(",")), words[1], key)
 

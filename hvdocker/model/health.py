@@ -144,9 +144,11 @@ class CodeSeen:
 
 @dataclass(frozen=True)
 class HostHealth:
-    """All that was found out about one host, and why some of it could not be."""
+    """All that was found out about one host, and why some of it could not be. `login`: who got in, and by
+    which key."""
 
     name: str
+    login: str | None = None
     unreached: HvdockerError | None = None
     seen: HostSeen | None = None
     unfit: HvdockerError | None = None

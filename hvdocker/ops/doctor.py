@@ -26,6 +26,7 @@ from hvdocker.plan.doctor.worker import why_anew
 from hvdocker.plan.places import (
     address_problems,
     architecture_problems,
+    cpu_problems,
     missing_mounts,
     places,
     port_conflicts,
@@ -74,6 +75,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
             bool(state.workers()),
             whys.get(host.name),
             networks.get(host.name),
+            {name: place.address for name, place in placed.items()},
         )
         for host in inventory.hosts
     ]
@@ -128,6 +130,7 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, Place]
     names = list(placed)
     _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
     _note(problems, "address", address_problems(placed), names)
+    _note(problems, "cpu", cpu_problems(inventory, placed), names)
     _note(problems, "architecture", architecture_problems(placed), names)
     return placed, problems
 

@@ -36,6 +36,7 @@ class Examiner:
         """`seen` is what the ordinary observation gave, `unfit` why it gave nothing."""
         from hvdocker.hosts.health import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
         from hvdocker.hosts.locks import ask
+        from hvdocker.hosts.ssh import SshLink
 
         attempts = Attempts(link.name)
         info: Mapping[str, Any] | None = None  # Any: the engine's JSON
@@ -50,6 +51,7 @@ class Examiner:
         peers = list(looked_up(self.inventory.named(link.name), self.inventory.hosts))
         health = HostHealth(
             link.name,
+            login=link.login if isinstance(link, SshLink) else None,
             seen=seen,
             unfit=unfit,
             machine=attempts.to("looking at the host", lambda: see_machine(link, root, mounts, peers)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,10 +115,14 @@ def _about(name: str, said: object) -> str:
 
 def _check_place(path: Path, is_forced: bool) -> None:
     if not path.parent.is_dir():
-        raise UsageProblem(f"there is no folder {path.parent}", fix=f"make it first: mkdir -p {path.parent}")
+        raise UsageProblem(
+            f"there is no folder {path.parent}",
+            fix=f"make it first: mkdir -p {shlex.quote(str(path.parent))}",
+        )
     if path.is_dir():
         raise UsageProblem(
-            f"{path} is a folder", fix=f"name a file in it: hvdocker init {path}/inventory.yaml"
+            f"{path} is a folder",
+            fix=f"name a file in it: hvdocker init {shlex.quote(str(path / 'inventory.yaml'))}",
         )
     if path.exists() and not is_forced:
         raise _exists(path)

@@ -236,7 +236,8 @@ def _follow(pointer: Path) -> Path:
 
 
 def _damaged(pointer: Path) -> HvdockerError:
-    return HvdockerError(f"{pointer} is damaged", fix=f"name an inventory with -i, or: rm {pointer}")
+    remove = shlex.join(("rm", str(pointer)))
+    return HvdockerError(f"{pointer} is damaged", fix=f"name an inventory with -i, or: {remove}")
 
 
 def _default(env: Env) -> Path:

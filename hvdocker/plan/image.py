@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,7 +102,7 @@ def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place
 def _nowhere(inventory: Inventory) -> HvdockerError:
     return HvdockerError(
         f"the image {inventory.image} is on no host and not on this machine",
-        command=f"docker image inspect {inventory.image}",
+        command=shlex.join(("docker", "image", "inspect", inventory.image)),
         fix="docker pull or docker build it here or on one host; hvdocker loads it onto the others",
     )
 

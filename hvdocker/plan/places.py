@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 
 from hvdocker.commands.probe import docker_arch
 from hvdocker.commands.worker import Place, slots_of, user_ids
@@ -20,6 +21,8 @@ OLDEST_ENGINE = "19.03"
 LEAST_HOME_BYTES = 1 << 20
 
 _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
+
+_ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 
 
 def places(inventory: Inventory, state: ClusterState) -> dict[str, Place]:
@@ -121,9 +124,28 @@ def _address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
     raise HostUnfit(
         f"no address of this host is in the training network {inventory.network}",
         host=host.name,
-        lines=[f"it has {', '.join(seen.addresses) or 'none that we can see'}"],
-        fix="correct `network:`, or give this host an `address:`",
+        command="ip -o addr",
+        lines=[_has(seen)],
+        fix=f"correct `network:`, or {_give_address(seen)}",
     )
+
+
+def _has(seen: HostSeen) -> str:
+    return f"it has {', '.join(seen.addresses) or 'none that we can see'}"
+
+
+def _give_address(seen: HostSeen) -> str:
+    """That by which it was reached before others: one of them may be docker0's."""
+    reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
+    return give_address([*reached, *seen.addresses])
+
+
+def give_address(known: Iterable[str]) -> str:
+    """The line to write into the inventory, with the first of these that other hosts may reach."""
+    fit = (text for text in known if _is_in(text, _ALL_IPV4) and not ipaddress.ip_address(text).is_link_local)
+    first = next((text for text in fit if not is_loopback(text)), None)
+    line = f"`address: {first}`" if first else "an `address:` that it has itself"
+    return f"give this host {line}, or set `network:`"
 
 
 def _is_in(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
@@ -156,36 +178,47 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[
         *missing,
         *room_problems(inventory, placed),
         *address_problems(placed),
+        *nowhere_problems(placed),
         *architecture_problems(placed),
     ]
 
 
 def room_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
     """What an engine would refuse, or a disk."""
+    refused = [problem.at(name) for name, place in placed.items() for problem in _refusals(place.seen)]
+    return [*refused, *cpu_problems(inventory, placed)]
+
+
+def cpu_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
+    wanted = inventory.cpus or 0
     return [
-        problem.at(name) for name, place in placed.items() for problem in _refusals(inventory, place.seen)
+        HostUnfit(
+            f"`cpus: {wanted:g}` is more than the {cpus} that it has",
+            host=name,
+            command="nproc",
+            lines=[f"its engine has {cpus}, and refuses containers that ask for more"],
+            fix=f"write `cpus: {cpus}` or less into the inventory",
+        )
+        for name, place in placed.items()
+        if (cpus := place.seen.engine.cpus) and wanted > cpus
     ]
 
 
-def _refusals(inventory: Inventory, seen: HostSeen) -> Iterator[HvdockerError]:
+def _refusals(seen: HostSeen) -> Iterator[HvdockerError]:
     engine, home_free = seen.engine, seen.home_free_bytes
     if is_too_old(engine.version):
         yield HostUnfit(
             f"its Docker engine is too old: {engine.version}, at least {OLDEST_ENGINE} is needed",
             command="docker version",
-            fix="install a newer Docker engine",
+            lines=[f"docker version: {engine.version}"],
+            fix="curl -fsSL https://get.docker.com | sudo sh",
         )
     if home_free is not None and home_free < LEAST_HOME_BYTES:
         yield HostUnfit(
             f"the disk of {seen.home} is full: {show_bytes(home_free)} are free",
-            command=f"df -h {seen.home}",
-            fix=f"free some space there: du -xsh {seen.home}/* | sort -h",
-        )
-    if inventory.cpus and engine.cpus and inventory.cpus > engine.cpus:
-        yield HostUnfit(
-            f"`cpus: {inventory.cpus:g}` is more than the {engine.cpus} that it has",
-            command="nproc",
-            fix="ask for fewer `cpus:` in the inventory",
+            command=shlex.join(("df", "-h", seen.home)),
+            lines=[f"{seen.home}: at least {show_bytes(LEAST_HOME_BYTES)} are needed"],
+            fix=f"free some space there: du -xsh {shlex.quote(seen.home)}/* | sort -h",
         )
 
 
@@ -205,7 +238,9 @@ def address_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
             host=name,
-            fix="give this host an `address:`, or set `network:`",
+            command="ip -o addr",
+            lines=[_has(place.seen)],
+            fix=_give_address(place.seen),
         )
         for name, place in placed.items()
         if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
@@ -224,6 +259,8 @@ def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
                 HostUnfit(
                     f"it has the same training address as {other}: {place.address}",
                     host=name,
+                    command="ip -o addr",
+                    lines=[f"{other} and {name}: {place.address}"],
                     fix="name a machine once, or give it an `address:` of its own",
                 )
             )
@@ -232,10 +269,32 @@ def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
                 HostUnfit(
                     f"the training address {place.address} is IPv6, which Horovod does not take",
                     host=name,
-                    fix="give this host an IPv4 `address:`, or set `network:`",
+                    command="ip -o addr",
+                    lines=[_has(place.seen)],
+                    fix=_give_address(place.seen),
                 )
             )
     return problems
+
+
+def nowhere_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
+    """Training addresses on which a worker cannot listen: its host does not have them. Where no addresses
+    were seen nothing is said."""
+    return [
+        HostUnfit(
+            f"the training address {place.address} is on no interface of this host",
+            host=name,
+            command="ip -o addr",
+            lines=[_has(place.seen)],
+            fix=f"{_give_address(place.seen)} (behind NAT it cannot train)",
+        )
+        for name, place in placed.items()
+        if not place.host.is_local
+        and place.seen.addresses
+        and _is_in(place.address, _ALL_IPV4)
+        and not is_loopback(place.address)  # where there is no `ip`, loopback is not told
+        and place.address not in place.seen.addresses
+    ]
 
 
 def missing_mounts(name: str, place: Place) -> list[HvdockerError]:
@@ -243,8 +302,9 @@ def missing_mounts(name: str, place: Place) -> list[HvdockerError]:
         HostUnfit(
             f"the mount source {path} is not there",
             host=name,
-            command=f"ls -ld {path}",
-            fix="make it, or correct `mounts:` in the inventory",
+            command=shlex.join(("ls", "-ld", path)),
+            lines=[f"{path}: no such file or folder"],
+            fix=f"on the host: {shlex.join(('sudo', 'mkdir', '-p', path))} (or correct `mounts:`)",
         )
         for path in place.seen.missing_paths
     ]
@@ -261,6 +321,8 @@ def architecture_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
         HostUnfit(
             f"its CPU architecture is {arch}, the other hosts are {common}",
             host=name,
+            command="uname -m",
+            lines=[f"{one}: {', '.join(names)}" for one, names in by_arch.items()],
             fix="one image cannot serve both: leave this host out of the inventory",
         )
         for arch, hosts in by_arch.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ def layer_on(
     if not contents:
         raise HvdockerError(
             f"the image {inventory.image} is on no host of this job",
-            command=f"docker image inspect {inventory.image}",
+            command=shlex.join(("docker", "image", "inspect", inventory.image)),
             fix="hvdocker up brings it there",
         )
     if len(set(contents.values())) > 1:

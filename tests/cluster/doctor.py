@@ -7,10 +7,12 @@ from typing import Any
 from tests.cluster.site import Site
 
 
-def diagnose(site: Site, *flags: str) -> dict[str, Any]:
-    """The report as JSON."""
-    out, err = start(site, *flags).communicate(timeout=300)
+def diagnose(site: Site, code: int, *flags: str) -> dict[str, Any]:
+    """The report as JSON; it has to end with that code."""
+    process = start(site, *flags)
+    out, err = process.communicate(timeout=300)
     print(out, err, sep="\n--- stderr\n")
+    assert process.returncode == code, f"exit {process.returncode}, expected {code}"
     return dict(json.loads(out))
 
 

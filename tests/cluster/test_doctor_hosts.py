@@ -39,6 +39,23 @@ printf '%s\\n' "$LAB_PUBLIC_KEY" > /home/trainer/.ssh/authorized_keys
 chown -R trainer /home/trainer/.ssh
 dd if=/dev/zero of=/home/trainer/fill bs=4k 2>/dev/null || true
 """
+# STAND-IN for another card, by the lab's nvidia-smi.
+OTHER_GPU = """
+set -e
+echo 1 > /etc/lab-gpus
+ln -sf /opt/lab-gpu/nvidia-smi /usr/local/bin/
+mkdir -p /run/lab-gpu/0
+echo 'NVIDIA Other' > /run/lab-gpu/0/name
+echo 470.82.01 > /run/lab-gpu/0/driver_version
+"""
+LIMITS = json.dumps(
+    {
+        "default-ulimits": {
+            "memlock": {"Name": "memlock", "Hard": 65536, "Soft": 65536},
+            "nofile": {"Name": "nofile", "Hard": 1024, "Soft": 1024},
+        }
+    }
+)
 
 
 def examine(site: Site, code: int, *flags: str) -> tuple[Cells, dict[str, dict[str, Any]]]:
@@ -92,6 +109,7 @@ def test_a_healthy_cluster_has_nothing_red_and_nothing_is_left_on_it(site: Site)
     for host in site.hosts:
         assert cells[host.name, "port"]["shown"] == "12345 held by its own worker"
         assert cells[host.name, "worker"]["shown"] == "running"
+        assert cells[host.name, "login"]["shown"] == f"trainer, key {host.key()}"
         for check in ("login", "engine", "storage", "clock", "container", "shm", "image", "code", "name"):
             assert cells[host.name, check]["mark"] == "good", cells[host.name, check]
     assert {check: across[check]["mark"] for check in ("same image", "same code", "same python")} == {
@@ -123,6 +141,8 @@ def test_init_ends_with_the_doctor(lab: Lab, desk: Cli, site: Site) -> None:
 def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
     """Each host in its own way; what is marked yellow does not stop a training."""
     h1, h2, h3 = site.hosts
+    (site.folder / "code" / "model.py").write_text("layers = 5\n")
+    site.cli.run("train", "-H", "h1:1,h2:1", "--workdir", "code", "--", "true", cwd=site.folder)
     h1.exec("echo 'layers = 4' > /home/trainer/.hvdocker/lab/code/model.py")
     before = site.seen(h2)["Image"]
     h2.exec(["sh", "-c", OTHER_IMAGE, "sh", site.worker])
@@ -140,8 +160,11 @@ def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
     h3.exec(f"docker tag {SMALL_IMAGE} hvdocker-part:1-x")
     h3.exec('mkdir /tmp/hvdocker.lock; echo \'{"owner": "eve"}\' > /tmp/hvdocker.lock/who.json')
     try:
-        with hosts_file(h1, "127.0.1.1 h1"):
+        with hosts_file(h1, "127.0.1.1 alias h1"):
             cells, across = examine(site, 3)
+            h1.exec(cells["h1", "name"]["fix"])
+            named = [h1.exec(f"getent ahostsv4 {name}").split()[0] for name in ("h1", "alias", "localhost")]
+            mended, _ = examine(site, 3)
     finally:
         h3.exec("rm -rf /usr/local/bin/date /tmp/hvdocker.lock; docker rmi hvdocker-part:1-x")
         h3.exec("docker rm hvdocker-lab-doctor-old")
@@ -151,6 +174,10 @@ def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
     name = cells["h1", "name"]
     assert name["mark"] == "warn" and name["evidence"][0] == "h1 resolves to 127.0.1.1 on the host itself"
     assert name["command"] == "getent hosts h1" and h1.address in name["fix"]
+    assert named == [h1.address, "127.0.1.1", "127.0.0.1"] and mended["h1", "name"]["mark"] == "good"
+    same = across["same code"]
+    assert same["mark"] == "warn" and [line.split(":")[0] for line in same["evidence"]] == ["h1, h2", "h3"]
+    assert "hvdocker train" in same["fix"]
 
     image = across["same image"]
     assert image["mark"] == "bad" and image["fix"].startswith("hvdocker up")
@@ -161,7 +188,7 @@ def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
     clock = cells["h3", "clock"]
     assert clock["mark"] == "bad" and clock["command"] == "date"
     assert clock["shown"].startswith("1 min") and clock["shown"].endswith("ahead of this machine")
-    assert clock["fix"] == "sudo timedatectl set-ntp true"
+    assert clock["fix"] == "sudo timedatectl set-ntp true" and "round trip" in clock["evidence"][0]
     left = cells["h3", "leftovers"]
     assert left["mark"] == "warn" and left["fix"].startswith("hvdocker down")
     assert [line.split(":")[0] for line in left["evidence"]] == ["hvdocker-lab-doctor-old", "hvdocker-part"]
@@ -179,7 +206,9 @@ def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
 def test_hosts_that_would_not_do(lab: Lab, site: Site, desk: Cli) -> None:
     """No engine, no way to its socket, somebody on the port, a peer's name that leads back, no mount."""
     h1, h2, _ = site.hosts
-    sick = Site.write(lab, desk, site.hosts, cluster="sick", port=23456, mounts=["/srv/nowhere:/data"])
+    sick = Site.write(
+        lab, desk, site.hosts, cluster="sick", port=23456, mounts=["/srv/nowhere:/data"], cpus=5000
+    )
     amend(sick, h2={"host": "h2.lab"}, h3={"ssh": {"user": "outsider"}})
     (desk.home / ".ssh" / "config").write_text(f"Host h2.lab\n  HostName {h2.address}\n")
     h1.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER, "squatter"], user="trainer")
@@ -188,6 +217,9 @@ def test_hosts_that_would_not_do(lab: Lab, site: Site, desk: Cli) -> None:
         with hosts_file(h1, "127.0.0.1 h2.lab"):
             h2.stop_engine()
             cells, _ = examine(sick, 3)
+            h1.exec(cells["h1", "name"]["fix"])
+            # Where h2 would train is not known while it has no engine: the name is only taken off.
+            assert h1.attempt("getent hosts h2.lab")[1] == "" and "localhost" in h1.exec("cat /etc/hosts")
             shown = sick.run("doctor", "-i", sick.inventory, check=3).out
     finally:
         h2.start_engine()
@@ -195,15 +227,20 @@ def test_hosts_that_would_not_do(lab: Lab, site: Site, desk: Cli) -> None:
         (desk.home / ".ssh" / "config").unlink()
     port = cells["h1", "port"]
     assert port["mark"] == "bad" and "23456" in port["shown"] and "squatter" in port["evidence"][0]
-    assert "port:" in port["fix"]
+    assert "`port:`" in port["fix"] and port["command"] == "ss -ltnp sport = :23456"
+    cpu = cells["h1", "cpu"]
+    assert cpu["mark"] == "bad" and "`cpus: 5000` is more than" in cpu["shown"] and cpu["evidence"]
+    assert cpu["command"] == "nproc" and "write `cpus: " in cpu["fix"]
     name = cells["h1", "name"]
     assert (name["mark"], name["evidence"]) == ("bad", ["h2.lab resolves to 127.0.0.1"])
-    assert name["command"] == "getent hosts h2.lab" and "/etc/hosts" in name["fix"]
+    assert name["command"] == "getent hosts h2.lab"
     mounts = cells["h1", "mounts"]
-    assert mounts["mark"] == "bad" and "/srv/nowhere" in mounts["shown"] and mounts["command"]
+    assert mounts["mark"] == "bad" and mounts["evidence"] == ["/srv/nowhere: no such file or folder"]
+    assert mounts["command"] == "ls -ld /srv/nowhere" and "sudo mkdir -p /srv/nowhere" in mounts["fix"]
     engine = cells["h2", "engine"]
     assert engine["mark"] == "bad" and engine["fix"] == "sudo systemctl start docker"
-    assert engine["command"] == "docker version" and engine["evidence"]
+    assert engine["command"] == "docker version"
+    assert engine["evidence"] == ["the docker CLI is there, the engine is not"]
     # What needs no engine is known all the same.
     assert cells["h2", "memory"]["mark"] == "good" and cells["h2", "home-disk"]["mark"] != "bad"
     denied = cells["h3", "engine"]
@@ -251,16 +288,27 @@ def test_hosts_that_cannot_be_reached(lab: Lab, site: Site, desk: Cli, special: 
         ("ghost", "answers"),
         ("typo", "resolves"),
     }
-    assert cells["h1", "answers"]["shown"] == f"{h1.address}:22 did not answer in 10 s"
-    assert f"trainer@{h1.address}" in cells["h1", "answers"]["command"]
+    filtered = cells["h1", "answers"]
+    assert filtered["shown"] == f"{h1.address}:22 did not answer in 10 s"
+    assert f"trainer@{h1.address}" in filtered["command"] and filtered["evidence"] == ["timed out"]
+    assert filtered["fix"].endswith("on the host: sudo ufw allow 22/tcp")
+    down = cells["ghost", "answers"]
+    assert (
+        f"{PREFIX}99:22" in down["shown"] and down["evidence"] and down["fix"].startswith("is the machine up")
+    )
     login = cells["h2", "login"]
     assert str(desk.cwd / "stranger") in login["evidence"][0] and "user trainer" in login["evidence"][0]
     assert f"ssh-copy-id trainer@{h2.address}" in login["fix"]
     assert cells["h2", "hostkey"]["mark"] == "good" and ("h2", "engine") not in cells
-    assert f"ssh-keygen -R {h3.address}" in cells["h3", "hostkey"]["fix"]
+    changed = cells["h3", "hostkey"]
+    assert "has changed" in changed["shown"] and f"ssh-keygen -R {h3.address}" in changed["fix"]
+    assert "does not match" in changed["evidence"][0] and h3.address in changed["evidence"][0]
     assert "SHA256:" in cells["small", "hostkey"]["shown"]
     assert "--accept-new-host-keys" in cells["small", "hostkey"]["fix"]
-    assert cells["typo", "resolves"]["shown"] == "the name no.invalid does not resolve"
+    assert stranger.address in cells["small", "hostkey"]["evidence"][0]
+    typo = cells["typo", "resolves"]
+    assert typo["shown"] == "the name no.invalid does not resolve" and typo["evidence"]
+    assert typo["command"] == "getent hosts no.invalid" and "`host: " in typo["fix"]
 
 
 def _key(folder: Path) -> Path:
@@ -273,9 +321,10 @@ def _key(folder: Path) -> Path:
 def test_full_disks_and_gpus_that_containers_do_not_get(lab: Lab, desk: Cli, special: Special) -> None:
     small, gpu = special("small", tmpfs_mb=150), special("gpu1", gpus=2)
     gpu.load(SMALL_IMAGE)
-    site = Site.write(lab, desk, [small, gpu], cluster="odd")
+    site = Site.write(lab, desk, [small, gpu], cluster="odd", shm="32MB")
     amend(site, gpu1={"ssh": {"user": "sudoer"}})
     small.exec(SMALL_HOME)
+    small.exec(OTHER_GPU)
     uuid = gpu.exec("nvidia-smi --query-gpu=uuid --format=csv,noheader,nounits").split()[0]
     gpu.exec(
         f"mkdir -p /run/lab-gpu/0 /run/lab-gpu/1; echo '{uuid}, 1, init, 300' > /run/lab-gpu/apps; "
@@ -283,22 +332,30 @@ def test_full_disks_and_gpus_that_containers_do_not_get(lab: Lab, desk: Cli, spe
         "echo Enabled > /run/lab-gpu/1/mig.mode.current; echo Disabled > /run/lab-gpu/0/mig.mode.current"
     )
     gpu.exec("rm /usr/local/bin/nvidia-container-runtime-hook")
+    gpu.exec(["sh", "-c", 'mkdir -p /etc/docker; echo "$1" > /etc/docker/daemon.json', "sh", LIMITS])
     gpu.stop_engine()
     gpu.start_engine()
+    # The engine reports what the kernel says, and the kernel can be told to speak of an older CPU.
+    small.stop_engine()
+    small.start_engine("i686")
     try:
         with untouched(gpu):
-            cells, _ = examine(site, 3)
+            cells, across = examine(site, 3)
         refused = site.run("up", site.inventory, check=3)
     finally:
-        small.exec("umount /home/trainer")
-        gpu.exec("ln -sf /opt/lab-gpu/* /usr/local/bin/; rm -rf /run/lab-gpu")
-        gpu.stop_engine()
-        gpu.start_engine()
+        small.exec("umount /home/trainer; rm -rf /etc/lab-gpus /usr/local/bin/nvidia-smi /run/lab-gpu")
+        gpu.exec("ln -sf /opt/lab-gpu/* /usr/local/bin/; rm -rf /run/lab-gpu /etc/docker/daemon.json")
+        for host in (small, gpu):
+            host.stop_engine()
+            host.start_engine()
     images = cells["small", "images-disk"]
     assert images["mark"] == "bad" and "the image takes" in images["evidence"][0]
-    assert images["command"] == "df -h /var/lib/docker" and images["fix"] == "docker system prune"
+    assert images["command"] == "df -h /var/lib/docker" and images["fix"].startswith("docker image prune")
     home = cells["small", "home-disk"]
     assert home["mark"] == "bad" and home["shown"].startswith("full: 0 B") and "du -xsh" in home["fix"]
+    assert (
+        home["evidence"][0].startswith("/home/trainer: 0 B of 1") and home["command"] == "df -h /home/trainer"
+    )
     assert cells["small", "image"]["mark"] == "unknown"
     assert cells["small", "image"]["fix"].startswith("hvdocker image push -i ")
     assert "small: the disk of /home/trainer is full" in refused.err and "→ free some space" in refused.err
@@ -307,12 +364,32 @@ def test_full_disks_and_gpus_that_containers_do_not_get(lab: Lab, desk: Cli, spe
     assert toolkit["mark"] == "bad" and "could not select device driver" in toolkit["evidence"][0]
     assert "--gpus all" in toolkit["command"] and "nvidia-container-toolkit" in toolkit["fix"]
     # Without GPUs it starts, and the rest is known.
-    assert cells["gpu1", "shm"]["mark"] == "good"
-    assert cells["gpu1", "memlock"]["mark"] in ("warn", "good")
+    limits = {check: cells["gpu1", check] for check in ("shm", "memlock", "open-files")}
+    assert {cell["mark"] for cell in limits.values()} == {"warn"}
+    assert {check: cell["shown"] for check, cell in limits.items()} == {
+        "shm": "only 32 MB",
+        "memlock": "only 64 KB",
+        "open-files": "at most 1024",
+    }
+    assert all(cell["evidence"] and cell["command"] for cell in limits.values())
+    assert "`shm: 1GB`" in limits["shm"]["fix"] and '"memlock"' in limits["memlock"]["fix"]
     assert cells["gpu1", "gpus"]["mark"] == "warn" and "GPU 1: MIG is on" in cells["gpu1", "gpus"]["evidence"]
     users = cells["gpu1", "gpu-users"]
     assert (users["mark"], users["evidence"]) == ("warn", ["GPU 0: pid 1 init of root, 300 MB"])
+    assert (users["shown"], users["fix"]) == ("in use by root", "wait, or ask them")
     assert cells["gpu1", "cuda"]["shown"] == "the image has no CUDA"
     socket = cells["gpu1", "socket"]
     assert socket["mark"] == "warn" and "sudo" in socket["shown"] and "usermod" in socket["fix"]
-    assert red(cells) == {("small", "images-disk"), ("small", "home-disk"), ("gpu1", "toolkit")}
+    other = cells["gpu1", "architecture"]
+    assert "amd64, the other hosts are 386" in other["shown"] and "leave this host out" in other["fix"]
+    assert other["evidence"] == ["386: small", "amd64: gpu1"] and other["command"] == "uname -m"
+    assert across["same gpus"]["mark"] == across["same driver"]["mark"] == "warn"
+    assert across["same gpus"]["evidence"] == ["small: NVIDIA Other", "gpu1: NVIDIA Lab Stand-In"]
+    assert across["same driver"]["evidence"] == ["small: 470.82.01", "gpu1: 535.183.01"]
+    assert across["same driver"]["fix"] == "install the same driver everywhere"
+    assert red(cells) == {
+        ("small", "images-disk"),
+        ("small", "home-disk"),
+        ("gpu1", "toolkit"),
+        ("gpu1", "architecture"),
+    }

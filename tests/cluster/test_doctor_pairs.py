@@ -92,18 +92,23 @@ def follow(site: Site, fix: str) -> None:
     next(host for host in site.hosts if f"on {host.name}" == where).exec(command)
 
 
+def second_interface(host: LabHost, address: str) -> None:
+    host.exec("ip link add lab-a type veth peer name lab-b && ip link set lab-b up && ip link set lab-a up")
+    host.exec(f"ip addr add {address} dev lab-a")
+
+
 def all_pairs(hosts: list[LabHost]) -> set[tuple[str, str]]:
     return {(one.name, other.name) for one in hosts for other in hosts if one != other}
 
 
 def doctors(host: LabHost) -> list[dict[str, Any]]:
-    """Those that try the ways to other hosts."""
-    return [seen for seen in host.containers() if seen["Name"].lstrip("/") == CONTAINER]
+    """The stations of the pairs; a container that tries limits has a longer name."""
+    return [seen for seen in host.containers() if seen["Name"] == f"/{CONTAINER}"]
 
 
 def test_healthy_hosts_before_up_and_nothing_is_left(site: Site) -> None:
     with untouched(*site.hosts):
-        report = diagnose(site)
+        report = diagnose(site, 0)
     found = cells(report)
     assert set(found) == {(*pair, check) for pair in all_pairs(site.hosts) for check in CHECKS}
     assert not_good(found) == {}
@@ -119,10 +124,10 @@ def test_ports_that_are_blocked_between_two_hosts_only_and_opened_as_offered(sit
         filtered(h2, f"-p tcp -s {h1.address} --dport {PORT} -j DROP")
         filtered(h3, f"{HIGH} -s {h1.address} -j DROP")
         filtered(h2, f"{HIGH} -s {h3.address} -j REJECT")
-        found = cells(diagnose(site))
+        found = cells(diagnose(site, 3))
         for cell in (("h1", "h2", "ssh"), ("h1", "h3", "ports"), ("h3", "h2", "ports")):
             follow(site, found[cell]["fix"])
-        assert not_good(cells(diagnose(site))) == {}
+        assert not_good(cells(diagnose(site, 0))) == {}
     assert not_good(found) == {
         ("h1", "h2", "ssh"): "bad",
         ("h1", "h3", "ports"): "bad",
@@ -156,7 +161,7 @@ def test_packets_that_vanish_for_their_size_and_a_host_that_lets_nobody_in(site:
     with broken(h2, h3):
         h2.exec("ip link set dev eth0 mtu 1200")
         filtered(h3, f"{HIGH} -j DROP")
-        report = diagnose(site)
+        report = diagnose(site, 3)
     found = cells(report)
     for start_ in ("h1", "h3"):
         small = found[start_, "h2", "mtu"]
@@ -183,7 +188,7 @@ def test_both_ends_take_more_than_what_lies_between_them(site: Site) -> None:
     h1, h2, _ = site.hosts
     with broken(h2):
         filtered(h2, f"-p udp -s {h1.address} -m length --length 1301:65535 -j DROP")
-        found = cells(diagnose(site))
+        found = cells(diagnose(site, 3))
     assert not_good(found) == {("h1", "h2", "mtu"): "bad"}
     hole = found["h1", "h2", "mtu"]
     assert hole["shown"] == "1300 of 1500"
@@ -204,7 +209,7 @@ def test_what_cannot_be_known_is_grey_and_nothing_is_shipped(lab: Lab, desk: Cli
     until(lambda: "5BA0" in h2.exec("cat /proc/net/tcp") or None, "the squatter listens", 20)
     try:
         with untouched(*site.hosts):
-            found = cells(diagnose(wide))
+            found = cells(diagnose(wide, 4))
         assert not h3.has_image(SMALL_IMAGE)
     finally:
         h2.exec(["kill", pid])
@@ -229,7 +234,7 @@ def test_an_image_of_an_older_hvdocker_is_told(site: Site) -> None:
     h3.exec(OLD_IMAGE)
     try:
         with untouched(*site.hosts):
-            found = cells(diagnose(site))
+            found = cells(diagnose(site, 0))
     finally:
         h3.exec(f"docker rmi {SMALL_IMAGE}; docker tag kept:1 {SMALL_IMAGE} && docker rmi kept:1")
     assert not_good(found) == {cell: "unknown" for cell in found if "h3" in cell[:2]}
@@ -253,7 +258,7 @@ def test_ctrl_c_leaves_nothing_and_what_a_killed_doctor_left_is_cleared(site: Si
         assert seen["Config"]["User"] == "1000:1000" and seen["Config"]["Cmd"][0] == "timeout"
         labels = "--label hvdocker.cluster=lab --label hvdocker.role=doctor --label hvdocker.host=h1"
         h1.exec(f"docker create --name {CONTAINER} {labels} {SMALL_IMAGE} true")
-        assert not_good(cells(diagnose(site))) == {}
+        assert not_good(cells(diagnose(site, 0))) == {}
 
 
 def test_a_host_that_is_lost_on_the_way_is_grey_and_the_others_are_left_clean(site: Site) -> None:
@@ -286,7 +291,7 @@ def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site:
     inventory["hosts"][1]["address"] = f"{PREFIX}77"
     inner.inventory.write_text(yaml.safe_dump(inventory))
     with untouched(*site.hosts):
-        report = diagnose(inner)
+        report = diagnose(inner, 3)
     found = network(report)
     assert (found["h1"]["mark"], found["h1"]["shown"]) == ("bad", "docker0")
     assert "other machines have the same addresses" in " ".join(found["h1"]["evidence"])
@@ -296,12 +301,40 @@ def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site:
     assert "no interface of h2 has its training address" in cells(report)["h1", "h2", "ssh"]["evidence"][0]
 
 
+def test_link_local_addresses_twins_and_a_network_that_a_host_is_not_in(
+    lab: Lab, desk: Cli, site: Site
+) -> None:
+    h1, h2, _ = site.hosts
+    odd = Site.write(lab, desk, site.hosts, cluster="odd", network="203.0.113.0/24")
+    inventory = yaml.safe_load(odd.inventory.read_text())
+    inventory["hosts"][0]["address"] = "169.254.7.8"
+    inventory["hosts"][1]["address"] = h2.address
+    odd.inventory.write_text(yaml.safe_dump(inventory))
+    second_interface(h1, "169.254.7.8/16")
+    second_interface(h2, f"{PREFIX}202/24")
+    try:
+        report = diagnose(odd, 3)
+    finally:
+        for host in (h1, h2):
+            host.exec("ip link del lab-a")
+    found = network(report)
+    assert (found["h1"]["mark"], found["h1"]["shown"]) == ("warn", "link-local")
+    assert "nobody gave h1 an address" in " ".join(found["h1"]["evidence"])
+    assert f"`address: {h1.address}`" in found["h1"]["fix"]
+    assert (found["h2"]["mark"], found["h2"]["shown"]) == ("warn", "eth0 and lab-a")
+    assert f"lab-a ({PREFIX}202/24) is in the same subnet as eth0" in " ".join(found["h2"]["evidence"])
+    assert "arp_filter=1" in found["h2"]["fix"]
+    (outside,) = [check for check in report["hosts"][2]["checks"] if check["check"] == "address"]
+    assert outside["mark"] == "bad" and "is in the training network 203.0.113.0/24" in outside["shown"]
+    assert site.hosts[2].address in outside["evidence"][0] and "correct `network:`" in outside["fix"]
+
+
 def test_a_running_cluster_is_examined_in_its_workers(running: Site) -> None:
     h1, h2, _ = running.hosts
     ids = running.ids()
     with broken(h2), untouched(*running.hosts):
         filtered(h2, f"-p tcp -s {h1.address} --dport {PORT} -j DROP")
-        found = cells(diagnose(running))
+        found = cells(diagnose(running, 3))
     assert not_good(found) == {("h1", "h2", "ssh"): "bad"}
     assert running.ids() == ids
     # Nothing of the checks goes on in the workers.
@@ -313,7 +346,7 @@ def test_bandwidth_only_when_asked_for_and_a_slow_link_stands_out(running: Site)
     h2 = running.hosts[1]
     with broken(h2):
         h2.exec("tc qdisc add dev eth0 root tbf rate 5mbit burst 32kbit latency 50ms")
-        found = cells(diagnose(running, "--deep"))
+        found = cells(diagnose(running, 0, "--deep"))
     speeds = {cell[:2]: check for cell, check in found.items() if cell[2] == "bandwidth"}
     assert set(speeds) == all_pairs(running.hosts)
     assert all(check["shown"].endswith(" Gbit/s") for check in speeds.values())
@@ -330,10 +363,15 @@ def test_a_cluster_of_which_one_worker_sleeps(running: Site) -> None:
     h3.docker("stop", running.worker)
     try:
         with untouched(*running.hosts):
-            found = cells(diagnose(running))
+            report = diagnose(running, 3)
     finally:
         running.up()
+    found = cells(report)
     assert not_good(found) == {}
+    (asleep,) = [check for check in report["hosts"][2]["checks"] if check["check"] == "worker"]
+    assert (asleep["mark"], asleep["shown"]) == ("bad", "it is exited")
+    assert asleep["command"] == f"docker logs {running.worker}" and asleep["evidence"] == [running.worker]
+    assert asleep["fix"] == "hvdocker up -i inventory.yaml"
     assert found["h1", "h2", "ssh"]["shown"] == "greets"
     assert found["h1", "h3", "ssh"]["shown"] == "login"
 

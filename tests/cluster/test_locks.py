@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from hvdocker.commands.lock import release_lock, take_lock
 from hvdocker.model.lock import LOCK_DIR, Claim
@@ -286,12 +285,14 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
     sites: tuple[Site, Site], pair: list[LabHost]
 ) -> None:
     _, two = sites
-    whole = two.inventory.read_text()
-    broken = yaml.safe_load(whole)
-    broken["hosts"][1]["address"] = pair[1].address.rpartition(".")[0] + ".250"
-    two.inventory.write_text(yaml.safe_dump(broken))
-    two.run("up", two.inventory, check=3)
-    two.inventory.write_text(whole)
+    pair[1].exec(
+        f"iptables -w -I INPUT -p tcp -s {pair[0].address} -m multiport --dports 12345:12349 -j REJECT"
+    )
+    try:
+        failed = two.run("up", two.inventory, check=3)
+    finally:
+        pair[1].exec("iptables -w -F INPUT")
+    assert "h1 cannot log in to every worker" in failed.err
     assert locks(pair) == {} and left_of(pair, "two") == {}
 
     pair[1].stop_sshd()

@@ -7,6 +7,7 @@ import yaml
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
 from tests.cluster.site import Site
 from tests.cluster.traces import untouched
@@ -16,6 +17,8 @@ DEAD_SOCKET = (
     "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => \"/var/run/docker.sock\", Listen => 1)'"
     " && chgrp docker /var/run/docker.sock && chmod 660 /var/run/docker.sock"
 )
+# From there on whoever the rule names is told that nobody listens on the worker port.
+CLOSED = "iptables -w -I INPUT -p tcp --dport 12345 -j REJECT --reject-with tcp-reset"
 
 
 @pytest.fixture
@@ -142,16 +145,25 @@ def test_another_cpu_architecture(lab: Lab, cli: Cli, pair: list[LabHost]) -> No
     assert "is for amd64" in foreign.err and "386" in foreign.err
 
 
-def test_a_failure_in_mid_up_undoes_what_this_run_made(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
+def test_an_address_that_is_on_no_interface(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
     site = Site.write(lab, cli, pair)
     inventory = yaml.safe_load(site.inventory.read_text())
-    inventory["hosts"][1]["address"] = "198.18.0.77"
+    inventory["hosts"][1]["address"] = f"{PREFIX}77"
     site.inventory.write_text(yaml.safe_dump(inventory))
     with untouched(*pair):
         result = site.run("up", site.inventory, check=3)
-    # It got as far as a running worker on h1 before it failed on h2.
+    assert f"h2: the training address {PREFIX}77 is on no interface of this host" in result.err
+    assert f"`address: {pair[1].address}`" in result.err and "start" not in result.err
+
+
+def test_a_failure_in_mid_up_undoes_what_this_run_made(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
+    site = Site.write(lab, cli, pair)
+    with untouched(*pair):
+        pair[1].exec(f"{CLOSED} -s {pair[0].address}")
+        result = site.run("up", site.inventory, check=3)
+    # It got as far as running workers before one could not reach the other.
     assert "start hvdocker-lab-worker" in result.err and "undo" in result.err
-    assert "h2: " in result.err and "198.18.0.77" in result.err
+    assert "h1: h1 cannot log in to every worker" in result.err and "h1 → h2: " in result.err
     assert not (site.folder / ".hvdocker").exists()
 
 
@@ -160,9 +172,7 @@ def test_a_failed_up_leaves_the_workers_of_earlier_runs(lab: Lab, cli: Cli, pair
     first.up()
     ids = first.ids()
     both = Site.write(lab, cli, pair)
-    inventory = yaml.safe_load(both.inventory.read_text())
-    inventory["hosts"][1]["address"] = "198.18.0.77"
-    both.inventory.write_text(yaml.safe_dump(inventory))
+    pair[1].exec(f"{CLOSED} -s {pair[0].address}")
     with untouched(*pair):
         both.run("up", both.inventory, check=3)
     assert first.ids() == ids and first.logins() == first.full_mesh()

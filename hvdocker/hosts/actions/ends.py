@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,7 @@ def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
         link,
         files.remove_tree(step.path).as_root(),
         f"removing {step.path} failed",
-        fix=f"its files belong to another user; on the host: sudo rm -rf {step.path}",
+        fix=f"its files belong to another user; on the host: sudo rm -rf {shlex.quote(step.path)}",
         timeout_s=None,
     )
 

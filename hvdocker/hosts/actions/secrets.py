@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -38,7 +39,7 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
     if code != 0:
         raise HvdockerError(
             "removing the secrets of earlier jobs failed",
-            command=f"docker exec {container} {' '.join(argv)}",
+            command=shlex.join(("docker", "exec", container, *argv)),
             lines=said.splitlines()[-3:],
         )
 

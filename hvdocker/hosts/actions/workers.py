@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -170,7 +171,7 @@ def _check_mesh(step: steps.CheckMesh, context: Context) -> None:
     raise HostUnfit(
         f"{step.host} cannot log in to every worker",
         host=step.host,
-        command=f"docker exec {step.container} {' '.join(argv)}",
+        command=shlex.join(("docker", "exec", step.container, *argv)),
         lines=lines,
         fix="does a firewall stand between them on the worker port? look: hvdocker doctor",
     )

@@ -151,7 +151,9 @@ class LayersGone(HvdockerError):
 def load_error(reference: str, said: str) -> HvdockerError:
     if "no space left" in said.lower():
         return HostUnfit(
-            f"the disk is full: loading {reference}", lines=[said], fix="free some space: docker system prune"
+            f"the disk is full: loading {reference}",
+            lines=[said],
+            fix="free some space: docker image prune && docker builder prune",
         )
     kind = LayersGone if _NO_LAYER.search(said) else HvdockerError
     return kind(f"loading {reference} failed", lines=[said])

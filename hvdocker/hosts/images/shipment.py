@@ -187,7 +187,7 @@ def _full_disks(image: ImageContent, members: Mapping[str, Member]) -> list[Hvdo
                     f"the image needs about {show_bytes(needs)} of disk, {show_bytes(free)} are free",
                     host=name,
                     command="df -h /var/lib/docker",
-                    fix="free some space: docker system prune",
+                    fix="free some space: docker image prune && docker builder prune",
                 )
             )
     return errors

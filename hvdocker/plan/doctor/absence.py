@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from collections.abc import Mapping, Set
 
 from hvdocker.commands.worker import Place
@@ -85,7 +86,7 @@ def _push(inventory_flag: str) -> str:
 def _build(image: str) -> str:
     if image in names.OWN_IMAGES:
         return f"hvdocker image build --target {image.partition(':')[2]}"
-    return f"docker pull {image}"
+    return shlex.join(("docker", "pull", image))
 
 
 def old_image(inventory: Inventory, name: str, said: str) -> Absence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from hvdocker.model import names
@@ -19,11 +20,11 @@ MOST_NAMED = 10
 def judge_image(inventory: Inventory, seen: HostSeen, push: str) -> Finding:
     if seen.image is None:
         return unknown("image", "not there yet", [f"{inventory.image} is not on this host"],
-                       f"docker image inspect {inventory.image}", push)  # fmt: skip
+                       shlex.join(("docker", "image", "inspect", inventory.image)), push)  # fmt: skip
     if not seen.image.is_ours:
         evidence = [f"it has no label {names.LABEL_IMAGE}: sshd and the rank wrapper are missing"]
         fix = "build yours FROM doc-hvd:base or doc-hvd:cpu"
-        command = f"docker image inspect {inventory.image}"
+        command = shlex.join(("docker", "image", "inspect", inventory.image))
         return bad("image", f"{inventory.image} is not made for hvdocker", evidence, command, fix)
     return good("image", f"{short(seen.image.content)}, {show_bytes(seen.image.size_bytes)}")
 
@@ -39,7 +40,9 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
             return good("worker", "not up")
         return warn("worker", "other hosts have a worker, this one has none", fix=up)
     if not worker.is_running:
-        return bad("worker", f"it is {worker.state}", [worker.name], f"docker logs {worker.name}", up)
+        return bad(
+            "worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up
+        )
     if why_new:
         return warn("worker", f"`up` would make it anew: {why_new}", [worker.name], fix=up)
     return good("worker", "running")
@@ -95,9 +98,9 @@ def _traces(inventory: Inventory, machine: MachineSeen, engine: EngineState, see
     ):
         yield f"~/.hvdocker/{inventory.cluster}: a folder of this cluster, which has no worker here"
     for part in engine.parts:
-        yield f"{part}: part of an image that was never sent whole (docker rmi {part})"
+        yield f"{part}: part of an image that was never sent whole (docker rmi {shlex.quote(part)})"
     for feed in machine.feeds:
-        yield f"{feed}: of an image that hosts passed on (rm -r {feed})"
+        yield f"{feed}: of an image that hosts passed on (rm -r {shlex.quote(feed)})"
 
 
 def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:

@@ -11,11 +11,12 @@ from hvdocker.plan.doctor.finding import good, of_error
 STAGES = ("resolves", "answers", "hostkey", "login")
 
 
-def judge_reach(host: Host, unreached: HvdockerError | None) -> list[Finding]:
+def judge_reach(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
+    """`login`: who got in, and by which key."""
     if host.is_local:
         return [good("answers", "this machine")]
     if unreached is None:
-        return [good(check, shown) for check, shown in zip(STAGES, _passed(host), strict=True)]
+        return [good(check, shown) for check, shown in zip(STAGES, _passed(host, login), strict=True)]
     stage = getattr(unreached, "stage", "") or "answers"
     passed = STAGES[: STAGES.index(stage)]
     shown = dict(zip(STAGES, _passed(host), strict=True))
@@ -28,6 +29,5 @@ def judge_reach(host: Host, unreached: HvdockerError | None) -> list[Finding]:
     return [*(good(check, shown[check]) for check in passed), failure]
 
 
-def _passed(host: Host) -> tuple[str, str, str, str]:
-    port = host.ssh.port or 22
-    return host.host, f"port {port}", "known", f"as {host.ssh.user}" if host.ssh.user else "accepted"
+def _passed(host: Host, login: str | None = None) -> tuple[str, str, str, str]:
+    return host.host, f"port {host.ssh.port or 22}", "known", login or "accepted"

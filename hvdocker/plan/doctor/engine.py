@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from hvdocker.model.health import EngineState, MachineSeen
@@ -23,7 +24,7 @@ def judge_engine(seen: HostSeen, engine: EngineState) -> Iterator[Finding]:
 
 
 def _version(version: str) -> Finding:
-    newer = "install a newer Docker engine: https://docs.docker.com/engine/install"
+    newer = "curl -fsSL https://get.docker.com | sudo sh"
     if is_too_old(version):
         needed = f"at least {OLDEST_ENGINE} is needed"
         return bad("engine", f"{version} is too old", [needed], "docker version", newer)
@@ -87,7 +88,7 @@ def _selinux(inventory: Inventory, machine: MachineSeen, engine: EngineState) ->
         return good("selinux", "permissive")
     if not engine.has("selinux"):
         return good("selinux", "enforcing, containers are not confined")
-    folders = ["~/.hvdocker", *(mount.source for mount in inventory.mounts)]
+    folders = ["~/.hvdocker", *(shlex.quote(mount.source) for mount in inventory.mounts)]
     return warn(
         "selinux",
         "enforcing: containers may not read folders of the host",

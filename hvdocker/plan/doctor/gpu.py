@@ -41,9 +41,9 @@ def _no_answer(machine: MachineSeen) -> Finding:
     said = machine.gpu_error or ""
     if not machine.nvidia_cards and "No devices were found" in said:
         return good("gpus", "none")
-    return bad(
-        "gpus", "nvidia-smi fails", [said], "nvidia-smi", "reboot the host, or install its driver again"
-    )
+    # After an upgrade the kernel still has the old driver; else it has none.
+    fix = "sudo reboot" if "mismatch" in said else "sudo modprobe nvidia"
+    return bad("gpus", "nvidia-smi fails", [said], "sudo dmesg | grep -i nvrm", fix)
 
 
 def _no_gpus(machine: MachineSeen) -> Finding:

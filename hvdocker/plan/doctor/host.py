@@ -47,7 +47,7 @@ class Words:
 @dataclass(frozen=True)
 class Case:
     """One host and what has to be known to judge it. `problems` are errors of the planners, by check;
-    `network` is what the interface plan says of it."""
+    `network` is what the interface plan says of it; `addresses` are all hosts' training addresses."""
 
     inventory: Inventory
     host: Host
@@ -59,10 +59,11 @@ class Case:
     is_up: bool = False
     why_new: str | None = None
     network: Finding | None = None
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_host(case: Case) -> HostReport:
-    findings = judge_reach(case.host, case.health.unreached)
+    findings = judge_reach(case.host, case.health.unreached, case.health.login)
     if case.health.unreached is None:
         findings += [*_engine(case), *_machine(case), *_gpu(case), *_cluster(case), *_network(case)]
         findings += [_unseen(error) for error in case.health.failures]
@@ -140,8 +141,7 @@ def _network(case: Case) -> Iterator[Finding]:
     machine = case.health.machine
     if machine is None:
         return
-    address = case.place.address if case.place else case.host.host
     if not case.host.is_local:
-        yield judge_names(machine, case.host, case.inventory.hosts, address)
+        yield judge_names(machine, case.host, case.inventory.hosts, case.addresses)
     if fabric := judge_fabric(machine):
         yield fabric

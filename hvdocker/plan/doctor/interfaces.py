@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from hvdocker.commands.interfaces import InterfaceSeen
 from hvdocker.model.report import Finding, Mark, worst_mark
 from hvdocker.plan.doctor.path import common_mtu
+from hvdocker.plan.places import give_address
 
 CHECK = "network"
 SLOW_MBIT = 1000
@@ -18,7 +20,6 @@ SLOW_MBIT = 1000
 _INNER_BRIDGE = re.compile(
     r"docker0|docker_gwbridge|br-[0-9a-f]{12}|virbr\d+|cni\d*|cni-podman\d+|podman\d*|lxcbr\d+|lxdbr\d+"
 )
-_OWN_ADDRESS = "give this host an `address:`, or set `network:`"
 
 
 @dataclass(frozen=True)
@@ -89,32 +90,40 @@ def _nowhere(host: str, address: str, seen: tuple[InterfaceSeen, ...]) -> Findin
         f"no interface of {host} has the training address {address}: containers could not listen on it",
         f"it has {', '.join(has)}",
     )
-    fix = "give this host an `address:` that it has itself, or set `network:` (behind NAT it cannot train)"
+    fix = f"{_other_address(seen, address)} (behind NAT it cannot train)"
     return Finding(CHECK, Mark.BAD, f"{address} is nowhere", lines, command="ip -o addr", fix=fix)
+
+
+def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
+    """The line to write into the inventory: an address that other hosts may reach."""
+    fit = [one for one in seen if one.is_up and not _INNER_BRIDGE.fullmatch(one.name)]
+    known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
+    return give_address(str(ip) for ip in known if str(ip) != wrong)
 
 
 def _own(seat: _Seat) -> list[_Complaint]:
     """What is wrong with the address or its interface, whatever the other hosts have."""
     name, host, interface = seat.interface.name, seat.host, seat.interface
+    quoted, other = shlex.quote(name), _other_address(seat.all, str(seat.address))
     found = []
     if seat.address.is_loopback:
         line = f"{seat.address} is the loopback address: other hosts cannot reach it"
-        found.append(_Complaint(Mark.BAD, "loopback", line, _OWN_ADDRESS))
+        found.append(_Complaint(Mark.BAD, "loopback", line, other))
     elif _INNER_BRIDGE.fullmatch(name):
         line = f"{name} is a bridge inside {host}: other machines have the same addresses on theirs"
-        found.append(_Complaint(Mark.BAD, name, line, _OWN_ADDRESS))
+        found.append(_Complaint(Mark.BAD, name, line, other))
     if seat.address.is_link_local:
         line = f"{seat.address} is link-local: it was taken because nobody gave {host} an address"
-        found.append(_Complaint(Mark.WARN, "link-local", line, _OWN_ADDRESS))
+        found.append(_Complaint(Mark.WARN, "link-local", line, other))
     if not interface.is_up:
         line = f"{name} is down"
-        found.append(_Complaint(Mark.BAD, f"{name} is down", line, f"sudo ip link set dev {name} up"))
+        found.append(_Complaint(Mark.BAD, f"{name} is down", line, f"sudo ip link set dev {quoted} up"))
     if interface.is_wireless:
         line = f"{name} is wireless: ranks will wait for it"
-        found.append(_Complaint(Mark.WARN, f"{name} is wireless", line, _OWN_ADDRESS))
+        found.append(_Complaint(Mark.WARN, f"{name} is wireless", line, other))
     if interface.speed_mbit is not None and interface.speed_mbit < SLOW_MBIT:
         line = f"{name} runs at {interface.speed_mbit} Mbit/s: look at cable and switch port"
-        fix = f"sudo ethtool -s {name} autoneg on"
+        fix = f"sudo ethtool -s {quoted} autoneg on"
         found.append(_Complaint(Mark.WARN, f"{interface.speed_mbit} Mbit/s", line, fix))
     return found
 
@@ -147,7 +156,7 @@ def _beside_others(seat: _Seat, seats: Mapping[str, _Seat]) -> list[_Complaint]:
     own = seat.interface.mtu
     if own != mtu:
         line = f"{seat.interface.name} has MTU {own}, other hosts have {mtu}"
-        fix = f"sudo ip link set dev {seat.interface.name} mtu {mtu}"
+        fix = f"sudo ip link set dev {shlex.quote(seat.interface.name)} mtu {mtu}"
         found.append(_Complaint(Mark.WARN, f"MTU {own}", line, fix))
     return found
 

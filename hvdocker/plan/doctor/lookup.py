@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 
 from hvdocker.model.health import MachineSeen
 from hvdocker.model.inventory import Host
@@ -11,18 +13,25 @@ from hvdocker.model.report import Finding
 from hvdocker.plan.doctor.finding import bad, good, warn
 from hvdocker.plan.places import is_loopback
 
+LOCALHOST = "localhost"
 
-def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], address: str) -> Finding:
+
+def judge_names(
+    machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]
+) -> Finding:
     """Ranks find each other by address, so that a host's own name on loopback (Debian's 127.0.1.1) does not
-    stop them; it hurts programs that look the name up. A peer's name on loopback leads to the wrong host."""
-    wrong = [
-        f"{peer.host} resolves to {found}"
+    stop them; it hurts programs that look the name up. A peer's name on loopback leads to the wrong host.
+    `addresses` are the hosts' training addresses, as far as they are known."""
+    wrong = {
+        peer.host: (found, addresses.get(peer.name))
         for peer in peers
         if peer.name != host.name and (found := loopback_of(machine, peer.host))
-    ]
+    }
     if wrong:
-        command, fix = f"getent hosts {wrong[0].split()[0]}", "remove these lines from its /etc/hosts"
-        return bad("name", f"other hosts' names lead to {host.name} itself", wrong, command, fix)
+        evidence = [f"{name} resolves to {found}" for name, (found, _) in wrong.items()]
+        command = shlex.join(("getent", "hosts", *wrong))
+        fix = off_loopback({name: address for name, (_, address) in wrong.items()})
+        return bad("name", f"other hosts' names lead to {host.name} itself", evidence, command, fix)
     own = [name for name in dict.fromkeys((machine.hostname, host.host)) if name and not is_address(name)]
     looped = [(name, found) for name in own if (found := loopback_of(machine, name))]
     if looped:
@@ -31,9 +40,27 @@ def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], address
             f"{name} resolves to {found} on the host itself",
             "our ranks use addresses; programs that look up the host's own name tell others a loopback",
         ]
-        fix = f"sudo sed -i 's/^{found}\\s.*/{address} {name}/' /etc/hosts"
-        return warn("name", "its own name is on loopback", evidence, f"getent hosts {name}", fix)
+        command = shlex.join(("getent", "hosts", name))
+        fix = off_loopback({name: addresses.get(host.name) for name, _ in looped})
+        return warn("name", "its own name is on loopback", evidence, command, fix)
     return good("name", machine.hostname or host.host)
+
+
+def off_loopback(names: Mapping[str, str | None]) -> str:
+    """The command that takes these names, and nothing else, off the loopback lines, and gives them their
+    addresses where these are known. The file is written, not replaced: it may be a mount."""
+    if LOCALHOST in names:
+        return (
+            f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
+        )
+    if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
+        return "take these names off the loopback lines of its /etc/hosts"
+    either = "|".join(name.replace(".", "\\.") for name in names)
+    edit = rf"/^\s*(127\.|::1)/{{:x;s/\s({either})(\s|$)/\2/I;tx;/^\s*\S+\s*$/d;}}"
+    added = [f"{address} {name}" for name, address in names.items() if address]
+    lines = " ".join(('"$new"', *map(shlex.quote, added)))
+    read = f"new=$(sed -E {shlex.quote(edit)} /etc/hosts)"
+    return f"{read} && printf '%s\\n' {lines} | sudo tee /etc/hosts >/dev/null"
 
 
 def looked_up(host: Host, peers: Iterable[Host]) -> Iterator[str]:

@@ -19,6 +19,8 @@ LITTLE_SHARE = 0.1
 FEW_INODES = 10_000
 SLOW_CLOCK_S = 1.0
 WRONG_CLOCK_S = 30.0
+# Only what nobody uses: stopped containers are ended jobs, with their logs, and other people's.
+PRUNE = "docker image prune && docker builder prune"
 
 
 def judge_memory(machine: MachineSeen, inventory: Inventory) -> Finding:
@@ -81,14 +83,16 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
     check = {"images": "images-disk", "home": "home-disk"}.get(disk.what, "mount-disk")
     shown = f"{show_bytes(disk.free_bytes)} of {show_bytes(disk.total_bytes)} free"
     command, folder = Command(("df", "-h", disk.path)).line(), shlex.quote(disk.path)
-    fix = "docker system prune" if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
+    fix = PRUNE if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
     if disk.what == "home" and not machine.can_write_home:
-        return bad(check, f"{disk.path} is not writable", [shown], f"ls -ld {folder}", "make it writable")
+        evidence, own = [f"this user may not write to {disk.path}"], f'sudo chown "$USER" {folder}'
+        return bad(check, f"{disk.path} is not writable", evidence, f"ls -ld {folder}", own)
     if disk.free_bytes < needed_bytes:
         evidence = [f"the image takes {show_bytes(needed_bytes)}, and is not there yet"]
         return bad(check, f"{shown} at {disk.path}", evidence, command, fix)
     if disk.what != "mount" and disk.free_bytes < LEAST_HOME_BYTES:
-        return bad(check, f"full: {shown} at {disk.path}", (), command, fix)
+        needed = f"{disk.path}: {shown}, at least {show_bytes(LEAST_HOME_BYTES)} are needed"
+        return bad(check, f"full: {shown} at {disk.path}", [needed], command, fix)
     if disk.inodes and disk.free_inodes is not None and disk.free_inodes < FEW_INODES:
         judge = bad if disk.free_inodes == 0 and disk.what != "mount" else warn
         said = f"{disk.free_inodes} of {disk.inodes} inodes free at {disk.path}"

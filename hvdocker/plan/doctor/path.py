@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from statistics import median
@@ -15,6 +16,8 @@ SLOW_TRIP_S = 0.005
 FAR_BELOW = 1 / 3
 ETHERNET_MTU = 1500
 LARGEST_PACKET = 65535
+# What passes through the usual tunnels.
+TUNNELS_MTU = 1400
 
 
 def common_mtu(mtus: Iterable[int]) -> int:
@@ -24,14 +27,14 @@ def common_mtu(mtus: Iterable[int]) -> int:
 
 
 def set_mtu(host: str, interface: str, mtu: int) -> str:
-    return f"on {host}: sudo ip link set dev {interface} mtu {mtu}"
+    return f"on {host}: sudo ip link set dev {shlex.quote(interface)} mtu {mtu}"
 
 
 def judge_mtu(survey: Survey, pair: Pair, answer: Answer) -> Finding:
     found = answer.mtu
     where = survey.named(pair)
     if found.passed is None:
-        return _unsized(where, answer)
+        return _unsized(survey, pair, answer)
     full = min(found.link, LARGEST_PACKET)
     if found.passed >= full:
         return Finding("mtu", Mark.GOOD, str(found.link))
@@ -61,12 +64,15 @@ def _black_hole(survey: Survey, pair: Pair, answer: Answer, shown: str) -> Findi
     return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(odd.host, odd.interface, usual))
 
 
-def _unsized(where: str, answer: Answer) -> Finding:
+def _unsized(survey: Survey, pair: Pair, answer: Answer) -> Finding:
     """Training needs no UDP: that it does not pass is no fault, but sizes stay unknown."""
+    where, start = survey.named(pair), survey.posts[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
     if answer.mtu.bulk:
         why = f"a TCP connection opens, but full packets do not arrive: {answer.mtu.bulk}"
-        return Finding("mtu", Mark.BAD, "stalls", (line, why), fix="lower the MTU of both hosts' interfaces")
+        mtu = ETHERNET_MTU if start.mtu > ETHERNET_MTU else TUNNELS_MTU
+        fix = set_mtu(start.host, start.interface, mtu)
+        return Finding("mtu", Mark.BAD, "stalls", (line, why), fix=fix)
     if any(problem is None for problem in answer.ports.values()):
         return Finding("mtu", Mark.UNKNOWN, "no UDP", (line, "TCP carries full packets, all the same"))
     return Finding("mtu", Mark.UNKNOWN, "?", (line,))
@@ -98,8 +104,9 @@ def judge_speed(survey: Survey, pair: Pair) -> Finding:
         return Finding("bandwidth", Mark.GOOD, shown)
     line = f"{survey.named(pair)}: {shown}; the others' median is {median(others):.2g} Gbit/s"
     start = survey.posts[pair[0]]
+    look = shlex.join(("ethtool", start.interface))
     return Finding(
         "bandwidth", Mark.WARN, shown, (line,),
-        command=f"ethtool {start.interface}",
-        fix=f"look at cable, switch port and speed, on {start.host} and {pair[1]}: ethtool {start.interface}",
+        command=look,
+        fix=f"look at cable, switch port and speed, on {start.host} and {pair[1]}: {look}",
     )  # fmt: skip

@@ -3,6 +3,7 @@ do not. What concerns all pairs of a host is said in equal words in each of them
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -131,9 +132,9 @@ def _one(survey: Survey, door: _Door, pair: Pair, trouble: _Trouble, does_revers
         fix = f"on {start}: {_accept('OUTPUT', '-d', [target], door.port)}"
     elif trouble.kind == "unreachable" and does_reverse:
         # firewalld refuses in these words; a missing route would stop answers too.
-        fix = f"on {end}: sudo firewall-cmd --zone=trusted --add-source={source}"
+        fix = f"on {end}: sudo firewall-cmd --zone=trusted --add-source={shlex.quote(source)}"
     elif trouble.kind == "unreachable":
-        fix = f"find out where it ends, on {start}: ip route get {target}"
+        fix = f"find out where it ends, on {start}: ip route get {shlex.quote(target)}"
     else:
         fix = f"on {end}: {_accept('INPUT', '-s', [source], door.port)}"
     return _bad(door, trouble.shown, lines, fix)
@@ -145,7 +146,7 @@ def _bad(door: _Door, shown: str, lines: Iterable[str], fix: str) -> Finding:
 
 def _accept(chain: str, flag: str, addresses: Iterable[str], port: int | None) -> str:
     only = f" --dport {port}" if port else ""
-    return f"sudo iptables -I {chain} -p tcp {flag} {','.join(addresses)}{only} -j ACCEPT"
+    return f"sudo iptables -I {chain} -p tcp {flag} {shlex.quote(','.join(addresses))}{only} -j ACCEPT"
 
 
 def _held(survey: Survey, pair: Pair) -> Finding:
@@ -157,6 +158,12 @@ def _no_login(survey: Survey, pair: Pair, problem: Problem) -> Finding:
     where = survey.named(pair, survey.port)
     lines = tuple(f"{where}: {line}" for line in problem.words.splitlines())
     if problem.kind == "stranger":
-        return Finding("ssh", Mark.BAD, "stranger", lines, fix="choose another `port:` in the inventory")
+        return Finding(
+            "ssh",
+            Mark.BAD,
+            "stranger",
+            lines,
+            fix=f"write another one into the inventory: `port: {survey.port + 1}`",
+        )
     fix = "give the hosts the `address:`es by which they see each other, or set `network:`"
     return Finding("ssh", Mark.BAD, "no login", lines, fix=fix)

@@ -37,8 +37,9 @@ def connect_failure(error: Exception) -> HvdockerError:
 def test_whatever_happens_while_connecting_the_host_cannot_be_reached(error: Exception, what: str) -> None:
     told = connect_failure(error)
     assert isinstance(told, HostUnreachable)
-    assert (told.host, told.what, told.command) == ("a", what, "ssh gpu-a true")
-    assert told.fix
+    command = "getent hosts gpu-a" if isinstance(error, socket.gaierror) else "ssh gpu-a true"
+    assert (told.host, told.what, told.command) == ("a", what, command)
+    assert told.fix and told.lines and all(told.lines)
     assert told.__cause__ is error
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
@@ -10,7 +12,7 @@ from hvdocker.plan.places import (
     port_conflicts,
     training_addresses,
 )
-from tests.unit.builders import host_seen, inventory, state_of, with_worker
+from tests.unit.builders import ENGINE, host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")
 
@@ -148,7 +150,12 @@ def test_hosts_that_share_a_home_have_folders_of_their_own(
 
 def problems(text: str, **reached_at: str) -> list[str]:
     lab = inventory(text)
-    state = state_of(*(host_seen(name, reached_at=address) for name, address in reached_at.items()))
+    state = state_of(
+        *(
+            host_seen(name, reached_at=address, addresses=(address, f"192.168.0.{ord(name)}"))
+            for name, address in reached_at.items()
+        )
+    )
     return [str(problem) for problem in fitness_problems(lab, places(lab, state))]
 
 
@@ -165,5 +172,82 @@ def test_an_ipv6_training_address_is_refused_before_horovod_chokes_on_it() -> No
 
 
 def test_an_address_of_its_own_mends_both() -> None:
-    fixed = "hosts: [a, {host: b, address: 192.168.0.2}, {host: c, address: 192.168.0.3}]"
+    fixed = "hosts: [a, {host: b, address: 192.168.0.98}, {host: c, address: 192.168.0.99}]"
     assert problems(fixed, a="10.0.0.11", b="10.0.0.11", c="fd00::2") == []
+
+
+def unfit(text: str, **changes: object) -> list[HvdockerError]:
+    """Of a lab whose host a is not what it should be."""
+    lab = inventory(text)
+    return fitness_problems(lab, places(lab, state_of(host_seen("a", **changes), host_seen("b"))))
+
+
+@pytest.mark.parametrize(
+    ("address", "seen", "is_refused"),
+    [
+        ("10.0.0.77", ("127.0.0.1", "172.17.0.1", "10.0.0.11"), True),
+        ("10.0.0.11", ("127.0.0.1", "10.0.0.11"), False),
+        # A host that has no way to tell its addresses is believed.
+        ("10.0.0.77", (), False),
+    ],
+)
+def test_a_training_address_that_is_on_no_interface(
+    address: str, seen: tuple[str, ...], is_refused: bool
+) -> None:
+    found = unfit(f"hosts: [{{host: a, address: {address}}}, b]", addresses=seen)
+    assert [str(error) for error in found] == [
+        "a: the training address 10.0.0.77 is on no interface of this host"
+    ] * is_refused
+    for error in found:
+        assert error.exit_code == ExitCode.UNFIT and error.lines == (
+            "it has 127.0.0.1, 172.17.0.1, 10.0.0.11",
+        )
+        assert error.fix is not None and "`address: 10.0.0.11`" in error.fix
+
+
+def test_the_addresses_of_a_local_cluster_are_not_the_machines() -> None:
+    local = inventory("local: 2")
+    state = state_of(host_seen("w1"), host_seen("w2"))
+    assert fitness_problems(local, places(local, state)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "what", "fix"),
+    [
+        (
+            "hosts: [a, b]\ncpus: 4.5",
+            {"engine": replace(ENGINE, cpus=4)},
+            "`cpus: 4.5` is more than the 4 that it has",
+            "write `cpus: 4` or less into the inventory",
+        ),
+        (
+            "hosts: [a, b]",
+            {"engine": replace(ENGINE, version="18.09.1")},
+            "its Docker engine is too old: 18.09.1, at least 19.03 is needed",
+            "curl -fsSL https://get.docker.com | sudo sh",
+        ),
+        (
+            "hosts: [a, b]",
+            {"home_free_bytes": 4096},
+            "the disk of /home/a is full: 4.0 KB are free",
+            "free some space there: du -xsh /home/a/* | sort -h",
+        ),
+        (
+            "hosts: [a, b]\nmounts: ['/srv/my data:/data']",
+            {"missing_paths": ("/srv/my data",)},
+            "the mount source /srv/my data is not there",
+            "on the host: sudo mkdir -p '/srv/my data' (or correct `mounts:`)",
+        ),
+    ],
+)
+def test_what_an_engine_or_a_disk_would_refuse(
+    text: str, changes: dict[str, object], what: str, fix: str
+) -> None:
+    (error,) = unfit(text, **changes)
+    assert (error.host, error.what, error.fix) == ("a", what, fix)
+    assert error.exit_code == ExitCode.UNFIT and error.lines and error.command
+
+
+def test_as_many_cpus_as_there_are_and_just_enough_room() -> None:
+    engine = replace(ENGINE, cpus=4, version="19.03.15")
+    assert unfit("hosts: [a, b]\ncpus: 4", engine=engine, home_free_bytes=1 << 20) == []

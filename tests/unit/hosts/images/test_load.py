@@ -45,7 +45,7 @@ def loaded(engine: Engine, cache: Path) -> None:
 def test_a_full_disk_is_called_that(tmp_path: Path, engine: Engine) -> None:
     with pytest.raises(HostUnfit, match="the disk is full: loading x:y") as caught:
         loaded(engine, tmp_path)
-    assert list(caught.value.lines) == [FULL] and "docker system prune" in (caught.value.fix or "")
+    assert list(caught.value.lines) == [FULL] and "docker image prune" in (caught.value.fix or "")
 
 
 def test_other_complaints_are_shown_as_they_are(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """The engine, SELinux, AppArmor, InfiniBand and names: from probe outputs."""
 
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +11,7 @@ from hvdocker.model.inventory import Host
 from hvdocker.model.seen import EngineSeen
 from hvdocker.plan.doctor.engine import judge_confinement, judge_engine
 from hvdocker.plan.doctor.fabric import judge_fabric
-from hvdocker.plan.doctor.lookup import judge_names, looked_up
+from hvdocker.plan.doctor.lookup import judge_names, looked_up, off_loopback
 from tests.unit.builders import host_seen, inventory
 from tests.unit.plan.doctor.facts import machine, marks
 
@@ -76,10 +78,54 @@ def test_infiniband() -> None:
 def test_names_on_loopback() -> None:
     a, b = Host("a", "a"), Host("b", "b")
     assert list(looked_up(a, [a, b, Host("c", "10.0.0.9")])) == ["a", "a", "b"]
-    fine = judge_names(machine("plain"), a, [a, b], "10.0.0.11")
+    known = {"a": "10.0.0.11", "b": "10.0.0.12"}
+    fine = judge_names(machine("plain"), a, [a, b], known)
     assert (fine.mark.value, fine.shown) == ("good", "a")
-    debian = judge_names(machine("full"), a, [a], "10.0.0.11")
+    debian = judge_names(machine("full"), a, [a], known)
     assert debian.mark.value == "warn" and debian.evidence[0].startswith("a resolves to 127.0.1.1")
-    assert debian.fix == r"sudo sed -i 's/^127.0.1.1\s.*/10.0.0.11 a/' /etc/hosts"
-    wrong = judge_names(machine("full"), a, [a, b], "10.0.0.11")
+    assert debian.command == "getent hosts a" and debian.fix == off_loopback({"a": "10.0.0.11"})
+    wrong = judge_names(machine("full"), a, [a, b], known)
     assert (wrong.mark.value, wrong.evidence) == ("bad", ("b resolves to 127.0.0.1",))
+    assert wrong.command == "getent hosts b" and wrong.fix == off_loopback({"b": "10.0.0.12"})
+
+
+HOSTS = """\
+# 127.0.0.1 a
+127.0.0.1 localhost a a.lan b-a
+127.0.1.1\ta
+  127.0.0.2  axlan A.LAN a a
+::1 localhost ip6-localhost a
+10.0.0.12 b a.lan
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "left"),
+    [
+        (
+            {"a": "10.0.0.11"},
+            "# 127.0.0.1 a\n127.0.0.1 localhost a.lan b-a\n  127.0.0.2  axlan A.LAN\n"
+            "::1 localhost ip6-localhost\n10.0.0.12 b a.lan\n10.0.0.11 a\n",
+        ),
+        (
+            {"a.lan": "10.0.0.11", "b-a": None},
+            "# 127.0.0.1 a\n127.0.0.1 localhost a\n127.0.1.1\ta\n  127.0.0.2  axlan a a\n"
+            "::1 localhost ip6-localhost a\n10.0.0.12 b a.lan\n10.0.0.11 a.lan\n",
+        ),
+    ],
+)
+def test_the_command_that_takes_a_name_off_loopback_takes_nothing_else(
+    tmp_path: Path, names: dict[str, str | None], left: str
+) -> None:
+    """Run as it is offered, on a file of our own; sudo is the only word that is left out."""
+    file = tmp_path / "hosts"
+    file.write_text(HOSTS)
+    line = off_loopback(names).replace("/etc/hosts", str(file)).replace("sudo tee", "tee")
+    for _ in range(2):
+        subprocess.run(["sh", "-c", line], check=True)
+        assert file.read_text().startswith(left)
+
+
+@pytest.mark.parametrize("name", ["localhost", "a;reboot", "a/b", "a'b"])
+def test_names_for_which_no_edit_is_offered(name: str) -> None:
+    assert "sed" not in off_loopback({name: "10.0.0.11"})

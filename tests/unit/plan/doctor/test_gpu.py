@@ -74,7 +74,24 @@ def test_the_toolkit_by_what_became_of_a_container() -> None:
     ],
 )
 def test_the_driver_against_the_cuda_of_the_image(driver: str, cuda: str | None, mark: str) -> None:
-    assert judge_cuda(driver, cuda).mark.value == mark
+    finding = judge_cuda(driver, cuda)
+    assert finding.mark.value == mark
+    if cuda and mark in ("warn", "bad"):
+        assert finding.evidence[0].startswith(f"CUDA {'.'.join(cuda.split('.')[:2])} ")
+        assert (finding.command, "nvidia-driver" in (finding.fix or "")) == ("nvidia-smi", True)
+
+
+def test_what_is_said_of_a_driver_that_is_too_old() -> None:
+    old = judge_cuda("470.223.02", "12.4.1")
+    assert (old.shown, old.evidence) == (
+        "CUDA 12.4 on driver 470.223.02: too old",
+        ("CUDA 12.4 needs 525.60.13",),
+    )
+    assert old.fix == "install driver 550.54.14 or newer: sudo apt-get install --upgrade nvidia-driver"
+    older = judge_cuda("535.183.01", "12.5")
+    assert older.evidence[0].startswith("CUDA 12.5 came with 555.42.02")
+    none = judge_cuda("535.183.01", None)
+    assert none.fix == "choose an `image:` with CUDA" and "GPUs stay unused" in none.evidence[0]
 
 
 def test_newer_cuda_never_came_with_an_older_driver() -> None:

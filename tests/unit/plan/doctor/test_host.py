@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.model.health import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
 from hvdocker.model.inventory import Host
@@ -46,6 +48,8 @@ def test_a_healthy_host() -> None:
     assert found["port"].shown == "12345 held by its own worker"
     assert found["code"].shown == "cccccccccccc, 3 files"
     assert found["address"].shown == "10.0.0.11"
+    by_key = judged(replace(HEALTHY, login="ada, key /home/ada/.ssh/id_ed25519 (agent)"))
+    assert by_key["login"].shown == "ada, key /home/ada/.ssh/id_ed25519 (agent)"
 
 
 def test_a_host_that_was_not_reached_says_how_far_the_way_led() -> None:
@@ -168,6 +172,25 @@ def test_hosts_that_differ() -> None:
     }
     assert found["same horovod"].evidence == ("a: 0.28.1", "b: none")
     assert found["same code"].evidence == ("a: cccccccccccc", "b: dddddddddddd")
+
+
+@pytest.mark.parametrize(
+    ("package", "mark"),
+    [("tensorflow", "bad"), ("horovod", "bad"), ("nccl", "bad"), ("torch", "bad"), ("keras", "warn")],
+)
+def test_packages_that_differ_and_that_are_alike(package: str, mark: str) -> None:
+    def having(name: str, version: str | None = None) -> HostHealth:
+        inside = InsideSeen({package: version} if version else {})
+        return replace(HEALTHY, seen=with_worker(LAB, name), trial=Trial("x:y", inside))
+
+    alike = across(a=having("a", "2.1"), b=having("b", "2.1"))[f"same {package}"]
+    assert (alike.mark.value, alike.shown) == ("good", "2.1")
+    other = across(a=having("a", "2.1"), b=having("b", "2.2"))[f"same {package}"]
+    assert (other.mark.value, other.evidence, other.fix) == (mark, ("a: 2.1", "b: 2.2"), "up")
+    assert f"same {package}" not in across(a=having("a"), b=having("b"))
+    # What only some have has to be everywhere, if ranks talk through it.
+    half = across(a=having("a", "2.1"), b=having("b"))[f"same {package}"]
+    assert half.mark.value == ("bad" if mark == "bad" else "good")
 
 
 def test_different_builds_before_up_are_made_right_by_it() -> None:

@@ -183,7 +183,7 @@ def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
             1500,
             Mark.BAD,
             "stalls",
-            "lower the MTU of both hosts' interfaces",
+            mtu_fix("a", 1400),
         ),
     ],
 )  # fmt: skip
