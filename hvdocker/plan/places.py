@@ -17,6 +17,7 @@ from hvdocker.model.units import show_bytes
 
 # The first that knows `--gpus` and is told apart by its device requests.
 OLDEST_ENGINE = "19.03"
+NEWER_ENGINE = "sudo apt-get update && { sudo apt-get install docker-ce || sudo apt-get install docker.io; }"
 # Keys, a job's file and an index have to fit.
 LEAST_HOME_BYTES = 1 << 20
 
@@ -211,7 +212,7 @@ def _refusals(seen: HostSeen) -> Iterator[HvdockerError]:
             f"its Docker engine is too old: {engine.version}, at least {OLDEST_ENGINE} is needed",
             command="docker version",
             lines=[f"docker version: {engine.version}"],
-            fix="curl -fsSL https://get.docker.com | sudo sh",
+            fix=NEWER_ENGINE,
         )
     if home_free is not None and home_free < LEAST_HOME_BYTES:
         yield HostUnfit(
@@ -223,8 +224,10 @@ def _refusals(seen: HostSeen) -> Iterator[HvdockerError]:
 
 
 def is_too_old(version: str) -> bool:
-    """Whether it does not know `--gpus` and what containers of ours are made with."""
-    return version_numbers(version) < version_numbers(OLDEST_ENGINE) if version[:1].isdigit() else False
+    """Whether it does not know `--gpus` and what containers of ours are made with. Docker's numbers went from
+    1.13 to 17.03; those of others who speak its API (podman, builds of moby) tell nothing."""
+    numbers = version_numbers(version)
+    return numbers[:1] in ((1,), (17,), (18,)) or (19,) <= numbers < version_numbers(OLDEST_ENGINE)
 
 
 def version_numbers(text: str) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.report import Finding
 from hvdocker.model.seen import HostSeen
 from hvdocker.plan.doctor.finding import bad, good, warn
-from hvdocker.plan.places import OLDEST_ENGINE, is_too_old, version_numbers
+from hvdocker.plan.places import NEWER_ENGINE, OLDEST_ENGINE, is_too_old, version_numbers
 
 # Older ones work as far as we know, and nobody mends them any more.
 OLDEST_TRIED = "20.10"
@@ -24,12 +24,12 @@ def judge_engine(seen: HostSeen, engine: EngineState) -> Iterator[Finding]:
 
 
 def _version(version: str) -> Finding:
-    newer = "curl -fsSL https://get.docker.com | sudo sh"
     if is_too_old(version):
         needed = f"at least {OLDEST_ENGINE} is needed"
-        return bad("engine", f"{version} is too old", [needed], "docker version", newer)
-    if version[:1].isdigit() and version_numbers(version) < version_numbers(OLDEST_TRIED):
-        return warn("engine", f"{version} is old", [f"tried from {OLDEST_TRIED} on"], "docker version", newer)
+        return bad("engine", f"{version} is too old", [needed], "docker version", NEWER_ENGINE)
+    if (19,) <= version_numbers(version) < version_numbers(OLDEST_TRIED):
+        tried = f"tried from {OLDEST_TRIED} on"
+        return warn("engine", f"{version} is old", [tried], "docker version", NEWER_ENGINE)
     return good("engine", version)
 
 

@@ -106,7 +106,7 @@ def judge_cuda(driver: str, cuda: str | None) -> Finding:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip
     wanted = ".".join(cuda.split(".")[:2])
-    major = version_numbers(wanted)[0]
+    major = next(iter(version_numbers(wanted)), 0)
     own = DRIVERS.get(wanted, FIRST_DRIVERS.get(major))
     least = FIRST_DRIVERS.get(major, own)
     shown = f"CUDA {wanted} on driver {driver}"

@@ -5,8 +5,10 @@ import pytest
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.model.seen import NetworkSeen
 from hvdocker.plan.places import (
+    NEWER_ENGINE,
     choose_port,
     fitness_problems,
+    is_too_old,
     local_subnet,
     places,
     port_conflicts,
@@ -224,7 +226,7 @@ def test_the_addresses_of_a_local_cluster_are_not_the_machines() -> None:
             "hosts: [a, b]",
             {"engine": replace(ENGINE, version="18.09.1")},
             "its Docker engine is too old: 18.09.1, at least 19.03 is needed",
-            "curl -fsSL https://get.docker.com | sudo sh",
+            NEWER_ENGINE,
         ),
         (
             "hosts: [a, b]",
@@ -251,3 +253,16 @@ def test_what_an_engine_or_a_disk_would_refuse(
 def test_as_many_cpus_as_there_are_and_just_enough_room() -> None:
     engine = replace(ENGINE, cpus=4, version="19.03.15")
     assert unfit("hosts: [a, b]\ncpus: 4", engine=engine, home_free_bytes=1 << 20) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "is_old"),
+    [
+        ("1.13.1", True), ("17.03.2-ce", True), ("18.09.1", True), ("19.02", True),
+        ("19.03.15", False), ("20.10.24+dfsg1", False), ("28.5.1", False),
+        # Podman, Microsoft's and development builds of moby.
+        ("4.9.3", False), ("5.2.1", False), ("3.0.13+azure", False), ("0.0.0-20241223", False), ("?", False),
+    ],
+)  # fmt: skip
+def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) -> None:
+    assert is_too_old(version) is is_old

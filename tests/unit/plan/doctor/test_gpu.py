@@ -3,9 +3,14 @@
 import pytest
 
 from hvdocker.model.health import InsideSeen, Trial
+from hvdocker.model.report import Mark
 from hvdocker.plan.doctor.gpu import DRIVERS, judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.plan.places import version_numbers
 from tests.unit.plan.doctor.facts import machine, marks
+
+
+def test_a_cuda_that_nobody_can_read_is_not_known() -> None:
+    assert judge_cuda("535.183.01", "v12.1").mark is Mark.UNKNOWN
 
 
 def test_cards_that_are_split_and_used() -> None:
