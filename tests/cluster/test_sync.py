@@ -83,7 +83,13 @@ class Project:
         return {link.trips for link in self.links.values()}
 
     def is_everywhere(self) -> bool:
-        return all(held(host) == listed(self.here) for host in self.hosts)
+        wanted = listed(self.here)
+        for host in self.hosts:
+            has = held(host)
+            print(f"{host.name} differs in", sorted(dict(has.items() ^ wanted.items())))
+            if has != wanted:
+                return False
+        return True
 
 
 def listed(folder: Path) -> dict[str, tuple[str, str]]:
