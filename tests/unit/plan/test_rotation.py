@@ -8,18 +8,7 @@ from hvdocker.errors import ExitCode, HvdockerError
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState
 from hvdocker.plan.places import places
-from hvdocker.plan.steps import (
-    CONTROLLER,
-    AwaitSshd,
-    CheckMesh,
-    CreateWorker,
-    MakeKeys,
-    Plan,
-    RemoveContainer,
-    Stage,
-    StartContainer,
-    Trust,
-)
+from hvdocker.plan.steps import CreateWorker, MakeKeys, Plan, RemoveContainer, Trust
 from hvdocker.plan.up import plan_rotation
 from tests.unit.builders import (
     CLIENT_KEY,
@@ -32,7 +21,7 @@ from tests.unit.builders import (
     state_of,
     with_worker,
 )
-from tests.unit.plan.test_up import LAB, MEMBERS, WORKER, folders, spec, up
+from tests.unit.plan.test_up import LAB, MEMBERS, WORKER, all_anew, up
 
 
 def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
@@ -41,27 +30,7 @@ def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None)
 
 def test_a_rotation_replaces_every_worker_by_the_same_with_new_keys() -> None:
     state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state="exited"))
-    assert rotation(LAB, state) == Plan("keys rotate", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
-            folders("a"),
-            folders("b"),
-        )),
-        Stage("containers", (
-            RemoveContainer("a", WORKER, "id-a", "the keys are rotated"),
-            RemoveContainer("b", WORKER, "id-b", "the keys are rotated"),
-        )),
-        Stage("containers", (
-            CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),
-            CreateWorker("b", spec(LAB, state, "b"), "10.0.0.12", 12345),
-        ), follows_on=True),
-        Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER)), follows_on=True),
-        Stage("sshd", (
-            AwaitSshd("a", WORKER, "10.0.0.11", 12345),
-            AwaitSshd("b", WORKER, "10.0.0.12", 12345),
-        ), follows_on=True),
-        Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
-    ))  # fmt: skip
+    assert rotation(LAB, state) == all_anew("keys rotate", LAB, state, "the keys are rotated")
 
 
 def test_a_rotation_goes_on_where_another_was_cut_off() -> None:

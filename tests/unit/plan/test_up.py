@@ -96,22 +96,21 @@ def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
     assert plan_up(LAB, state, places(LAB, state), other).is_empty
 
 
-def test_changed_settings_replace_the_worker() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
-    changed = inventory("hosts: [a, b]\nshm: 1GB\n")
-    assert up(changed, state) == Plan("up", "lab", (
+def all_anew(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:
+    """Both workers are replaced, and so all keys."""
+    return Plan(verb, "lab", (
         Stage("files", (
             MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
             folders("a"),
             folders("b"),
         )),
         Stage("containers", (
-            RemoveContainer("a", WORKER, "id-a", "its settings changed"),
-            RemoveContainer("b", WORKER, "id-b", "its settings changed"),
+            RemoveContainer("a", WORKER, "id-a", reason),
+            RemoveContainer("b", WORKER, "id-b", reason),
         )),
         Stage("containers", (
-            CreateWorker("a", spec(changed, state, "a"), "10.0.0.11", 12345),
-            CreateWorker("b", spec(changed, state, "b"), "10.0.0.12", 12345),
+            CreateWorker("a", spec(wanted, state, "a"), "10.0.0.11", 12345),
+            CreateWorker("b", spec(wanted, state, "b"), "10.0.0.12", 12345),
         ), follows_on=True),
         Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER)), follows_on=True),
         Stage("sshd", (
@@ -120,6 +119,12 @@ def test_changed_settings_replace_the_worker() -> None:
         ), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
     ))  # fmt: skip
+
+
+def test_changed_settings_replace_the_worker() -> None:
+    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    changed = inventory("hosts: [a, b]\nshm: 1GB\n")
+    assert up(changed, state) == all_anew("up", changed, state, "its settings changed")
 
 
 def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
