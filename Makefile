@@ -34,7 +34,7 @@ training: engine images wheel ## Real Horovod training on real hosts
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
 		$(wildcard tests/cluster/test_training*.py)
 
-heavy: engine images wheel ## Long tests, not part of test: 3 GB of data, an image built on a host, requirements
+heavy: engine images wheel ## Long tests, not part of test: 3 GB of data, images built on hosts, registries, requirements
 	@echo "heavy: tests that take minutes each"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest tests/heavy
 
