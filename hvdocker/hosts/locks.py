@@ -87,6 +87,8 @@ class Held:
         self._claim = claim
         self._listener = listener
         self._manner = manner
+        # Somebody else was at work on the hosts until we got them.
+        self.has_waited = False
         self._without: set[str] = set()
         self._taken: set[str] = set()
         self._lost: dict[str, LockAnswer] = {}
@@ -113,6 +115,7 @@ class Held:
         is_hasty = any(answer.holder and answer.holder.held_s < _HASTY_S for answer in held.values())
         if wait_s <= 0 and not is_hasty:
             raise_together("some hosts are locked", self._locked(held))
+        self.has_waited = True
         self._release(list(self._taken))
         self._take_in_order(
             sorted(self._links, key=lambda name: (answers[name].order, name)),

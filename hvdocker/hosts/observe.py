@@ -20,7 +20,7 @@ from hvdocker.commands.probe import (
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_controller
+from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_cluster, see_controller
 from hvdocker.hosts.ssh import EngineAccess, SshLink
 from hvdocker.hosts.translate import talking
 from hvdocker.model import names
@@ -59,6 +59,21 @@ def whole_state(
 
 def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
     return replace(see_controller(inventory, with_images), hosts=_in_order(inventory, hosts))
+
+
+def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
+    """What others may have changed since a moment ago: containers, the image and ports. What a host is made
+    of stays as it was seen."""
+
+    def look(name: str) -> HostSeen:
+        link = links[name]
+        with talking(name, "looking at the host again"):
+            containers, image = see_cluster(link.engine(), inventory)
+            ports = _listening(link, inventory, containers)
+        return replace(before.hosts[name], containers=containers, image=image, listening_ports=ports)
+
+    found = each(before.hosts, look).or_raise("some hosts cannot be used")
+    return replace(before, hosts=_in_order(inventory, found))
 
 
 def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, HostSeen]:

@@ -53,6 +53,12 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
     return EngineAnswers(engine.engine_version, info, image, containers)
 
 
+def see_cluster(
+    engine: APIClient, inventory: Inventory
+) -> tuple[tuple[ContainerSeen, ...], ImageSeen | None]:
+    return see_containers(engine, inventory.cluster), _see_image(engine, inventory.image)
+
+
 def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -> bool:
     if image is None:
         return False

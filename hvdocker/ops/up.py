@@ -64,18 +64,25 @@ def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan:
 
         with locked(env, located, session.links, "up", options.lock_wait_s) as held:
             # Somebody may have changed the hosts until we had the lock.
-            report, state = _look(env, located, session, options)
+            known = None if held.has_waited or located.inventory.is_local else state
+            report, state = _look(env, located, session, options, known)
             show(report.plan)
             _point(env, located)
             _make(env, located, session, report.plan, state, held, options.keep)
             return report
 
 
-def _look(env: Env, located: Located, session: Session, options: UpOptions) -> tuple[UpReport, ClusterState]:
-    from hvdocker.hosts.observe import whole_state
+def _look(
+    env: Env, located: Located, session: Session, options: UpOptions, known: ClusterState | None = None
+) -> tuple[UpReport, ClusterState]:
+    """`known` is what was seen a moment ago."""
+    from hvdocker.hosts.observe import seen_again, whole_state
 
     inventory = located.inventory
-    state = whole_state(inventory, session.links, unreached=session.failed.values())
+    if known:
+        state = seen_again(inventory, session.links, known)
+    else:
+        state = whole_state(inventory, session.links, unreached=session.failed.values())
     placed = places(inventory, state)
     raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))

@@ -1,11 +1,12 @@
+import docker.errors
 import pytest
 
 from hvdocker.commands.probe import read_probe
 from hvdocker.errors import HostUnfit
-from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access
+from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access, seen_again
 from hvdocker.hosts.ssh import EngineAccess
 from hvdocker.model.seen import ContainerSeen, GpuSeen
-from tests.unit.builders import inventory
+from tests.unit.builders import host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink
 
 LAB = inventory("hosts: [a]\nmounts: ['/data:/data']\n")
@@ -104,3 +105,29 @@ def test_who_listens_is_asked_only_where_it_matters(
     link = FakeLink("a", lambda command, stdin: (0, LISTENS.encode(), b""))
     assert _listening(link, inventory(text), seen) == ports
     assert len(link.ran) == commands
+
+
+class OwnEngine:
+    """Has one container of the cluster, and no image."""
+
+    def containers(self, all: bool, filters: object) -> list[dict[str, object]]:
+        labels = {"hvdocker.role": "worker", "hvdocker.host": "a", "hvdocker.port": "12345"}
+        return [{"Id": "new", "State": "exited", "ImageID": "sha256:i", "Labels": labels, "Created": 7}]
+
+    def inspect_image(self, reference: str) -> object:
+        raise docker.errors.ImageNotFound(reference)
+
+
+class EngineLink(FakeLink):
+    def engine(self) -> OwnEngine:  # type: ignore[override]  # another stand-in
+        return OwnEngine()
+
+
+def test_looking_again_sees_what_others_changed_and_asks_for_nothing_else() -> None:
+    before = state_of(host_seen("a", home="/home/kim"))
+    link = EngineLink("a", lambda command, stdin: (0, b"listens 3039\nlistens 16\ndone\n", b""))
+    after = seen_again(LAB, {"a": link}, before)
+    seen = after.hosts["a"]
+    assert [container.id for container in seen.containers] == ["new"] and seen.image is None
+    assert (seen.listening_ports, seen.home) == (frozenset({12345, 22}), "/home/kim")
+    assert len(link.ran) == 1
