@@ -195,7 +195,10 @@ def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
     # By the clock of this host its lock is an old one.
     lock = cells["h3", "lock"]
     assert lock["mark"] == "warn" and lock["evidence"][0].startswith("eve@? is running")
-    assert "the next run takes it over" in lock["evidence"][1] and lock["fix"] == "hvdocker lock release"
+    assert (
+        "the next run takes it over" in lock["evidence"][1]
+        and lock["fix"] == "hvdocker lock release -i inventory.yaml"
+    )
     assert red(cells) == {("h1", "code"), ("h3", "clock")}
 
     site.up()

@@ -57,7 +57,9 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
     return good("code", f"{code.hash[:12]}, {count(code.files, 'file')}" if code.hash else "none yet")
 
 
-def judge_leftovers(inventory: Inventory, health: HostHealth, down: str) -> Iterator[Finding]:
+def judge_leftovers(
+    inventory: Inventory, health: HostHealth, down: str, inventory_flag: str
+) -> Iterator[Finding]:
     """Of ours. Other people's clusters are no trouble, only good to know."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
@@ -68,15 +70,16 @@ def judge_leftovers(inventory: Inventory, health: HostHealth, down: str) -> Iter
     else:
         yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
     if health.lock is not None:
-        yield _judge_lock(health.lock)
+        yield _judge_lock(health.lock, inventory_flag)
 
 
-def _judge_lock(holder: Holder) -> Finding:
+def _judge_lock(holder: Holder, inventory_flag: str) -> Finding:
+    status, release = (f"hvdocker lock {verb}{inventory_flag}" for verb in ("status", "release"))
     line = f"{holder.who} is running {holder.doing}, since {holder.since}"
     if holder.is_stale:
         lines = [line, f"its last sign of life was {holder.age_s} s ago: the next run takes it over"]
-        return warn("lock", "a lock was left behind", lines, "hvdocker lock status", "hvdocker lock release")
-    return warn("lock", "someone is at work there", [line], "hvdocker lock status", "wait for them")
+        return warn("lock", "a lock was left behind", lines, status, release)
+    return warn("lock", "someone is at work there", [line], status, "wait for them")
 
 
 def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from hvdocker.model.health import EngineState, MachineSeen
@@ -88,13 +87,17 @@ def _selinux(inventory: Inventory, machine: MachineSeen, engine: EngineState) ->
         return good("selinux", "permissive")
     if not engine.has("selinux"):
         return good("selinux", "enforcing, containers are not confined")
-    folders = ["~/.hvdocker", *(shlex.quote(mount.source) for mount in inventory.mounts)]
+    evidence = ["the engine confines containers (name=selinux), and our folders are mounted without :z"]
+    if inventory.mounts:
+        # Never in a command of ours: relabelling /home or /etc would lock people out of the host.
+        sources = ", ".join(mount.source for mount in inventory.mounts)
+        evidence.append(f"`mounts:` too need a label that containers may read: {sources}")
     return warn(
         "selinux",
         "enforcing: containers may not read folders of the host",
-        ["the engine confines containers (name=selinux), and our folders are mounted without :z"],
+        evidence,
         "getenforce; docker info --format '{{.SecurityOptions}}'",
-        f"mkdir -p ~/.hvdocker && chcon -Rt container_file_t {' '.join(folders)}",
+        "mkdir -p ~/.hvdocker && chcon -Rt container_file_t ~/.hvdocker",
     )
 
 

