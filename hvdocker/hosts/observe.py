@@ -24,11 +24,11 @@ from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_cluster, see_con
 from hvdocker.hosts.ssh import EngineAccess, SshLink
 from hvdocker.hosts.translate import talking
 from hvdocker.model import names
+from hvdocker.model.gpu import GpuSeen
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import (
     ClusterState,
     ContainerSeen,
-    GpuSeen,
     HostSeen,
 )
 

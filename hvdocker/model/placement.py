@@ -12,8 +12,12 @@ from hvdocker.model.units import count
 
 @dataclass(frozen=True)
 class Share:
+    """`devices` are the GPUs (or MIG slices) of the ranks on that host, by UUID, in local-rank order; none
+    where they are processor slots."""
+
     host: str
     slots: int
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,22 @@ class Placement:
         return tuple(share.host for share in self.shares for _ in range(share.slots))
 
     def label(self) -> str:
-        return json.dumps({share.host: share.slots for share in self.shares}, separators=(",", ":"))
+        held = {share.host: list(share.devices) or share.slots for share in self.shares}
+        return json.dumps(held, separators=(",", ":"))
 
 
 def from_label(text: str) -> Placement:
     try:
-        shares = json.loads(text)
-        return Placement(tuple(Share(str(host), int(slots)) for host, slots in shares.items()))
+        return Placement(tuple(_read_share(str(host), held) for host, held in json.loads(text).items()))
     except (ValueError, AttributeError, TypeError):
         return Placement(())
+
+
+def _read_share(host: str, held: object) -> Share:
+    """A number of slots, or the devices that are held."""
+    if isinstance(held, list):
+        return Share(host, len(held), tuple(str(device) for device in held))
+    return Share(host, int(str(held)))
 
 
 def place(np: int, slots: Sequence[Slots]) -> Placement:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hvdocker.model import names
+from hvdocker.model.gpu import GpuSeen
 
 # What of an image's configuration decides how its containers run. The rest differs between engines.
 _CONFIG_THAT_MATTERS = (
@@ -25,13 +26,6 @@ _CONFIG_THAT_MATTERS = (
     "Volumes",
     "WorkingDir",
 )
-
-
-@dataclass(frozen=True)
-class GpuSeen:
-    index: int
-    uuid: str
-    model: str
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,8 @@ class EngineSeen:
 
 @dataclass(frozen=True)
 class HostSeen:
-    """One probe's answer. `containers` are only those of the cluster that was asked about."""
+    """One probe's answer. `containers` are only those of the cluster that was asked about, `others` those of
+    other clusters. `gpu_error` is why nothing is known of its GPUs, where it should have some."""
 
     name: str
     uid: int
@@ -134,10 +129,12 @@ class HostSeen:
     addresses: tuple[str, ...] = ()
     listening_ports: frozenset[int] = frozenset()
     gpus: tuple[GpuSeen, ...] = ()
+    gpu_error: str = ""
     missing_paths: tuple[str, ...] = ()
     free_bytes: int | None = None
     image: ImageSeen | None = None
     containers: tuple[ContainerSeen, ...] = ()
+    others: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
     cluster_dir: str | None = None
     home_device: str = ""

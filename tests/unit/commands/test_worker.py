@@ -4,10 +4,11 @@ import pytest
 
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.worker import Place, doctor_spec, master_spec, slots_of, user_ids, worker_spec
+from hvdocker.model.gpu import GpuSeen
 from hvdocker.model.inventory import Host
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import EngineSeen, GpuSeen
+from hvdocker.model.seen import EngineSeen
 from hvdocker.plan.places import places
 from tests.unit.builders import GIB, MAKER, host_seen, inventory, state_of
 

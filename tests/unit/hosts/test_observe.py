@@ -5,7 +5,8 @@ from hvdocker.commands.probe import read_probe
 from hvdocker.errors import HostUnfit
 from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access, seen_again
 from hvdocker.hosts.ssh import EngineAccess
-from hvdocker.model.seen import ContainerSeen, GpuSeen
+from hvdocker.model.gpu import GpuSeen
+from hvdocker.model.seen import ContainerSeen
 from tests.unit.builders import host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink
 

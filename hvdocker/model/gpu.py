@@ -1,0 +1,51 @@
+"""The GPUs of a host: what they are, what they are doing, and who uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+MEBI = 1 << 20
+# Below this a process is of no consequence: a desktop, or a monitor that only asks.
+BUSY_BYTES = 500 * MEBI
+
+
+@dataclass(frozen=True)
+class GpuProcess:
+    """`container` is the id of the one that it runs in, where the host tells; a memory of None is one that
+    the driver does not tell."""
+
+    pid: int
+    name: str = ""
+    user: str = ""
+    used_mb: int | None = None
+    container: str = ""
+
+
+@dataclass(frozen=True)
+class GpuSeen:
+    """A device that a container can be given: a card, or a MIG slice of one (then `parent` is the card's
+    UUID, and `index` the card's). What the driver does not tell is None."""
+
+    index: int
+    uuid: str
+    model: str
+    memory_mb: int | None = None
+    used_mb: int | None = None
+    utilization: int | None = None
+    temperature: int | None = None
+    parent: str = ""
+    processes: tuple[GpuProcess, ...] = ()
+
+    @property
+    def is_slice(self) -> bool:
+        return bool(self.parent)
+
+    def foreigners(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
+        """Processes of consequence that run in none of the containers `own` (ids). Where the memory of one is
+        not told it counts. Small ones count together."""
+        foreign = tuple(process for process in self.processes if process.container not in own)
+        unknown = tuple(process for process in foreign if process.used_mb is None)
+        if sum(process.used_mb or 0 for process in foreign) * MEBI >= busy_bytes:
+            return foreign
+        return unknown

@@ -1,0 +1,66 @@
+"""What hosts offer, and what somebody wants of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvdocker.model.placement import Share
+
+STRATEGIES = ("pack", "spread", "balanced")
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Room for one rank: a GPU (its UUID, or a MIG slice's), or a processor slot, which has no device."""
+
+    device: str = ""
+    model: str = ""
+    memory_mb: int | None = None
+
+    @property
+    def is_gpu(self) -> bool:
+        return bool(self.device)
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Slots of a host that cannot be had. `by` completes the sentence `2 on b are held by …`: a job or a
+    cluster and its owner, a foreign process, or what is wrong with the host's GPUs."""
+
+    by: str
+    slots: int
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A host's free slots, in the order in which they are given away, and who holds the others."""
+
+    host: str
+    free: tuple[Slot, ...] = ()
+    holds: tuple[Hold, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.free) + sum(hold.slots for hold in self.holds)
+
+
+@dataclass(frozen=True)
+class GpuWish:
+    """`--gpu A100:80GB`: a model, a least memory, or both. `--gpu none` wants slots without a GPU."""
+
+    model: str = ""
+    memory_mb: int = 0
+    is_none: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """`np` of None means all that is there. `exact` is the user's own `-H`; with it there is no strategy.
+    `include` and `exclude` name hosts."""
+
+    np: int | None = None
+    strategy: str = "pack"
+    gpu: GpuWish | None = None
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    exact: tuple[Share, ...] = ()
