@@ -37,6 +37,7 @@ class JobSpec:
             "np": self.placement.np,
             "port": self.port,
             "host": host,
+            "devices": list(self.placement.devices_on(host)),
             "hosts": [
                 {"name": share.host, "address": self.addresses[share.host], "slots": share.slots}
                 for share in self.placement.shares

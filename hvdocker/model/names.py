@@ -21,6 +21,8 @@ LABEL_ADDRESS = "hvdocker.address"
 LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"
 LABEL_PLACEMENT = "hvdocker.placement"
+# On workers of a cluster that was asked for some slots only (`up -np 6`): the request, in words.
+LABEL_ASKED = "hvdocker.asked"
 # On a master: the names of its job's secrets, never a value.
 LABEL_SECRETS = "hvdocker.secrets"
 LABEL_IMAGE = "hvdocker.image"

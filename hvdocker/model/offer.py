@@ -38,6 +38,7 @@ class Offer:
     host: str
     free: tuple[Slot, ...] = ()
     holds: tuple[Hold, ...] = ()
+    has_gpus: bool = False
 
     @property
     def total(self) -> int:

@@ -54,6 +54,9 @@ class Placement:
     def host_of_rank(self) -> tuple[str, ...]:
         return tuple(share.host for share in self.shares for _ in range(share.slots))
 
+    def devices_on(self, host: str) -> tuple[str, ...]:
+        return next((share.devices for share in self.shares if share.host == host), ())
+
     def label(self) -> str:
         held = {share.host: list(share.devices) or share.slots for share in self.shares}
         return json.dumps(held, separators=(",", ":"))
