@@ -50,11 +50,19 @@ def whole_state(
 ) -> ClusterState:
     """Every host's state, or an error that names all hosts that cannot be reached (`unreached`) or are
     not fit."""
+    state, failed = partial_state(inventory, links, with_images)
+    raise_together("some hosts cannot be used", [*unreached, *failed.values()])
+    return state
+
+
+def partial_state(
+    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
+) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
+    """The state of the hosts that can be used, and why others cannot."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
         outcomes = observe(inventory, links)
-    raise_together("some hosts cannot be used", [*unreached, *outcomes.failed.values()])
-    return replace(here.result(), hosts=_in_order(inventory, outcomes.done))
+    return replace(here.result(), hosts=_in_order(inventory, outcomes.done)), outcomes.failed
 
 
 def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:

@@ -13,9 +13,11 @@ from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem, raise_together
 from hvdocker.model import names
 from hvdocker.model.event import Event
+from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
-from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
+from hvdocker.model.offer import Request
+from hvdocker.model.placement import Placement
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
@@ -23,16 +25,21 @@ from hvdocker.ops import watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
+from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located, at_home
+from hvdocker.ops.placing import Wanted, check_wanted, request_of
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, with_image
+from hvdocker.plan.extent import is_complete
+from hvdocker.plan.offers import offers_to_job
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import fitness_problems, places
+from hvdocker.plan.placing import Explanation, explain, place
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains
 from hvdocker.plan.steps import Plan, plan_of
-from hvdocker.plan.train import check_workers, free_slots, plan_train
+from hvdocker.plan.train import check_workers, plan_train
 
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
@@ -47,6 +54,10 @@ class TrainRequest:
     rest: tuple[str, ...] = ()
     np: int | None = None
     hosts: str | None = None
+    strategy: str | None = None
+    gpu: str | None = None
+    include: str | None = None
+    exclude: str | None = None
     workdir: Path | None = None
     requirements: Path | None = None
     ignores_requirements: bool = False
@@ -60,6 +71,11 @@ class TrainRequest:
     accept_new_host_keys: bool = False
     lock_wait_s: float = 0.0
     is_forced: bool = False
+
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.np, self.hosts, self.strategy, self.gpu, self.include, self.exclude)
 
 
 @dataclass(frozen=True)
@@ -76,6 +92,7 @@ class Viewer:
     """What the caller wants to see; every part may be left out."""
 
     plan: Callable[[Plan], None] = lambda plan: None
+    explained: Callable[[Explanation], None] | None = None
     started: Callable[[Started], None] = lambda started: None
     line: watch.OnLine = lambda line: None
     stopping: Callable[[], None] = lambda: None
@@ -121,6 +138,7 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
     wish = _Wish(request, work, requirements, variables, secrets)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
+        located = with_image(located, session)
         if request.is_dry_run:
             return _decide(env, located, session, wish, viewer).report
         decision = _launch(env, located, session, wish, viewer)
@@ -160,15 +178,15 @@ def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
 def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.hash_cache import HashCache
-    from hvdocker.hosts.observe import whole_state
     from hvdocker.hosts.walk import read_tree
 
     inventory, request, work = located.inventory, wish.request, wish.work
-    state = whole_state(inventory, session.links, False, session.failed.values())
+    state = _members_state(inventory, session)
+    placement = _choose(env, located, request, state)
     placed = places(inventory, state)
-    check_workers(inventory, placed, state)
-    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
-    placement = _placement(request, placed, state)
+    if viewer.explained:
+        offers = offers_to_job(inventory, state, placed)
+        viewer.explained(explain(_request(inventory, request, placed), offers, read_links(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_together("some hosts are not fit", fitness_problems(inventory, used))
     fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
@@ -188,8 +206,7 @@ def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
 
 
 def _check(request: TrainRequest) -> None:
-    if request.np is not None and request.np < 1:
-        raise UsageProblem(f"-np should be at least 1, got {request.np}")
+    check_wanted(request.wanted)
     if request.requirements and request.ignores_requirements:
         raise UsageProblem("--requirements and --no-requirements exclude each other")
 
@@ -202,14 +219,30 @@ def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements |
     return find_requirements(env.cwd, request.requirements, script.parent if script else work.source)
 
 
-def _placement(request: TrainRequest, placed: Mapping[str, Place], state: ClusterState) -> Placement:
-    slots = free_slots(placed, state)
-    if request.hosts:
-        wanted = parse_hosts_flag(request.hosts, next(iter(placed)))
-        known = {word: n for n, p in placed.items() for word in (n, p.address, p.host.host)}
-        named = [Share(known.get(share.host, share.host), share.slots) for share in wanted]
-        return place_exactly(named, request.np, slots)
-    return place(request.np or sum(entry.total for entry in slots), slots)
+def _members_state(inventory: Inventory, session: Session) -> ClusterState:
+    """Hosts that cannot be used are no matter where the cluster was asked for some slots only and has them
+    all elsewhere."""
+    from hvdocker.hosts.observe import partial_state
+
+    state, unfit = partial_state(inventory, session.links, with_images=False)
+    failed = [*session.failed.values(), *unfit.values()]
+    if failed and not is_complete(inventory, state):
+        raise_together("some hosts cannot be used", failed)
+    return state
+
+
+def _choose(env: Env, located: Located, request: TrainRequest, state: ClusterState) -> Placement:
+    inventory = located.inventory
+    placed = places(inventory, state)
+    check_workers(inventory, placed, state)
+    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
+    offers = offers_to_job(inventory, state, placed)
+    return place(_request(inventory, request, placed), offers, read_links(located))
+
+
+def _request(inventory: Inventory, request: TrainRequest, placed: Mapping[str, Place]) -> Request:
+    addresses = {name: found.address for name, found in placed.items()}
+    return request_of(request.wanted, inventory, addresses)
 
 
 def _job(

@@ -92,6 +92,13 @@ def asked_np(words: str) -> int | None:
         return None
 
 
+def is_complete(inventory: Inventory, state: ClusterState) -> bool:
+    """Whether the cluster was asked for some slots only, and the workers there are have them all."""
+    extent = as_it_is(inventory, state)
+    asked = asked_np(extent.asked)
+    return asked is not None and sum(share.slots for share in extent.shares.values()) >= asked
+
+
 def _still_has(
     inventory: Inventory, state: ClusterState, request: Request, words: str, offers: Sequence[Offer]
 ) -> bool:

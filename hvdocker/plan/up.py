@@ -70,9 +70,9 @@ def _plan(
     return plan_of(
         verb,
         inventory.cluster,
-        ("containers", list(_surplus(state, placed))),
         ("image", list(image.build)),
         ("image", list(image.ship)),
+        ("containers", list(_surplus(state, placed))),
         *worker_stages(inventory, state, placed, specs, reasons),
     )
 
