@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from hvdocker.cli.placing import (
+    ExcludeFlag,
+    ExplainFlag,
+    GpuFlag,
+    IncludeFlag,
+    StrategyFlag,
+    explainer,
+)
 from hvdocker.cli.state import (
     AcceptFlag,
     DryRunFlag,
@@ -49,6 +57,11 @@ def train(
             "-H", "--hosts", metavar="HOSTS", help="Place the ranks yourself: a:2,b:1", show_default=False
         ),
     ] = None,
+    strategy: StrategyFlag = None,
+    gpu: GpuFlag = None,
+    include: IncludeFlag = None,
+    exclude: ExcludeFlag = None,
+    explain: ExplainFlag = False,
     workdir: Annotated[
         Optional[Path],  # noqa: UP045  # as above
         typer.Option(
@@ -130,6 +143,10 @@ def train(
         rest=ctx.obj.rest or (),
         np=np,
         hosts=hosts,
+        strategy=strategy,
+        gpu=gpu,
+        include=include,
+        exclude=exclude,
         workdir=workdir,
         requirements=requirements,
         ignores_requirements=no_requirements,
@@ -147,6 +164,7 @@ def train(
     with working(quiet or as_script) as (env, progress):
         located = locate(env, inventory)
         viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
+        viewer.explained = explainer(progress, explain)
         _attach(viewer, progress, quiet)
         report = run(env, located, request, viewer)
     _finish(report, located, request, as_script, quiet)

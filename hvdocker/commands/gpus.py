@@ -65,6 +65,22 @@ echo "done"
 """
 
 
+# Nothing but how many devices there are; a driver that hangs has some.
+_COUNT = r"""
+command -v nvidia-smi >/dev/null 2>&1 || { echo "count 0"; exit 0; }
+limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
+said=$($limit nvidia-smi -L 2>/dev/null); code=$?
+[ $code -eq 124 ] || [ $code -eq 137 ] && { echo "count 1"; exit 0; }
+printf '%s\n' "$said" | { count=0
+    while IFS= read -r line; do case $line in "GPU "*) count=$((count + 1));; esac; done
+    echo "count $count"; }
+"""
+
+
+def count_gpus() -> Command:
+    return shell(_COUNT, str(LIMIT_S))
+
+
 def look_at_gpus() -> Command:
     return shell(_SCRIPT, str(LIMIT_S))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hvdocker.commands.command import command
-from hvdocker.commands.gpus import HUNG, LIMIT_S, GpuAnswer, look_at_gpus, read_gpus
+from hvdocker.commands.gpus import HUNG, LIMIT_S, GpuAnswer, count_gpus, look_at_gpus, read_gpus
 from hvdocker.commands.probe import (
     ProbeAnswer,
     listeners,
@@ -89,6 +89,20 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
 
 def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, HostSeen]:
     return {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
+
+
+def see_gpus_of(links: Mapping[str, HostLink]) -> Mapping[str, int]:
+    """How many GPUs each host has. A driver that hangs has one at least; a host that cannot be asked has
+    none, and whoever looks at it closer says why."""
+
+    def count(name: str) -> int:
+        try:
+            answer = read_probe(links[name].run(count_gpus(), timeout_s=GPU_TIMEOUT_S).text)
+        except TookTooLong:
+            return 1
+        return answer.number("count", 0)
+
+    return each(links, count).done
 
 
 def see_gpus(link: HostLink) -> GpuAnswer:

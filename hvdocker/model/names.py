@@ -37,6 +37,8 @@ ROLE_DOCTOR = "doctor"
 DEFAULT_PORT = 12345
 OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
+# The default where hosts have GPUs.
+GPU_IMAGE = "doc-hvd:gpu"
 IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)
 IMAGE_COMMAND = ("/bin/bash",)
 

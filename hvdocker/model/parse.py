@@ -145,7 +145,8 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
     return Inventory(
         cpus=reader.number(top, fields["cpus"]),
         cluster=text("cluster") or default_cluster,
-        image=text("image") or names.DEFAULT_IMAGE,
+        image=(named := text("image")) or names.DEFAULT_IMAGE,
+        has_named_image=named is not None,
         port=reader.whole(top, (), fields["port"]),
         network=text("network", _network_problem),
         env=_env(reader, top.get("env")),

@@ -62,9 +62,7 @@ def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str
     )
 
 
-def _hosts(
-    flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]
-) -> tuple[str, ...]:
+def _hosts(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     found = [word if word in names else aliases.get(word, word) for word in words]
     strangers = [name for name in found if name not in names]

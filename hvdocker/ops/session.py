@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_together
+from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Host
 from hvdocker.ops.env import Env
@@ -45,6 +46,21 @@ def connected(
     finally:
         for link in session.links.values():
             link.close()
+
+
+def with_image(located: Located, session: Session) -> Located:
+    """The image where the inventory names none: the one with CUDA where a host has GPUs. Workers of a local
+    cluster get one each, or none does."""
+    inventory = located.inventory
+    if inventory.has_named_image or not session.links:
+        return located
+    from hvdocker.hosts.observe import see_gpus_of
+
+    names_to_ask = list(session.links)[:1] if inventory.is_local else list(session.links)
+    counts = see_gpus_of({name: session.links[name] for name in names_to_ask})
+    least = len(inventory.hosts) if inventory.is_local else 1
+    image = names.GPU_IMAGE if any(count >= least for count in counts.values()) else names.DEFAULT_IMAGE
+    return replace(located, inventory=replace(inventory, image=image))
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:

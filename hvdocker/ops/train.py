@@ -15,8 +15,8 @@ from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
-from hvdocker.model.output import Line
 from hvdocker.model.offer import Request
+from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
@@ -71,7 +71,6 @@ class TrainRequest:
     accept_new_host_keys: bool = False
     lock_wait_s: float = 0.0
     is_forced: bool = False
-
 
     @property
     def wanted(self) -> Wanted:

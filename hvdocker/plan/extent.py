@@ -41,6 +41,15 @@ def as_it_is(inventory: Inventory, state: ClusterState) -> Extent:
     )
 
 
+def with_outsiders(inventory: Inventory, state: ClusterState) -> Extent:
+    """As it is, and what hosts that are no part of it have to offer."""
+    inside = as_it_is(inventory, state)
+    offers = offers_to_cluster(inventory, state)
+    return replace(
+        inside, shares={offer.host: inside.shares.get(offer.host, _all_of(offer)) for offer in offers}
+    )
+
+
 def everything(inventory: Inventory, state: ClusterState) -> Extent:
     """`up` alone takes all that is free. A cluster does not grow beneath a job that runs on it."""
     offers = offers_to_cluster(inventory, state)
@@ -102,7 +111,7 @@ def is_complete(inventory: Inventory, state: ClusterState) -> bool:
 def _still_has(
     inventory: Inventory, state: ClusterState, request: Request, words: str, offers: Sequence[Offer]
 ) -> bool:
-    """Whether the workers there are are those of this request, whole, and nobody took their GPUs meanwhile."""
+    """Whether the workers are those of this request, all of them, and nobody took their GPUs meanwhile."""
     workers = state.workers()
     if not workers or any(_asked_of(worker) != words for worker in workers.values()):
         return False

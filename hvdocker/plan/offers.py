@@ -66,9 +66,7 @@ def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list
     return offers
 
 
-def offers_to_job(
-    inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]
-) -> list[Offer]:
+def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> list[Offer]:
     """The slots of the cluster's workers, less those that its running jobs hold (their labels are the leases)
     and GPUs that somebody else uses all the same."""
     return [_of_worker(inventory, state, place) for place in placed.values()]

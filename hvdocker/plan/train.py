@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from hvdocker.commands.worker import Maker, Place, master_spec
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
-from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.seen import ClusterState
