@@ -99,6 +99,14 @@ def test_words_of_roots_container() -> None:
     )  # fmt: skip
 
 
+def test_exactly_these_gpus() -> None:
+    some = replace(PLAIN, devices=("GPU-1", "MIG-7"))
+    request = {"Driver": "", "DeviceIDs": ["GPU-1", "MIG-7"], "Capabilities": [["gpu"]]}
+    assert create_body(some, {})["HostConfig"]["DeviceRequests"] == [request]
+    words = create_command(some).argv
+    assert words[words.index("--gpus") + 1] == '"device=GPU-1,MIG-7"'
+
+
 def test_words_with_gpus_and_limits_and_on_a_local_bridge() -> None:
     both = replace(GPUS, network="hvdocker-lab", address="198.18.200.11")
     assert create_command(both).argv == (
