@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hvdocker.model.gpu import BUSY_BYTES
 from hvdocker.model.names import DEFAULT_IMAGE
 
 
@@ -69,6 +70,7 @@ class Inventory:
     user: str = "host"
     keys: KeyPair | None = None
     registry: str | None = None
+    gpu_busy_bytes: int = BUSY_BYTES
 
     @property
     def is_local(self) -> bool:
