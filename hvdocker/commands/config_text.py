@@ -88,7 +88,7 @@ def _lines(view: ConfigView) -> Iterator[str]:
 def _plain(inventory: Inventory) -> dict[str, Plain]:
     return {
         "cluster": inventory.cluster,
-        "image": inventory.image,
+        "image": inventory.image if inventory.has_named_image else None,
         "port": inventory.port,
         "network": inventory.network,
         "shm": inventory.shm_bytes,

@@ -189,7 +189,7 @@ TOP = (
         Kind.TEXT,
         "The training image. One of ours is built where it is nowhere; hosts that lack it are sent it.",
         names.DEFAULT_IMAGE,
-        names.DEFAULT_IMAGE,
+        f"{names.GPU_IMAGE} where hosts have GPUs, else {names.DEFAULT_IMAGE}",
         r"[A-Za-z0-9][A-Za-z0-9_./:@-]*",
         "should be an image such as doc-hvd:cpu",
     ),

@@ -31,13 +31,13 @@ class JobSpec:
     def for_host(self, host: str) -> str:
         """The job.json that the rank wrapper and the supervisor read on that host; of secrets only names."""
         secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
+        devices = self.placement.devices_on(host)
         body = {
             "job": self.job,
             "cluster": self.cluster,
             "np": self.placement.np,
             "port": self.port,
             "host": host,
-            "devices": list(self.placement.devices_on(host)),
             "hosts": [
                 {"name": share.host, "address": self.addresses[share.host], "slots": share.slots}
                 for share in self.placement.shares
@@ -49,6 +49,7 @@ class JobSpec:
             "grace_s": GRACE_S,
             "code_hash": self.code_hash,
             **secrets,
+            **({"devices": list(devices)} if devices else {}),
         }
         return json.dumps(body, ensure_ascii=False, indent=1)
 

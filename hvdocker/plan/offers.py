@@ -11,7 +11,9 @@ from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.offer import Hold, Offer, Slot
 from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.plan.leases import GpuUse, Lease, gpu_uses
+from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
+
+Leases = Mapping[str, tuple[Lease, ...]]
 
 
 def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
@@ -20,15 +22,16 @@ def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
     seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
     if inventory.is_local:
         return _of_this_machine(inventory, seen)
-    return [_of_host(inventory, inventory.named(name), found) for name, found in seen.items()]
+    jobs = job_leases(seen.values())
+    return [_of_host(inventory, inventory.named(name), found, jobs) for name, found in seen.items()]
 
 
-def _of_host(inventory: Inventory, host: Host, seen: HostSeen) -> Offer:
+def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> Offer:
     if seen.gpu_error:
         return Offer(host.name, (), (Hold(f"its driver ({seen.gpu_error})", host.slots or 1),), has_gpus=True)
     if not seen.gpus:
         return Offer(host.name, (Slot(),) * (host.slots or 1))
-    uses = gpu_uses(host.name, seen, inventory.gpu_busy_bytes, inventory.cluster)
+    uses = gpu_uses(seen, inventory.gpu_busy_bytes, jobs)
     return Offer(host.name, _takeable(inventory, host, uses), _held(inventory, uses), has_gpus=True)
 
 
@@ -36,24 +39,32 @@ def _takeable(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple
     """At most `slots:` of them; those that the cluster has come first then, so that it keeps them."""
     free = [use for use in uses if _is_takeable(inventory, use)]
     if host.slots and host.slots < len(free):
-        kept = sorted(free, key=lambda use: use.lease is None)[: host.slots]
+        kept = sorted(free, key=lambda use: not use.leases)[: host.slots]
         free = [use for use in free if use in kept]
     return tuple(_slot(use.gpu) for use in free)
 
 
 def _is_takeable(inventory: Inventory, use: GpuUse) -> bool:
-    return use.lease.cluster == inventory.cluster if use.lease else not use.foreigners
+    """What the cluster holds already it keeps, whoever uses it too."""
+    if use.leases:
+        return all(lease.cluster == inventory.cluster for lease in use.leases)
+    return not use.foreigners
 
 
 def _held(inventory: Inventory, uses: Iterable[GpuUse]) -> tuple[Hold, ...]:
-    return _counted(_holder(use.lease, use.foreigners) for use in uses if not _is_takeable(inventory, use))
+    theirs = (use for use in uses if not _is_takeable(inventory, use))
+    return _counted(_holder(_others_lease(inventory, use), use.foreigners) for use in theirs)
+
+
+def _others_lease(inventory: Inventory, use: GpuUse) -> Lease | None:
+    return next((lease for lease in use.leases if lease.cluster != inventory.cluster), None)
 
 
 def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
     """Workers of a local cluster share one machine: its GPUs are dealt out among them. Where there are fewer
     than workers, they share the processor instead."""
     first = next(iter(seen.values()))
-    uses = gpu_uses(first.name, first, inventory.gpu_busy_bytes, inventory.cluster)
+    uses = gpu_uses(first, inventory.gpu_busy_bytes)
     free = [use.gpu for use in uses if _is_takeable(inventory, use)]
     if len(free) < len(seen):
         return [Offer(name, (Slot(),) * (inventory.named(name).slots or 1)) for name in seen]
@@ -80,10 +91,7 @@ def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer
     if place.seen.gpu_error:
         hold = Hold(f"its driver ({place.seen.gpu_error})", place.slots)
         return Offer(place.name, (), (hold,), has_gpus=True)
-    uses = {
-        use.gpu.uuid: use
-        for use in gpu_uses(place.name, place.seen, inventory.gpu_busy_bytes, inventory.cluster)
-    }
+    uses = {use.gpu.uuid: use for use in gpu_uses(place.seen, inventory.gpu_busy_bytes)}
     known = [uses[device] for device in place.devices if device in uses]
     jobs_of = _job_devices(state, place)
     free, holders = [], ["nobody: the host does not have it any more"] * (len(place.devices) - len(known))
@@ -119,7 +127,7 @@ def _job_devices(state: ClusterState, place: Place) -> dict[str, str]:
 
 def _holder(lease: Lease | None, foreigners: Sequence[GpuProcess]) -> str:
     if lease:
-        return f"{lease.job or f'cluster {lease.cluster}'} of {lease.owner}"
+        return str(lease)
     return ", ".join(f"{one.name or 'a process'} (pid {one.pid}) of {one.user or '?'}" for one in foreigners)
 
 

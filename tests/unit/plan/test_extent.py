@@ -142,7 +142,7 @@ def test_gpus_of_other_clusters_and_of_foreign_processes_are_left_alone() -> Non
         "c": Share("c", 1),
     }
     assert offers_to_cluster(LAB, state)[0].holds == (
-        Hold("cluster theirs of kim", 1),
+        Hold("the cluster theirs of kim", 1),
         Hold("python (pid 4711) of lee", 1),
     )
 
@@ -160,7 +160,7 @@ def test_a_host_that_has_nothing_to_give_is_named_with_who_holds_it() -> None:
     with pytest.raises(HostErrors) as caught:
         everything(LAB, state)
     assert [str(error) for error in caught.value.errors] == [
-        "a: none of its GPUs is free: 2 held by cluster theirs of kim",
+        "a: none of its GPUs is free: 2 held by the cluster theirs of kim",
         "b: nothing is known of its GPUs: nvidia-smi did not answer within 10 s",
     ]
     assert [error.exit_code for error in caught.value.errors] == [ExitCode.NO_SLOTS, ExitCode.UNFIT]
