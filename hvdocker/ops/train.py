@@ -14,8 +14,9 @@ from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem, raise_to
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
+from hvdocker.model.offer import Request
 from hvdocker.model.output import Line
-from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
+from hvdocker.model.placement import Placement
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
@@ -29,6 +30,7 @@ from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import fitness_problems, places
+from hvdocker.plan.placing import parse_hosts_flag, place
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains
 from hvdocker.plan.steps import Plan, plan_of
@@ -203,13 +205,9 @@ def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements |
 
 
 def _placement(request: TrainRequest, placed: Mapping[str, Place], state: ClusterState) -> Placement:
-    slots = free_slots(placed, state)
-    if request.hosts:
-        wanted = parse_hosts_flag(request.hosts, next(iter(placed)))
-        known = {word: n for n, p in placed.items() for word in (n, p.address, p.host.host)}
-        named = [Share(known.get(share.host, share.host), share.slots) for share in wanted]
-        return place_exactly(named, request.np, slots)
-    return place(request.np or sum(entry.total for entry in slots), slots)
+    aliases = {word: name for name, p in placed.items() for word in (p.address, p.host.host)}
+    exact = parse_hosts_flag(request.hosts, tuple(placed), aliases) if request.hosts else ()
+    return place(Request(request.np, exact=exact), free_slots(placed, state))
 
 
 def _job(

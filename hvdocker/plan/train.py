@@ -10,7 +10,8 @@ from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Slots, from_label
+from hvdocker.model.offer import Hold, Offer, Slot
+from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState
 from hvdocker.plan.secrets import deliveries
 from hvdocker.plan.steps import (
@@ -73,14 +74,19 @@ def plan_train(
     )  # fmt: skip
 
 
-def free_slots(placed: Mapping[str, Place], state: ClusterState) -> list[Slots]:
+def free_slots(placed: Mapping[str, Place], state: ClusterState) -> list[Offer]:
     """Slots per host, less those that running jobs hold: their labels are the leases."""
-    held: dict[str, dict[str, int]] = {name: {} for name in placed}
+    held: dict[str, list[Hold]] = {name: [] for name in placed}
     for master in state.running_jobs():
         for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
             if share.host in held:
-                held[share.host][master.job] = share.slots
-    return [Slots(name, place.slots, held[name]) for name, place in placed.items()]
+                owner = master.labels.get(names.LABEL_OWNER)
+                by = f"{master.job} of {owner}" if owner else master.job
+                held[share.host].append(Hold(by, share.slots))
+    return [
+        Offer(name, (Slot(),) * (place.slots - sum(hold.slots for hold in held[name])), tuple(held[name]))
+        for name, place in placed.items()
+    ]
 
 
 def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: ClusterState) -> None:

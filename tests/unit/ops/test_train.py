@@ -40,7 +40,7 @@ def test_by_default_every_slot_even_those_that_a_job_holds() -> None:
     busy = state_of(
         with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), with_worker(LAB, "b")
     )
-    with pytest.raises(NotEnoughSlots, match="6 slots wanted, 4 of 6 free"):
+    with pytest.raises(NotEnoughSlots, match="6 wanted, 4 free: 2 on a are held by train-abcd"):
         _placement(TrainRequest(), places(LAB, busy), busy)
 
 

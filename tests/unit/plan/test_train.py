@@ -5,7 +5,8 @@ import pytest
 from hvdocker.commands.worker import master_spec
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
 from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share, Slots
+from hvdocker.model.offer import Hold, Offer, Slot
+from hvdocker.model.placement import Placement, Share
 from hvdocker.plan.places import places
 from hvdocker.plan.steps import (
     CreateMaster,
@@ -94,9 +95,9 @@ def test_slots_that_running_jobs_hold_are_leases() -> None:
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
     assert free_slots(places(LAB, state), state) == [
-        Slots("a", 1, {"train-aaaa": 1}),
-        Slots("b", 4, {"train-aaaa": 2, "eval-bbbb": 1}),
-        Slots("c", 1, {}),
+        Offer("a", (), (Hold("train-aaaa", 1),)),
+        Offer("b", (Slot(),), (Hold("train-aaaa", 2), Hold("eval-bbbb", 1))),
+        Offer("c", (Slot(),)),
     ]
 
 
