@@ -15,6 +15,10 @@ Links = Mapping[frozenset[str], float]
 NO_LINKS: Links = MappingProxyType({})
 
 
+# Smaller is better: which hosts, larger shares on earlier ones, which devices.
+_Key = tuple[list[int], list[int], list[tuple[int, ...]]]
+
+
 @dataclass(frozen=True)
 class Taken:
     """What is taken of a room: places in the order of its slots."""
@@ -29,9 +33,9 @@ def choose(demand: Demand, rooms: Sequence[Room], links: Links) -> list[Taken]:
     kinds = kinds_of(usable)
     fields = {models: _field(models, kinds, demand) for models in fewest_models(kinds, demand)}
     joined = _fastest(list(fields.values()), usable, links)
-    best: tuple[tuple[object, ...], list[Taken]] | None = None
+    best: tuple[_Key, list[Taken]] | None = None
     for models, field in fields.items():
-        hosts = first_hosts(field, joined, best[0][0] if best else None)  # type: ignore[arg-type]  # the key
+        hosts = first_hosts(field, joined, best[0][0] if best else None)
         if hosts is None:
             continue
         taken = _taken(hosts, usable, models, field, demand)
