@@ -67,6 +67,6 @@ CONTESTS = (
     Contest(
         "placement",
         _placement,
-        (Row("place 10,000 slots on 2,000 hosts", "nobody: seconds", "hvdocker", None, Bar(1.0)),),
+        (Row("place on 10,000 GPUs of 2,000 hosts, thrice", "nobody: seconds", "hvdocker", None, Bar(1.0)),),
     ),
 )
