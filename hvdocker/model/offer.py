@@ -56,7 +56,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class GpuWish:
-    """`--gpu A100:80GB`: a model, a least memory, or both. `--gpu none` wants slots without a GPU."""
+    """`--gpu A100:80GB`: a model, a least memory, both, or neither: any GPU. `--gpu none` wants slots without
+    a GPU."""
 
     model: str = ""
     memory_mb: int = 0

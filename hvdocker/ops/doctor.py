@@ -16,6 +16,7 @@ from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
 from hvdocker.ops.interfaces import examine_interfaces
+from hvdocker.ops.links import keep_links
 from hvdocker.ops.locate import Located, inventory_flag
 from hvdocker.ops.pairs import examine_pairs
 from hvdocker.ops.port import port_errors
@@ -63,6 +64,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         pairs = examine_pairs(
             env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
         )
+        keep_links(located, pairs)
     whys = why_anew(inventory, state, placed, env.maker())
     cases = [
         Case(

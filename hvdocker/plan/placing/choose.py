@@ -9,10 +9,18 @@ from types import MappingProxyType
 from hvdocker.plan.placing.demand import Demand
 from hvdocker.plan.placing.fitting import Room
 from hvdocker.plan.placing.models import Kind, fewest_models, kinds_of
-from hvdocker.plan.placing.search import Field, first_hosts
+from hvdocker.plan.placing.search import Field, Web, first_hosts
 
 Links = Mapping[frozenset[str], float]
 NO_LINKS: Links = MappingProxyType({})
+
+
+# The fastest links are a search for a clique, which may take for ever: beyond so many nodes in all, and so
+# many sets of equally few models, it takes what it has found. A dozen hosts or two stay far below.
+MOST_NODES = 100_000
+MOST_SETS = 32
+# Smaller is better: which hosts, larger shares on earlier ones, which devices.
+_Key = tuple[list[int], list[int], list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
@@ -27,11 +35,12 @@ def choose(demand: Demand, rooms: Sequence[Room], links: Links) -> list[Taken]:
     """In inventory order. There are enough rooms of every size."""
     usable = [room for room in rooms if room.size in demand.hosts]
     kinds = kinds_of(usable)
-    fields = {models: _field(models, kinds, demand) for models in fewest_models(kinds, demand)}
-    joined = _fastest(list(fields.values()), usable, links)
-    best: tuple[tuple[object, ...], list[Taken]] | None = None
+    fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
+    fields = {models: _field(models, kinds, demand) for models in fewest}
+    web = _fastest(list(fields.values()), usable, links)
+    best: tuple[_Key, list[Taken]] | None = None
     for models, field in fields.items():
-        hosts = first_hosts(field, joined, best[0][0] if best else None)  # type: ignore[arg-type]  # the key
+        hosts = first_hosts(field, web, best[0][0] if best else None)
         if hosts is None:
             continue
         taken = _taken(hosts, usable, models, field, demand)
@@ -55,25 +64,25 @@ def _field(models: frozenset[str], kinds: Sequence[Kind], demand: Demand) -> Fie
     return Field(demand.hosts, whole, demand.odd_size, odd)
 
 
-def _fastest(fields: Sequence[Field], rooms: Sequence[Room], links: Links) -> list[int] | None:
-    """Who is joined to whom by links of the highest speed with which it can be done; None where that is
-    no question."""
-    if sum(fields[0].needs.values()) < 2 or not links:
-        return None
+def _fastest(fields: Sequence[Field], rooms: Sequence[Room], links: Links) -> Web | None:
+    """The web of the fastest links with which it can be done; None where that is no question."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
         tuple(sorted(places[host] for host in pair)): speed
         for pair, speed in links.items()
         if len(pair) == 2 and all(host in places for host in pair)
     }
+    if sum(fields[0].needs.values()) < 2 or not measured:
+        return None
     speeds = sorted(set(measured.values()))
-    low, best = 0, None
-    high = len(speeds)
+    most_nodes = max(2 * len(rooms), MOST_NODES // (len(fields) * len(speeds).bit_length()))
+    low, high, best = 0, len(speeds), None
     while low < high:
         middle = (low + high) // 2
-        joined = _joined(len(rooms), [p for p, speed in measured.items() if speed >= speeds[middle]])
-        if any(first_hosts(field, joined) is not None for field in fields):
-            low, best = middle + 1, joined
+        pairs = [pair for pair, speed in measured.items() if speed >= speeds[middle]]
+        web = Web(_joined(len(rooms), pairs), most_nodes)
+        if any(first_hosts(field, web) is not None for field in fields):
+            low, best = middle + 1, web
         else:
             high = middle
     return best

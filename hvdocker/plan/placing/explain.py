@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hvdocker.errors import HvdockerError
-from hvdocker.model.offer import STRATEGIES, Offer, Request
+from hvdocker.model.offer import STRATEGIES, GpuWish, Offer, Request
 from hvdocker.model.placement import Placement
 from hvdocker.plan.placing.choose import NO_LINKS, Links
+from hvdocker.plan.placing.fitting import fitting
 from hvdocker.plan.placing.place import place
-from hvdocker.plan.placing.score import Judge, Score
+from hvdocker.plan.placing.score import Judge
 
 # Hosts of the winner that are tried to be done without.
 MOST_TRIED = 12
@@ -18,7 +19,7 @@ MOST_TRIED = 12
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """`how` it came about: without a host, or by another strategy."""
+    """`how` it came about: without a host, or by another strategy, or in several of these ways."""
 
     how: str
     placement: Placement
@@ -38,28 +39,25 @@ class Explanation:
 
 
 def explain(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
-    """Raises what `place` raises."""
+    """Raises what `place` raises. What came close is of the same kind, GPUs or not."""
     winner = place(request, offers, links)
     strategy = "exact" if request.exact else request.strategy
     judge = Judge(strategy, request, offers, links)
     best = judge.score(winner)
-    seen = {winner}
-    found: list[tuple[Score, RunnerUp]] = []
+    ways: dict[Placement, list[str]] = {}
     impossible = []
-    for how, other in _others(replace(request, np=winner.np), winner):
+    gpu = request.gpu or GpuWish(is_none=not fitting(request, offers).wants_gpus)
+    for how, other in _others(replace(request, np=winner.np, gpu=gpu), winner):
         try:
-            placement = place(other, offers, links)
+            ways.setdefault(place(other, offers, links), []).append(how)
         except HvdockerError:
             impossible.append(how)
-            continue
-        if placement not in seen:
-            seen.add(placement)
-            score = judge.score(placement)
-            found.append((score, RunnerUp(how, placement, judge.why(score, best))))
-    found.sort(key=lambda one: one[0].key)
-    return Explanation(
-        strategy, winner, judge.merits(best), tuple(runner for _, runner in found), tuple(impossible)
+    ways.pop(winner, None)
+    scored = sorted(((judge.score(rival), rival) for rival in ways), key=lambda one: one[0].key)
+    runners_up = tuple(
+        RunnerUp(", ".join(ways[rival]), rival, judge.why(score, best)) for score, rival in scored
     )
+    return Explanation(strategy, winner, judge.merits(best), runners_up, tuple(impossible))
 
 
 def _others(request: Request, winner: Placement) -> list[tuple[str, Request]]:

@@ -98,6 +98,8 @@ def _wants_gpus(wish: GpuWish | None, offers: Sequence[Offer]) -> bool:
 def _held(wish: GpuWish | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
     """Nobody says of which kind a held slot is: it is taken for one like the host's free ones. Where a model
     or a memory is wanted and the host has others too, or nothing free, it does not count."""
+    if not offer.holds:
+        return 0
     if wish is not None and not wish.is_none:
         return offer.held if offer.free and fitting_slots == len(offer.free) else 0
     is_known = offer.offers_gpus or bool(offer.free)

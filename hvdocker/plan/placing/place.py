@@ -35,12 +35,18 @@ def _taken(found: Fitting, links: Links) -> list[Taken] | NotEnoughSlots:
         raise UsageProblem(f"there is no strategy {request.strategy!r}", fix=f"it is {_either(STRATEGIES)}")
     np = found.free + sum(found.held) if request.np is None else request.np
     if np > found.free or np == 0:
-        return not_enough(found, max(np, 1))
+        return not_enough(found, max(np, 1), _most(found))
     if request.strategy == "spread":
         return spread(np, found.rooms)
     if request.strategy == "balanced":
         return balanced(np, found.rooms, links) or not_equal(found, np, balanced_near(np, found.rooms))
     return pack(np, found.rooms, links)
+
+
+def _most(found: Fitting) -> int:
+    if found.request.strategy == "balanced":
+        return max(balanced_near(found.free + 1, found.rooms), default=0)
+    return found.free
 
 
 def _head_first(taken: Sequence[Taken]) -> Placement:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from hvdocker.errors import NotEnoughSlots
 from hvdocker.model.offer import GpuWish, Offer
-from hvdocker.model.units import count
 from hvdocker.plan.placing.fitting import Fitting
 
 # Holders that the sentence names; the lines name all.
@@ -14,9 +13,11 @@ MOST_HOLDERS = 2
 MOST_LINES = 40
 
 
-def not_enough(found: Fitting, np: int) -> NotEnoughSlots:
+def not_enough(found: Fitting, np: int, most: int) -> NotEnoughSlots:
+    """`most` is what could be had."""
     what = f"{np} wanted, {_free(found)}"
-    return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=_fix(found, np))
+    fix = _fix(found, np, most)
+    return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
 
 
 def not_enough_on(found: Fitting, host: str, slots: int) -> NotEnoughSlots:
@@ -24,16 +25,17 @@ def not_enough_on(found: Fitting, host: str, slots: int) -> NotEnoughSlots:
     offer = next(offer for offer in found.offers if offer.host == host)
     free = next((room.size for room in found.rooms if room.host == host), 0)
     what = f"{slots} wanted on {host}, {free} free"
-    fix = "ask for less there with -H, or let slots be placed: -np instead of -H"
+    fix = "ask for less there, or let slots be placed: -np instead of -H"
     return NotEnoughSlots(
         what + _held([offer]), lines=_lines(found, [offer]), fix=_with_waiting(fix, [offer])
     )
 
 
 def not_equal(found: Fitting, np: int, near: Sequence[int]) -> NotEnoughSlots:
-    what = f"{np} wanted, but not in equal shares: {_free(found)}"
+    """`near` are the next numbers that can be had so; one host with one rank always can."""
+    what = f"{np} wanted, {_free(found)}, but not in equal shares"
     would = " or ".join(f"-np {number}" for number in near)
-    fix = f"balanced shares can be had with {would}; or take --strategy pack" if would else None
+    fix = f"{would} can be had in equal shares; or take --strategy pack"
     return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
 
 
@@ -69,10 +71,8 @@ def _held(offers: Sequence[Offer]) -> str:
 def _lines(found: Fitting, offers: Sequence[Offer]) -> list[str]:
     sizes = {room.host: room.size for room in found.rooms}
     lines = [_line(offer, sizes.get(offer.host, 0)) for offer in offers]
-    left_out = len(found.left_out)
     more = [f"… and {len(lines) - MOST_LINES} more hosts"] if len(lines) > MOST_LINES else []
-    names = ", ".join(found.left_out[:MOST_LINES])
-    out = [f"{count(left_out, 'host')} left out as you said: {names}"] if left_out else []
+    out = [f"left out, as you said: {', '.join(found.left_out[:MOST_LINES])}"] if found.left_out else []
     return lines[:MOST_LINES] + more + out
 
 
@@ -85,18 +85,21 @@ def _line(offer: Offer, fitting: int) -> str:
     return ", ".join(parts)
 
 
-def _fix(found: Fitting, np: int) -> str:
-    ways = [f"ask for fewer: -np {found.free}"] if found.free else []
-    wish = found.request.gpu
-    if wish is not None and any(len(offer.free) for offer in found.offers) and found.unfit:
-        ways.append(
-            "leave out --gpu" if wish.is_none else "another --gpu (hvdocker gpus shows what there is)"
-        )
+def _fix(found: Fitting, np: int, most: int) -> str:
+    ways = [f"ask for fewer: -np {most}"] if most else []
+    if found.unfit:
+        ways.append(_other_wish(found.request.gpu))
     if found.left_out:
         ways.append("leave out fewer hosts")
-    if np > sum(offer.total for offer in found.offers) and not ways:
-        ways.append("add hosts, or say `slots:` in the inventory")
+    elif np > sum(offer.total for offer in found.offers):
+        ways.append("add hosts" if found.wants_gpus else "say `slots:` in the inventory")
     return _with_waiting("; ".join(ways), found.offers if _would_do(found, np) else [])
+
+
+def _other_wish(wish: GpuWish | None) -> str:
+    if wish is None:
+        return "want processors: --gpu none"
+    return "leave out --gpu" if wish.is_none else "wish for another --gpu: hvdocker gpus shows them"
 
 
 def _would_do(found: Fitting, np: int) -> bool:

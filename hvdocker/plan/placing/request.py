@@ -26,7 +26,7 @@ def parse_gpu(text: str) -> GpuWish:
     if (colon and not _MEMORY.fullmatch(memory)) or (model and not re.search("[A-Za-z0-9]", model)):
         raise _unclear(text)
     memory_mb = (parse_bytes(memory) or 0) // _MEBI
-    if not model and not memory_mb:
+    if not memory_mb and (colon or not model):
         raise _unclear(text)
     return GpuWish(model, memory_mb)
 

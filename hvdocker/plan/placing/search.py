@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# Nodes of one search among measured links; hosts are few there. What is not found until then counts as not
-# there: the links may then be slower than they could be. Without links no search ever goes back.
-MOST_NODES = 20_000
+
+@dataclass(frozen=True)
+class Web:
+    """`joined` are, for each host, those that its links are fast enough to. What a search has not found
+    within `most_nodes` counts as not there: links may then be slower than they could be."""
+
+    joined: Sequence[int]
+    most_nodes: int
 
 
 @dataclass(frozen=True)
@@ -33,23 +38,20 @@ class _Node:
     is_tied: bool
 
 
-def first_hosts(
-    field: Field, joined: Sequence[int] | None = None, bound: Sequence[int] | None = None
-) -> list[int] | None:
-    """`joined` are, for each host, those that its links are fast enough to; None: all. Nothing is returned
-    where the answer would come behind `bound`."""
+def first_hosts(field: Field, web: Web | None = None, bound: Sequence[int] | None = None) -> list[int] | None:
+    """Without a web no search ever goes back. Nothing is returned where the answer would come behind
+    `bound`."""
     sizes = tuple(field.needs)
     every = field.odd
     for size in sizes:
         every |= field.whole[size]
     stack = [_Node(every, tuple(field.needs[size] for size in sizes), False, None, 0, bound is not None)]
-    left = MOST_NODES
+    nodes = 0
     while stack:
         node = stack.pop()
-        if joined is not None:
-            left -= 1
-            if left < 0:
-                return None
+        nodes += 1
+        if web is not None and nodes > web.most_nodes:
+            return None
         if not _is_possible(field, sizes, node):
             continue
         if not any(node.needs):
@@ -61,9 +63,7 @@ def first_hosts(
         rest = node.open ^ lowest
         stack.append(_Node(rest, node.needs, node.has_odd, node.chosen, node.length, node.is_tied))
         is_tied = node.is_tied and bound is not None and host == bound[node.length]
-        stack.append(
-            _take(field, sizes, node, host, rest if joined is None else rest & joined[host], is_tied)
-        )
+        stack.append(_take(field, sizes, node, host, rest & web.joined[host] if web else rest, is_tied))
     return None
 
 

@@ -11,6 +11,8 @@ def slots_within(room: Room, share: int) -> tuple[int, ...]:
     """A slot is taken where the share can still be had with so few models."""
     models = [slot.model for slot in room.slots]
     left = Counter(models)
+    if share == room.size or len(left) == 1:
+        return tuple(range(share))
     fewest = next(many for many in range(len(left) + 1) if _most(left, set(), many) >= share)
     chosen: list[int] = []
     used: set[str] = set()

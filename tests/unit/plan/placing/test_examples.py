@@ -29,6 +29,7 @@ KIM = Hold("mnist-4kq2 of kim", 2)
         # Nothing left over is better than the largest host.
         (6, (5, 3, 3), {"b": 3, "c": 3}),
         (8, (7, 4, 4, 2), {"b": 4, "c": 4}),
+        (6, (5, 5, 3, 3), {"c": 3, "d": 3}),
         # Equally little left over: the larger share first.
         (10, (5, 5, 7, 3), {"d": 3, "c": 7}),
     ],
@@ -87,8 +88,12 @@ def test_a_placement_names_its_devices_in_the_order_of_the_offer() -> None:
         ("pack", 2, [gpus("a", "T4", "A100", "A100", "T4")], "a0 a3"),
         # The rest of the job is of the model of the whole hosts.
         ("pack", 3, [gpus("a", "A100", "A100"), gpus("b", "T4", "A100")], "b1 a0 a1"),
+        # Only one of the hosts has the rest.
+        ("pack", 3, [gpus("a", "A100", "T4"), gpus("b", "A100", "T4"), gpus("c", "A100", "A100")],
+         "a0 c0 c1"),
         ("spread", 4, [gpus("a", "T4", "A100", "A100"), gpus("b", "T4", "T4")], "a1 a2 b0 b1"),
-        ("balanced", 4, [gpus("a", "T4", "A100", "A100"), gpus("b", "A100", "T4", "T4", "A100")], "b0 b1 b2 b3"),
+        ("balanced", 4, [gpus("a", "T4", "A100", "A100"), gpus("b", "A100", "T4", "T4", "A100")],
+         "b0 b1 b2 b3"),
         ("balanced", 6, [gpus("a", "T4", "A100", "A100", "A100"), gpus("b", "A100", "T4", "A100", "A100")],
          "a1 a2 a3 b0 b2 b3"),
     ],
