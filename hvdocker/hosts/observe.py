@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
@@ -39,8 +39,11 @@ _USUAL_ROOT = "/var/lib/docker"
 _PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
 
-def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[HostSeen]:
-    return each(links, lambda name: _see_host(inventory, links[name]))
+def observe(
+    inventory: Inventory, links: Mapping[str, HostLink], without_gpus: Collection[str] = ()
+) -> Outcomes[HostSeen]:
+    """`without_gpus` are hosts whose driver is known to hang: it is not asked."""
+    return each(links, lambda name: _see_host(inventory, links[name], name not in without_gpus))
 
 
 def whole_state(
@@ -114,12 +117,12 @@ def see_gpus(link: HostLink) -> GpuAnswer:
 
 
 def _look(
-    inventory: Inventory, link: HostLink, beside: ThreadPoolExecutor
+    inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
     """The engine is asked where it usually is while the probe finds out where it truly is: mostly there."""
     guess = beside.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
-    cards = beside.submit(see_gpus, link) if "smi" in answer.values else None
+    cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
     wait([guess])
     is_right = link.use_engine(choose_access(answer, link)) if isinstance(link, SshLink) else True
     told = guess.result() if is_right and guess.exception() is None else ask_engine(link, inventory)
@@ -128,9 +131,9 @@ def _look(
     return answer, told, cards
 
 
-def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
+def _see_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> HostSeen:
     with talking(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as beside:
-        answer, told, cards = _look(inventory, link, beside)
+        answer, told, cards = _look(inventory, link, with_gpus, beside)
         seen = HostSeen(
             name=link.name,
             uid=answer.number("uid", 0),
