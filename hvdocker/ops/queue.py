@@ -102,7 +102,7 @@ def _free(placement: Placement) -> str:
 
 
 def _waits(ticket: Ticket) -> str:
-    return f"{ticket.who}: `{ticket.verb}` of {ticket.wish}, waits since {ticket.since}"
+    return f"{ticket.who}: `{ticket.verb}` of {ticket.wish}, waiting for {ticket.since}"
 
 
 def _ever_fits(place: Place, state: ClusterState) -> bool:
@@ -189,15 +189,13 @@ class _Wait:
             before = self._before()
             problem = self._problem(is_near=not before)
             if not before and problem is None:
-                self._say("1st in the queue, and there are slots: starting")
+                self._say("")
                 try:
                     return launch(self.ticket)
                 except NotEnoughSlots as error:
                     # Another was quicker, or there is something that labels do not tell.
                     problem = error
                     self.sight.forget()
-                finally:
-                    self.env.listener(Event("queue", "", is_end=True))
             self._say(told(before, problem))
             time.sleep(POLL_S)
 
@@ -214,14 +212,16 @@ class _Wait:
             return error
         except HvdockerError as error:
             if error.exit_code == ExitCode.UNREACHABLE:
+                error.fix = "it has left the queue: run it again when the host is back"
                 raise
             self.sight.forget()
         return None
 
     def _say(self, text: str) -> None:
+        """Nothing, where the waiting is over."""
         if text != self._last:
             self._last = text
-            self.env.listener(Event("queue", text))
+            self.env.listener(Event("queue", text, is_end=not text))
 
 
 def told(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
