@@ -90,6 +90,18 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
     return replace(before, hosts=_in_order(inventory, found))
 
 
+def leases_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
+    """Only the labels of containers, which say who holds slots: one question per host."""
+
+    def look(name: str) -> HostSeen:
+        with talking(name, "looking at its containers"):
+            own, others = see_split(links[name].engine(), inventory.cluster)
+        return replace(before.hosts[name], containers=own, others=others)
+
+    found = each(before.hosts, look).or_raise("some hosts do not answer")
+    return replace(before, hosts=_in_order(inventory, found))
+
+
 def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, HostSeen]:
     return {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
 

@@ -15,6 +15,7 @@ from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_toge
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Host
+from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 
@@ -61,6 +62,19 @@ def with_image(located: Located, session: Session) -> Located:
     least = len(inventory.hosts) if inventory.is_local else 1
     image = names.GPU_IMAGE if any(count >= least for count in counts.values()) else names.DEFAULT_IMAGE
     return replace(located, inventory=replace(inventory, image=image))
+
+
+def members_state(located: Located, session: Session) -> ClusterState:
+    """The state of a cluster that should be up. Hosts that cannot be used are no matter where it was asked
+    for some slots only, and has them all elsewhere."""
+    from hvdocker.hosts.observe import partial_state
+    from hvdocker.plan.extent import is_complete
+
+    state, unfit = partial_state(located.inventory, session.links, with_images=False)
+    failed = [*session.failed.values(), *unfit.values()]
+    if failed and not is_complete(located.inventory, state):
+        raise_together("some hosts cannot be used", failed)
+    return state
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:

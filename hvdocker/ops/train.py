@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from hvdocker.model.placement import Placement
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.ops import watch
+from hvdocker.ops import queue, watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
@@ -31,7 +32,6 @@ from hvdocker.ops.placing import Wanted, check_wanted, request_of
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected, with_image
-from hvdocker.plan.extent import is_complete
 from hvdocker.plan.offers import offers_to_job
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import fitness_problems, places
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.link import HostLink
     from hvdocker.hosts.locks import Held
+    from hvdocker.hosts.tickets import Present
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,11 @@ class TrainRequest:
     tuning: tuple[str, ...] = ()
     checksum: bool = False
     is_detached: bool = False
+    is_queued: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
-    lock_wait_s: float = 0.0
+    # Long enough for another `train` to start: who loses a race is told who holds the slots.
+    lock_wait_s: float = 60.0
     is_forced: bool = False
 
     @property
@@ -140,7 +143,13 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         located = with_image(located, session)
         if request.is_dry_run:
             return _decide(env, located, session, wish, viewer).report
-        decision = _launch(env, located, session, wish, viewer)
+        launch = partial(_launch, env, located, session, wish, viewer)
+        if request.is_queued:
+            place = partial(_choose, env, located, request)
+            wanted = queue.wish_words(request.np, request.hosts)
+            decision = queue.wait_in_queue(env, located, session, wanted, place, launch)
+        else:
+            decision = launch()
         report = decision.report
         viewer.started(Started(report.job, report.placement, report.placement.np))
         if request.is_detached:
@@ -148,14 +157,22 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         return _follow(located, session, report, viewer, partial(_clear, decision))
 
 
-def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
-    """Locked from the look at free slots until the job holds them."""
+def _launch(
+    env: Env,
+    located: Located,
+    session: Session,
+    wish: _Wish,
+    viewer: Viewer,
+    ticket: Present | None = None,
+) -> _Decision:
+    """Locked from the look at free slots until the job holds them. Whoever queues waits for locks too."""
     from hvdocker.ops.lock import locked
 
     started: _Decision | None = None
+    wait_s = inf if ticket else wish.request.lock_wait_s
     try:
-        with locked(env, located, session.links, "train", wish.request.lock_wait_s) as held:
-            decision = _decide(env, located, session, wish, viewer)
+        with locked(env, located, session.links, "train", wait_s) as held:
+            decision = _decide(env, located, session, wish, viewer, held, has_turn=ticket is not None)
             report, fitting, context = decision.report, decision.fitting, decision.context
             context.guard = held.check
             _start(fitting, context, held)
@@ -163,6 +180,8 @@ def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
             context.undo.clear()
             _start(replace(report.plan, stages=report.plan.stages[len(fitting.stages) :]), context, held)
             started = decision
+            if ticket:
+                ticket.leave()
     except KeyboardInterrupt:
         if started is None:
             raise
@@ -174,14 +193,22 @@ def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
     return decision
 
 
-def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
+def _decide(
+    env: Env,
+    located: Located,
+    session: Session,
+    wish: _Wish,
+    viewer: Viewer,
+    held: Held | None = None,
+    has_turn: bool = False,
+) -> _Decision:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.hash_cache import HashCache
     from hvdocker.hosts.walk import read_tree
 
     inventory, request, work = located.inventory, wish.request, wish.work
-    state = _members_state(inventory, session)
-    placement = _choose(env, located, request, state)
+    state, waiting = queue.observed(located, session, held, has_turn)
+    placement = queue.in_turn(partial(_choose, env, located, request), state, waiting)
     placed = places(inventory, state)
     if viewer.explained:
         offers = offers_to_job(inventory, state, placed)
@@ -205,6 +232,7 @@ def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
 
 
 def _check(request: TrainRequest) -> None:
+    queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
     check_wanted(request.wanted)
     if request.requirements and request.ignores_requirements:
         raise UsageProblem("--requirements and --no-requirements exclude each other")
@@ -216,18 +244,6 @@ def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements |
         return None
     script = (env.cwd / at_home(Path(request.script))).resolve() if request.script else None
     return find_requirements(env.cwd, request.requirements, script.parent if script else work.source)
-
-
-def _members_state(inventory: Inventory, session: Session) -> ClusterState:
-    """Hosts that cannot be used are no matter where the cluster was asked for some slots only and has them
-    all elsewhere."""
-    from hvdocker.hosts.observe import partial_state
-
-    state, unfit = partial_state(inventory, session.links, with_images=False)
-    failed = [*session.failed.values(), *unfit.values()]
-    if failed and not is_complete(inventory, state):
-        raise_together("some hosts cannot be used", failed)
-    return state
 
 
 def _choose(env: Env, located: Located, request: TrainRequest, state: ClusterState) -> Placement:
