@@ -9,6 +9,7 @@ import typer
 
 from hvdocker.cli.state import (
     AcceptFlag,
+    ClusterFlag,
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
@@ -101,6 +102,7 @@ def train(
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
@@ -145,7 +147,7 @@ def train(
         is_forced=force,
     )
     with working(quiet or as_script) as (env, progress):
-        located = locate(env, inventory)
+        located = locate(env, inventory, cluster)
         viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
         _attach(viewer, progress, quiet)
         report = run(env, located, request, viewer)
@@ -185,10 +187,10 @@ def _finish(
         return
     if report.end is None:
         out().print(report.job)
-        err().print(f"watch it: hvdocker logs -f {report.job}", style="quiet")
+        err().print(f"watch it: hvdocker logs -f {report.job}{located.flag}", style="quiet")
         return
     if report.end.record and not quiet:
         show_summary(err(), report.job, report.placement, report.end.record)
-    verdict(report.job, report.placement, report.end, report.last_lines)
+    verdict(report.job, report.placement, report.end, report.last_lines, located.flag)
     if not quiet:
-        err().print(f"bring its outputs home: hvdocker fetch {report.job}", style="quiet")
+        err().print(f"bring its outputs home: hvdocker fetch {report.job}{located.flag}", style="quiet")

@@ -80,7 +80,8 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
             report = _take_down(env, located, session, seen, options, show)
     if report.errors:
         raise HostErrors(
-            "some hosts could not be cleaned; run hvdocker down again when they are back", report.errors
+            f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back",
+            report.errors,
         )
     forget(located)
     return report
@@ -127,12 +128,12 @@ def _take_down(
         context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)
         stages = {is_first: tuple(s for s in now.plan.stages if (s.name in _FIRST) == is_first)
                   for is_first in (True, False)}  # fmt: skip
-        _fetch_first(replace(now.plan, stages=stages[True]), context)
+        _fetch_first(replace(now.plan, stages=stages[True]), context, located.flag)
         report.errors += apply_all(replace(now.plan, stages=stages[False]), context)
         return report
 
 
-def _fetch_first(before: Plan, context: Context) -> None:
+def _fetch_first(before: Plan, context: Context, flag: str) -> None:
     from hvdocker.hosts.apply import apply
 
     try:
@@ -141,7 +142,7 @@ def _fetch_first(before: Plan, context: Context) -> None:
         if error.exit_code == ExitCode.LOCKED:
             raise
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
-        error.fix = "run hvdocker down again, or give the outputs up with --discard"
+        error.fix = f"run hvdocker down{flag} again, or give the outputs up with --discard"
         raise
 
 

@@ -283,7 +283,8 @@ def _follow(
     try:
         return _to_the_end(located, link, container, report, keep, last, viewer, clear)
     except HostUnreachable as error:
-        error.fix = f"the job goes on without this terminal; watch it with: hvdocker logs -f {report.job}"
+        again = f"hvdocker logs -f {report.job}{located.flag}"
+        error.fix = f"the job goes on without this terminal; watch it with: {again}"
         raise
 
 
