@@ -101,9 +101,15 @@ def train(
     detach: Annotated[
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
+    queue: Annotated[
+        bool,
+        typer.Option(
+            "--queue", metavar="", help="Wait for slots that others hold: first come, first served."
+        ),
+    ] = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
-    lock_wait: LockWaitFlag = 0.0,
+    lock_wait: LockWaitFlag = 60.0,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
     dry_run: DryRunFlag = False,
@@ -141,6 +147,7 @@ def train(
         tuning=tuning,
         checksum=checksum,
         is_detached=detach,
+        is_queued=queue,
         is_dry_run=dry_run,
         accept_new_host_keys=accept_new_host_keys,
         lock_wait_s=lock_wait,

@@ -47,6 +47,7 @@ VERBS = {
         # What typer does not know is looked at by `train` itself: Horovod's tuning flags are passed on.
         {"allow_extra_args": True, "ignore_unknown_options": True},
     ),
+    "jobs": Verb("jobs:jobs", "Show the jobs of every cluster on these hosts, and who waits for slots."),
     "logs": Verb("logs:logs", "Print a job's output again; with -f, as it comes."),
     "stop": Verb("stop:stop", "Stop a job: every rank on every host gets SIGTERM, then SIGKILL."),
     "fetch": Verb("fetch:fetch", "Bring a job's outputs and logs home from all its hosts."),

@@ -13,19 +13,18 @@ the same name with an empty file first, and looks whether it is the end of the c
 the lock over while its files are removed; else somebody has done so already, and nothing is removed.
 
 Where the file system takes nothing, because it is full or read-only, the answer is `unwritable`, unless
-somebody holds the lock; an empty folder that such a try made is removed.
-
-Scripts go into the folder and use names without a path: what lies at the path may be swapped by others, the
-folder one stands in may not. A symbolic link or a file at that path is refused."""
+somebody holds the lock; an empty folder that such a try made is removed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hvdocker.commands.command import Command, shell
+from hvdocker.commands.open_folder import ENTER
 from hvdocker.model.lock import LOCK_DIR, STALE_S, Claim, Holder, read_holder
 
-_COMMON = r"""
+_COMMON = (
+    r"""
 dir=$1; token=$2; mine=.try.$2.$$; parent=$(cd -P -- "${dir%/*}" && pwd -P) || exit 1
 tell() {
     # What somebody else wrote comes last: it cannot pass for a line of ours.
@@ -41,19 +40,9 @@ tell() {
     [ -n "$was_age" ] && printf 'was %s\n' "$was"
     exit 0
 }
-enter() {
-    cd -- "$parent" || exit 1
-    if [ -L "$dir" ] || { [ -e "$dir" ] && [ ! -d "$dir" ]; }; then
-        tell unusable "$dir is not a folder: $(ls -ld -- "$dir" 2>/dev/null)"
-    fi
-    if ! cd -- "$dir" 2>/dev/null; then
-        [ -d "$dir" ] && tell unusable "you may not enter it: $(ls -ld -- "$dir" 2>/dev/null)"
-        return 1
-    fi
-    # Nothing is said of a folder that was removed since.
-    here=$(pwd -P 2>/dev/null); [ -n "$here" ] || return 1
-    [ "$here" = "${parent%/}/${dir##*/}" ] || tell unusable "$dir leads to $here"
-}
+"""
+    + ENTER
+    + r"""
 follow() {
     found=; line=; end=; at=who.json; hops=0
     while [ -e "$at" ] || [ -L "$at" ]; do
@@ -78,6 +67,7 @@ look() {
 }
 holds() { look; [ -n "$found" ] && [ "$end" = "$token" ]; }
 """
+)
 
 _TAKE = r"""
 rest=$3; stale=$4; tries=0; why=; stuck=

@@ -36,3 +36,27 @@ class Aside:
             with contextlib.suppress(Exception):
                 task()
             self._free.release()
+
+
+def undisturbed(work: Callable[[], object]) -> None:
+    """In a thread of its own, which Ctrl-C does not reach; it is raised when the work is done."""
+    over, interrupts, errors = threading.Event(), list[KeyboardInterrupt](), list[Exception]()
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run, name="release", daemon=True)
+    while not over.is_set():
+        try:
+            if thread.ident is None:
+                thread.start()
+            over.wait()
+        except KeyboardInterrupt as interrupt:
+            interrupts.append(interrupt)
+    for error in (*errors, *interrupts):
+        raise error

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from functools import partial
 from hvdocker.commands.command import Command
 from hvdocker.commands.lock import LockAnswer, beat_lock, look_at_lock, read_lock, release_lock, take_lock
 from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_together
-from hvdocker.hosts.aside import Aside
+from hvdocker.hosts.aside import Aside, undisturbed
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import Outcomes, each
 from hvdocker.hosts.process import is_gone
@@ -89,6 +89,8 @@ class Held:
         self._manner = manner
         # Somebody else was at work on the hosts until we got them.
         self.has_waited = False
+        # What sorts hosts alike for everybody, as each has told it.
+        self.orders: dict[str, tuple[str, str]] = {}
         self._without: set[str] = set()
         self._taken: set[str] = set()
         self._lost: dict[str, LockAnswer] = {}
@@ -153,6 +155,7 @@ class Held:
         """A lock of a process of this machine that is gone is nobody's: whoever lost the connection and tries
         again need not wait for it to go stale."""
         answer = ask(self._links[name], take_lock(self._claim))
+        self.orders[name] = answer.order
         holder = None if answer.is_taken else answer.holder
         if holder is None or not holder.is_named or not is_gone(holder.process):
             return answer
@@ -177,7 +180,7 @@ class Held:
                 text = f"its lock could not be given back: it is free in {STALE_S} s"
                 self._listener(Event("note", text, name))
 
-        _undisturbed(lambda: each(names, give_back))
+        undisturbed(lambda: each(names, give_back))
 
     def _gives_back(self, name: str) -> bool:
         try:
@@ -293,27 +296,3 @@ def _robbed(holder: Holder) -> str:
         f"took over the stale lock of {holder.who} ({holder.doing}, since {holder.since}): "
         f"no sign of life for {show_seconds(holder.age_s)}"
     )
-
-
-def _undisturbed(work: Callable[[], object]) -> None:
-    """In a thread of its own, which Ctrl-C does not reach; it is raised when the work is done."""
-    over, interrupts, errors = threading.Event(), list[KeyboardInterrupt](), list[Exception]()
-
-    def run() -> None:
-        try:
-            work()
-        except Exception as error:
-            errors.append(error)
-        finally:
-            over.set()
-
-    thread = threading.Thread(target=run, name="release", daemon=True)
-    while not over.is_set():
-        try:
-            if thread.ident is None:
-                thread.start()
-            over.wait()
-        except KeyboardInterrupt as interrupt:
-            interrupts.append(interrupt)
-    for error in (*errors, *interrupts):
-        raise error

@@ -20,7 +20,7 @@ from hvdocker.commands.probe import (
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_cluster, see_controller
+from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_cluster, see_containers, see_controller
 from hvdocker.hosts.ssh import EngineAccess, SshLink
 from hvdocker.hosts.translate import talking
 from hvdocker.model import names
@@ -73,6 +73,20 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
         return replace(before.hosts[name], containers=containers, image=image, listening_ports=ports)
 
     found = each(before.hosts, look).or_raise("some hosts cannot be used")
+    return replace(before, hosts=_in_order(inventory, found))
+
+
+def leases_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
+    """Only the labels of containers, which say who holds slots: one question per host."""
+
+    def look(name: str) -> HostSeen:
+        with talking(name, "looking at its containers"):
+            seen = see_containers(links[name].engine())
+        own = tuple(c for c in seen if c.labels.get(names.LABEL_CLUSTER) == inventory.cluster)
+        others = tuple(c for c in seen if c not in own)
+        return replace(before.hosts[name], containers=own, others=others)
+
+    found = each(before.hosts, look).or_raise("some hosts do not answer")
     return replace(before, hosts=_in_order(inventory, found))
 
 

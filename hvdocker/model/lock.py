@@ -80,21 +80,21 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
     except ValueError:
         found = None
     record: Mapping[str, Any] = found if isinstance(found, dict) else {}  # Any: foreign JSON
-    since, token = record.get("since"), _word(record, "token")
+    since, token = record.get("since"), word_of(record, "token")
     return Holder(
         token=token if token and set(token) <= set("0123456789abcdef") else NO_TOKEN,
-        owner=_word(record, "owner"),
-        machine=_word(record, "machine"),
-        user=_word(record, "user"),
-        verb=_word(record, "verb"),
-        cluster=_word(record, "cluster"),
-        process=_word(record, "process"),
+        owner=word_of(record, "owner"),
+        machine=word_of(record, "machine"),
+        user=word_of(record, "user"),
+        verb=word_of(record, "verb"),
+        cluster=word_of(record, "cluster"),
+        process=word_of(record, "process"),
         age_s=max(0, age_s),
         held_s=max(0, now - since) if type(since) is int else 0,
     )
 
 
-def _word(record: Mapping[str, Any], name: str) -> str:  # Any: as above
+def word_of(record: Mapping[str, Any], name: str) -> str:  # Any: as above
     value = record.get(name)
     text = value if isinstance(value, str) else ""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) or "?"

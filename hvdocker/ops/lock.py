@@ -31,9 +31,17 @@ def locked(
 ) -> Iterator[Held]:
     """The locks of these hosts; what was seen of them before has to be looked at again inside."""
     from hvdocker.hosts.locks import Manner, holding
+
+    claim = claim_of(env, located, verb)
+    manner = Manner(inventory_flag(env, located), is_needed)
+    with holding(links, claim, env.listener, wait_s, manner=manner) as held:
+        yield held
+
+
+def claim_of(env: Env, located: Located, verb: str) -> Claim:
     from hvdocker.hosts.process import own_process
 
-    claim = Claim(
+    return Claim(
         token=env.entropy(16).hex(),
         owner=env.maker().owner,
         machine=platform.node(),
@@ -42,9 +50,6 @@ def locked(
         cluster=located.inventory.cluster,
         process=own_process(),
     )
-    manner = Manner(inventory_flag(env, located), is_needed)
-    with holding(links, claim, env.listener, wait_s, manner=manner) as held:
-        yield held
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, 
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.ops import watch
+from hvdocker.ops import queue, watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.link import HostLink
     from hvdocker.hosts.locks import Held
+    from hvdocker.hosts.tickets import Present
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,11 @@ class TrainRequest:
     tuning: tuple[str, ...] = ()
     checksum: bool = False
     is_detached: bool = False
+    is_queued: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
-    lock_wait_s: float = 0.0
+    # Long enough for another `train` to start: who loses a race is told who holds the slots.
+    lock_wait_s: float = 60.0
     is_forced: bool = False
 
 
@@ -123,7 +127,13 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         if request.is_dry_run:
             return _decide(env, located, session, wish, viewer).report
-        decision = _launch(env, located, session, wish, viewer)
+        launch = partial(_launch, env, located, session, wish, viewer)
+        if request.is_queued:
+            place = partial(_choose, env, located, request)
+            wanted = queue.wish_words(request.np, request.hosts)
+            decision = queue.wait_in_queue(env, located, session, wanted, place, launch)
+        else:
+            decision = launch()
         report = decision.report
         viewer.started(Started(report.job, report.placement, report.placement.np))
         if request.is_detached:
@@ -131,14 +141,22 @@ def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> 
         return _follow(located, session, report, viewer, partial(_clear, decision))
 
 
-def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
-    """Locked from the look at free slots until the job holds them."""
+def _launch(
+    env: Env,
+    located: Located,
+    session: Session,
+    wish: _Wish,
+    viewer: Viewer,
+    ticket: Present | None = None,
+) -> _Decision:
+    """Locked from the look at free slots until the job holds them. Whoever queues waits for locks too."""
     from hvdocker.ops.lock import locked
 
     started: _Decision | None = None
+    wait_s = inf if ticket else wish.request.lock_wait_s
     try:
-        with locked(env, located, session.links, "train", wish.request.lock_wait_s) as held:
-            decision = _decide(env, located, session, wish, viewer)
+        with locked(env, located, session.links, "train", wait_s) as held:
+            decision = _decide(env, located, session, wish, viewer, held, has_turn=ticket is not None)
             report, fitting, context = decision.report, decision.fitting, decision.context
             context.guard = held.check
             _start(fitting, context, held)
@@ -146,6 +164,8 @@ def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
             context.undo.clear()
             _start(replace(report.plan, stages=report.plan.stages[len(fitting.stages) :]), context, held)
             started = decision
+            if ticket:
+                ticket.leave()
     except KeyboardInterrupt:
         if started is None:
             raise
@@ -157,18 +177,23 @@ def _launch(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
     return decision
 
 
-def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: Viewer) -> _Decision:
+def _decide(
+    env: Env,
+    located: Located,
+    session: Session,
+    wish: _Wish,
+    viewer: Viewer,
+    held: Held | None = None,
+    has_turn: bool = False,
+) -> _Decision:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.hash_cache import HashCache
-    from hvdocker.hosts.observe import whole_state
     from hvdocker.hosts.walk import read_tree
 
     inventory, request, work = located.inventory, wish.request, wish.work
-    state = whole_state(inventory, session.links, False, session.failed.values())
+    state, waiting = queue.observed(located, session, held, has_turn)
+    placement = queue.in_turn(partial(_choose, env, located, request), state, waiting)
     placed = places(inventory, state)
-    check_workers(inventory, placed, state)
-    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
-    placement = _placement(request, placed, state)
     used = {name: placed[name] for name in placement.hosts}
     raise_together("some hosts are not fit", fitness_problems(inventory, used))
     fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
@@ -187,7 +212,16 @@ def _decide(env: Env, located: Located, session: Session, wish: _Wish, viewer: V
     return _Decision(TrainReport(job.job, placement, whole, state.hosts), fitting, context, left)
 
 
+def _choose(env: Env, located: Located, request: TrainRequest, state: ClusterState) -> Placement:
+    inventory = located.inventory
+    placed = places(inventory, state)
+    check_workers(inventory, placed, state)
+    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
+    return _placement(request, placed, state)
+
+
 def _check(request: TrainRequest) -> None:
+    queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
     if request.np is not None and request.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {request.np}")
     if request.requirements and request.ignores_requirements:

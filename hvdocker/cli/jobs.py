@@ -1,0 +1,49 @@
+"""hvdocker jobs"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, working
+
+
+def jobs(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
+    ] = None,
+    shows_all: Annotated[
+        bool, typer.Option("--all", metavar="", help="Every ended job, not only the newest 20.")
+    ] = False,
+    inventory_flag: InventoryFlag = None,
+    json: JsonFlag = False,
+) -> None:
+    """Show the jobs of every cluster on these hosts, and who waits for slots.
+
+    Everything is read from the hosts: any laptop with the inventory sees
+    the same.
+    """
+    no_rest(ctx)
+    from hvdocker.errors import UsageProblem, worst
+    from hvdocker.ops.jobs import jobs as run
+    from hvdocker.ops.locate import locate
+
+    if inventory and inventory_flag:
+        raise UsageProblem("an inventory and -i exclude each other")
+    with working(is_quiet=json) as (env, _):
+        report = run(env, locate(env, inventory or inventory_flag), shows_all)
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(report.as_json(), indent=1))
+    else:
+        from hvdocker.console.jobs import show_jobs
+        from hvdocker.console.style import out
+
+        show_jobs(out(), report, env.now())
+    if report.errors:
+        raise typer.Exit(int(worst(error.exit_code for error in report.errors.values())))

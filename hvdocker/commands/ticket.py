@@ -1,0 +1,174 @@
+"""Signs of life on a host, as words for its shell: tickets are made, renewed, listed, taken back.
+
+A ticket is a file in a folder that is open to all, as that of the lock is. Its name is a number that grows:
+at least the host's time in seconds, so that the number of a ticket that died is not given to another. It is
+linked there whole, and a link can be made only once, so no two have the same. Its time is the last sign of
+life. Whoever looks and may change something clears away what is dead; a ticket that is renewed at this very
+moment may go with it: its owner finds it gone, and makes another.
+
+What is in a file is handed on as one line and believed by nobody here, but for the token: a ticket is
+renewed and taken back only where it is in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvdocker.commands.command import Command, shell
+from hvdocker.commands.open_folder import ENTER
+from hvdocker.model.ticket import DEAD_S, QUEUE_DIR, Sign, Ticket, read_ticket
+
+_COMMON = (
+    r"""
+dir=$1; stale=$2; number=; shown=; disk=; parent=$(cd -P -- "${dir%/*}" && pwd -P) || exit 1
+now=$(date +%s)
+tell() {
+    # What somebody else wrote comes last: it cannot pass for a line of ours.
+    echo "state $1"; echo "now $now"; echo "reached ${SSH_CONNECTION:-}"
+    [ -r /etc/machine-id ] && read -r id < /etc/machine-id && echo "machine $id"
+    [ -n "$number" ] && echo "number $number"
+    [ -n "$2" ] && echo "reason $2"
+    [ -n "$disk" ] && echo "disk $disk"
+    echo "done"
+    [ -n "$shown" ] && printf '%s\n' "$shown"
+    exit 0
+}
+refused() {
+    disk=$(df -P -- "$parent" 2>/dev/null | tail -n 1)
+    cd -- "$parent" && rmdir -- "$dir" 2>/dev/null
+    tell unwritable "${1:-nothing can be written there}"
+}
+is_file() { [ ! -L "$1" ] && [ -f "$1" ]; }
+is_number() { case $1 in ''|0*|*[!0-9]*) return 1;; esac; [ "${#1}" -le 15 ]; }
+content() { line=$(dd if="./$1" bs=8192 count=1 2>/dev/null | tr -d '\000\n'); }
+is_of() {
+    is_number "$1" && is_file "$1" || return 1
+    content "$1"; found=${line#*'"token": "'}; [ "${found%%'"'*}" = "$2" ]
+}
+aged() {
+    beat=$(stat -c %Y -- "$1" 2>/dev/null || stat -f %m -- "$1" 2>/dev/null)
+    case $beat in ''|*[!0-9]*) return 1;; esac
+    age=$((now - beat))
+    # Also what comes from a future that the host's clock has left.
+    dead=; if [ "$age" -gt "$stale" ] || [ "$age" -lt "-$stale" ]; then dead=1; fi
+}
+list() {
+    clears=$1; count=0
+    for name in [1-9]* .try.*; do
+        is_file "$name" && aged "$name" || continue
+        if [ -n "$dead" ]; then [ -z "$clears" ] || rm -f -- "$name"; continue; fi
+        is_number "$name" || continue
+        count=$((count + 1)); [ $count -le 200 ] || break
+        content "$name"
+        shown="$shown${shown:+
+}ticket $name $age $line"
+    done
+    [ -z "$clears" ] || [ -n "$shown" ] || { cd -- "$parent" && rmdir -- "$dir" 2>/dev/null; }
+}
+"""
+    + ENTER
+)
+
+_JOIN = r"""
+token=$3; rest=$4; mine=.try.$3.$$; tries=0; why=
+drop() { rm -f -- "$mine"; }
+while [ $tries -lt 9 ]; do
+    tries=$((tries + 1))
+    why=$( (umask 0 && mkdir -m 777 -- "$dir") 2>&1 )
+    enter || continue
+    if [ ! -w . ]; then
+        [ -w "$parent" ] || refused "$parent is not writable"
+        tell unusable "you may not write there: $(ls -ld -- "$dir" 2>/dev/null)"
+    fi
+    why=$( { umask 022; set -C
+        printf '{"token": "%s", "since": %s, %s\n' "$token" "$now" "$rest" > "$mine"; } 2>&1 ) \
+        && [ -s "$mine" ] || { drop; continue; }
+    last=$((now - 1))
+    for name in [1-9]*; do is_number "$name" && [ "$name" -gt "$last" ] && last=$name; done
+    links=0
+    while [ $links -lt 50 ]; do
+        links=$((links + 1)); number=$((last + links))
+        if why=$(ln -n -- "$mine" "$number" 2>&1); then drop; list 1; tell present; fi
+        [ -e "$number" ] || [ -L "$number" ] || break
+    done
+    number=; drop
+done
+refused "$why"
+"""
+
+_RENEW = r"""
+enter || tell gone
+if ! is_of "$4" "$3"; then list 1; tell gone; fi
+why=$(touch -c -- "$4" 2>&1) || refused "$why"
+list 1
+tell present
+"""
+
+_LEAVE = r"""
+enter || tell gone
+if is_of "$4" "$3"; then rm -f -- "$4"; fi
+cd -- "$parent" && rmdir -- "$dir" 2>/dev/null
+tell gone
+"""
+
+_LIST = r"""
+enter && list "$3"
+tell seen
+"""
+
+
+@dataclass(frozen=True)
+class TicketAnswer:
+    """What a host says: `state` is present (the ticket of the one who asks), gone (it is not there), seen
+    (nobody asked for one), unusable or unwritable; `disk` is what `df` says then. `order` sorts hosts as
+    those of locks do."""
+
+    state: str
+    tickets: tuple[Ticket, ...] = ()
+    number: int = 0
+    reason: str = ""
+    disk: str = ""
+    order: tuple[str, str] = ("", "")
+
+
+def join_queue(sign: Sign, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+    return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
+
+
+def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+    return shell(_COMMON + _RENEW, folder, str(dead_s), token, str(number))
+
+
+def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
+    return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
+
+
+def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+    return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
+
+
+def read_tickets(text: str) -> TicketAnswer | None:
+    """None where the script did not run to its end. Only a newline ends a line."""
+    head, is_whole, rest = text.partition("\ndone\n")
+    if not is_whole:
+        return None
+    values: dict[str, str] = {}
+    for line in head.split("\n"):
+        key, _, value = line.partition(" ")
+        values.setdefault(key, value)
+    number = {key: int(value) for key, value in values.items() if value.isdecimal()}
+    found = [_ticket(line, number.get("now", 0)) for line in rest.split("\n")]
+    return TicketAnswer(
+        state=values.get("state", "unusable"),
+        tickets=tuple(sorted((ticket for ticket in found if ticket), key=lambda ticket: ticket.number)),
+        number=number.get("number", 0),
+        reason=values.get("reason", ""),
+        disk=values.get("disk", ""),
+        order=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
+    )
+
+
+def _ticket(line: str, now: int) -> Ticket | None:
+    word, number, age, content = (*line.split(" ", 3), "", "", "")[:4]
+    if word != "ticket" or not number.isdecimal() or not age.lstrip("-").isdecimal():
+        return None
+    return read_ticket(int(number), int(age), content, now)

@@ -1,0 +1,60 @@
+"""The jobs of a host, of whatever cluster: every master container with our label. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from docker import APIClient
+from docker.errors import NotFound
+
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.sight import see_containers
+from hvdocker.hosts.translate import talking
+from hvdocker.model import names
+from hvdocker.model.seen import ContainerSeen
+
+
+@dataclass(frozen=True)
+class MasterSeen:
+    """Times are the host's; None where it has not begun, or not ended, or is not among the newest."""
+
+    container: ContainerSeen
+    started: float | None = None
+    finished: float | None = None
+
+
+def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> Outcomes[tuple[MasterSeen, ...]]:
+    """Of ended ones only the newest are asked when they began and ended: that is a question each."""
+
+    def see(name: str) -> tuple[MasterSeen, ...]:
+        with talking(name, "looking at its jobs"):
+            engine = links[name].engine()
+            masters = [seen for seen in see_containers(engine) if seen.role == names.ROLE_MASTER]
+            masters.sort(key=lambda seen: (seen.is_running, seen.created), reverse=True)
+            running = sum(seen.is_running for seen in masters)
+            most = None if most_ended is None else running + most_ended
+            asked = [_with_times(engine, seen) for seen in masters[:most]]
+            return (*asked, *(MasterSeen(seen) for seen in masters[len(asked) :]))
+
+    return each(links, see)
+
+
+def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
+    try:
+        state = engine.inspect_container(seen.id)["State"]
+    except NotFound:  # it was removed just now
+        return MasterSeen(seen)
+    finished = None if seen.is_running else _seconds(state.get("FinishedAt", ""))
+    return MasterSeen(seen, _seconds(state.get("StartedAt", "")), finished)
+
+
+def _seconds(text: str) -> float | None:
+    """An engine says `2024-05-04T03:02:01.123456789Z`, and the year 1 for never."""
+    try:
+        found = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None
+    return found.timestamp() if found.year > 1 else None

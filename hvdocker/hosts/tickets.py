@@ -1,0 +1,196 @@
+"""Signs of life of this client on one host, the lowest-sorted one, so that all laptops look there.
+
+A ticket is renewed every ten seconds by a thread, whatever else is under way. One that is found gone, because
+this machine was silent for a minute, is made anew at the end. Tickets of processes of this very machine that
+are gone are not waited for, as with locks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+
+from hvdocker.commands.command import Command
+from hvdocker.commands.ticket import (
+    TicketAnswer,
+    join_queue,
+    leave_queue,
+    list_tickets,
+    read_tickets,
+    renew_ticket,
+)
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.hosts.aside import undisturbed
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.process import is_gone
+from hvdocker.model.event import Event, Listener, ignore
+from hvdocker.model.lock import Claim
+from hvdocker.model.ticket import DEAD_S, QUEUE_DIR, WAITS, Sign, Ticket
+
+BEAT_S = 10.0
+TIMEOUT_S = 30.0
+# Of every word in a ticket: more than that nobody reads.
+_LONGEST = 100
+
+
+@contextmanager
+def present(
+    links: Mapping[str, HostLink],
+    claim: Claim,
+    kind: str = WAITS,
+    wish: str = "",
+    listener: Listener = ignore,
+    beat_s: float = BEAT_S,
+) -> Iterator[Present]:
+    """A sign of life for as long as the block lasts, or until it is taken back."""
+    host = lowest(links, {})
+    words = {name: str(value)[:_LONGEST] for name, value in asdict(claim).items()}
+    sign = Sign(**words, kind=kind, wish=wish[:_LONGEST])
+    found = Present(links[host], sign, listener)
+    beats = threading.Thread(target=found.beat_on, args=(beat_s,), name="ticket", daemon=True)
+    try:
+        undisturbed(found.join)
+        beats.start()
+        yield found
+    finally:
+        found.leave()
+
+
+class Present:
+    """One ticket of this client."""
+
+    def __init__(self, link: HostLink, sign: Sign, listener: Listener = ignore) -> None:
+        self._link = link
+        self._sign = sign
+        self._listener = listener
+        self._number = 0
+        self._is_over = threading.Event()
+        # Nothing is made anew behind the back of whoever leaves.
+        self._making = threading.Lock()
+
+    @property
+    def token(self) -> str:
+        return self._sign.token
+
+    @property
+    def host(self) -> str:
+        return self._link.name
+
+    def join(self) -> None:
+        self._number = _ask(self._link, join_queue(self._sign)).number
+
+    def look(self) -> tuple[Ticket, ...]:
+        """Renews it; all tickets of the living, in order, this one among them."""
+        try:
+            return self._renewed()
+        except HostUnreachable as error:
+            raise HostUnreachable(
+                f"the link to {self.host}, where the queue is kept, is lost: {error.what}",
+                host=self.host,
+                command=error.command,
+                lines=error.lines,
+                fix=f"the place is kept there for {DEAD_S} s, then it is given up: queue again",
+            ) from error
+
+    def _renewed(self) -> tuple[Ticket, ...]:
+        number = self._number
+        answer = _ask(self._link, renew_ticket(self.token, number))
+        if answer.state == "gone" and self._join_again(number):
+            answer = _ask(self._link, renew_ticket(self.token, self._number))
+        return _living(self._link, answer)
+
+    def _join_again(self, number: int) -> bool:
+        with self._making:
+            if self._is_over.is_set():
+                return False
+            if self._number == number:
+                self.join()
+                text = "this machine was silent for a minute and lost its place: it is the last one now"
+                self._listener(Event("note", text, self.host))
+            return True
+
+    def beat_on(self, beat_s: float) -> None:
+        """A host that cannot be asked now is noticed by whoever looks."""
+        while not self._is_over.wait(beat_s):
+            with suppress(Exception):
+                self._renewed()
+
+    def leave(self) -> None:
+        """Once, whatever Ctrl-C says. A host that is gone forgets it by itself."""
+        if not self._is_over.is_set():
+            self._is_over.set()
+            undisturbed(self._leave)
+
+    def _leave(self) -> None:
+        with self._making:
+            if not self._number:
+                return
+            try:
+                _ask(self._link, leave_queue(self.token, self._number))
+            except HvdockerError:
+                text = f"the place in the queue could not be given back: it is free in {DEAD_S} s"
+                self._listener(Event("note", text, self.host))
+
+
+def lowest(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
+    """The host on which everybody looks. `orders` is what hosts have told already; others are asked."""
+    missing = [name for name in links if name not in orders]
+    asked = each(missing, lambda name: ask(links[name], list_tickets(False)).order)
+    told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
+    return min(links, key=lambda name: (told[name], name))
+
+
+def queue_of(
+    links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]], clears: bool
+) -> tuple[Ticket, ...]:
+    """The tickets of the living, for somebody who has none."""
+    link = links[lowest(links, orders)]
+    return _living(link, _ask(link, list_tickets(clears)), clears)
+
+
+def look(links: Mapping[str, HostLink]) -> Outcomes[tuple[Ticket, ...]]:
+    """Whatever tickets there are on these hosts; changes nothing."""
+    return each(links, lambda name: _living(links[name], _ask(links[name], list_tickets(False)), False))
+
+
+def _living(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
+    gone = [ticket for ticket in answer.tickets if is_gone(ticket.process)]
+    for ticket in gone if clears else ():
+        _ask(link, leave_queue(ticket.token, ticket.number))
+    return tuple(ticket for ticket in answer.tickets if ticket not in gone)
+
+
+def _ask(link: HostLink, command: Command) -> TicketAnswer:
+    """Raises where the folder is not to be used."""
+    answer = ask(link, command)
+    if answer.state == "unusable":
+        raise HostUnfit(
+            f"the queue cannot be kept: {QUEUE_DIR} is not as hvdocker makes it",
+            host=link.name,
+            lines=[answer.reason],
+            fix=f"look what it is, then on the host: sudo rm -rf {QUEUE_DIR}",
+        )
+    if answer.state == "unwritable":
+        folder = QUEUE_DIR.rpartition("/")[0]
+        raise HostUnfit(
+            f"the queue cannot be kept: nothing can be written in its {folder}",
+            host=link.name,
+            lines=[line for line in (answer.reason, answer.disk) if line],
+            fix=f"free space there; what takes it, on the host: sudo du -xah {folder} | sort -h | tail",
+        )
+    return answer
+
+
+def ask(link: HostLink, command: Command) -> TicketAnswer:
+    result = link.run(command, timeout_s=TIMEOUT_S)
+    answer = read_tickets(result.text)
+    if answer is None:
+        raise HostUnfit(
+            "the host could not be asked for the queue: its shell did not run our script",
+            host=link.name,
+            lines=result.tail(),
+            fix="a POSIX sh has to be on the PATH",
+        )
+    return answer

@@ -1,0 +1,255 @@
+"""The queue of those who wait for slots: first come, first served, and nobody jumps it.
+
+The waiting is done here, by the client: its ticket on the lowest-sorted host is its place. Whoever is first
+looks without locks whether the slots would do, and takes the locks only then; whoever loses them to another
+in that moment goes on waiting. The ticket is given back once the master runs, under the lock: from then on
+the master's label holds the slots."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from hvdocker.errors import ExitCode, HvdockerError, Interrupted, NotEnoughSlots, UsageProblem
+from hvdocker.model import names
+from hvdocker.model.event import Event
+from hvdocker.model.placement import Placement
+from hvdocker.model.seen import ClusterState
+from hvdocker.model.ticket import WAITS, Ticket, in_line, ordinal
+from hvdocker.model.units import count
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.lock import claim_of
+from hvdocker.ops.session import Session
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.locks import Held
+    from hvdocker.hosts.tickets import Present
+
+T = TypeVar("T")
+# What would be placed where, by the state of the hosts; raises NotEnoughSlots.
+Place = Callable[[ClusterState], Placement]
+
+POLL_S = 2.0
+# Whoever is not first looks at the hosts only to tell what it waits for.
+_GLANCE_S = 10.0
+# Labels tell of jobs; what else holds slots is looked at anew now and then.
+_WHOLE_S = 30.0
+_MOST_NAMED = 3
+
+
+def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
+    if is_queued and is_detached:
+        raise UsageProblem(
+            "--queue and -d exclude each other: the waiting is done by this very command, and detached "
+            "nobody would wait",
+            fix="leave out -d and run it in tmux or screen",
+        )
+    if is_queued and is_dry_run:
+        raise UsageProblem(
+            "--queue and --dry-run exclude each other: a plan needs the slots that the queue is for",
+            fix="leave out one of them; hvdocker jobs shows the queue",
+        )
+
+
+def wish_words(np: int | None, hosts: str | None) -> str:
+    return hosts or (count(np, "slot") if np else "all slots")
+
+
+def observed(
+    located: Located, session: Session, held: Held | None, has_turn: bool
+) -> tuple[ClusterState, list[Ticket]]:
+    """The state of the hosts, and who waits for slots; the queue is asked for beside the rest. Whoever has
+    the turn has nobody before it."""
+    from hvdocker.hosts.observe import whole_state
+    from hvdocker.hosts.tickets import queue_of
+
+    inventory, links = located.inventory, session.links
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        asked = None
+        if not has_turn and not session.failed:
+            asked = beside.submit(queue_of, links, held.orders if held else {}, held is not None)
+        state = whole_state(inventory, links, False, session.failed.values())
+    return state, in_line(asked.result(), inventory.cluster) if asked else []
+
+
+def in_turn(place: Place, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
+    """The placement of somebody who does not queue: refused while others wait, also where it would fit."""
+    try:
+        placement = place(state)
+    except NotEnoughSlots as error:
+        if _ever_fits(place, state):
+            error.fix = "wait for them with --queue" + (f"; or {error.fix}" if error.fix else "")
+            error.lines = (*error.lines, *(f"{ticket.words} waits for slots too" for ticket in waiting))
+        raise
+    if waiting:
+        first, *more = waiting
+        verb = "wait" if more else "waits"
+        also = f" and {count(len(more), 'other')}" if more else ""
+        raise NotEnoughSlots(
+            f"{_free(placement)}, but {first.words}{also} {verb} before you",
+            lines=[_waits(ticket) for ticket in waiting],
+            fix="queue up behind: --queue",
+        )
+    return placement
+
+
+def _free(placement: Placement) -> str:
+    return f"{count(placement.np, 'slot')} {'is' if placement.np == 1 else 'are'} free"
+
+
+def _waits(ticket: Ticket) -> str:
+    return f"{ticket.who}: `{ticket.verb}` of {ticket.wish}, waits since {ticket.since}"
+
+
+def _ever_fits(place: Place, state: ClusterState) -> bool:
+    try:
+        place(emptied(state))
+    except HvdockerError:
+        return False
+    return True
+
+
+def emptied(state: ClusterState) -> ClusterState:
+    """As if no job ran, of whatever cluster."""
+    hosts = {
+        name: replace(
+            seen, containers=tuple(c for c in seen.containers if c.role != names.ROLE_MASTER), others=()
+        )
+        for name, seen in state.hosts.items()
+    }
+    return replace(state, hosts=hosts)
+
+
+def wait_in_queue(
+    env: Env,
+    located: Located,
+    session: Session,
+    wish: str,
+    place: Place,
+    launch: Callable[[Present], T],
+) -> T:
+    """Waits for its turn and for slots, then launches. `launch` takes the locks, places anew and gives the
+    ticket back."""
+    from hvdocker.hosts.tickets import present
+
+    sight = _Sight(located, session)
+    # What can never be is told now, not after hours.
+    place(emptied(sight.again(is_near=True)))
+    claim = claim_of(env, located, "train")
+    try:
+        with present(session.links, claim, WAITS, wish, env.listener) as ticket:
+            return _Wait(env, located, sight, place, ticket).for_turn(launch)
+    except KeyboardInterrupt:
+        raise Interrupted("left the queue") from None
+
+
+@dataclass
+class _Sight:
+    """The state of the hosts as it was last seen."""
+
+    located: Located
+    session: Session
+    state: ClusterState | None = None
+    _looked: float = 0.0
+    _looked_whole: float = 0.0
+
+    def again(self, is_near: bool) -> ClusterState:
+        """Whoever is near its turn looks every time."""
+        from hvdocker.hosts.observe import leases_again, whole_state
+
+        now = time.monotonic()
+        inventory, links = self.located.inventory, self.session.links
+        if self.state is None or now - self._looked_whole > _WHOLE_S:
+            self.state = whole_state(inventory, links, False, self.session.failed.values())
+            self._looked = self._looked_whole = now
+        elif is_near or now - self._looked > _GLANCE_S:
+            self.state = leases_again(inventory, links, self.state)
+            self._looked = now
+        return self.state
+
+    def forget(self) -> None:
+        self.state = None
+
+
+@dataclass
+class _Wait:
+    env: Env
+    located: Located
+    sight: _Sight
+    place: Place
+    ticket: Present
+    _last: str = field(default="", init=False)
+
+    def for_turn(self, launch: Callable[[Present], T]) -> T:
+        while True:
+            before = self._before()
+            problem = self._problem(is_near=not before)
+            if not before and problem is None:
+                self._say("1st in the queue, and there are slots: starting")
+                try:
+                    return launch(self.ticket)
+                except NotEnoughSlots as error:
+                    # Another was quicker, or there is something that labels do not tell.
+                    problem = error
+                    self.sight.forget()
+                finally:
+                    self.env.listener(Event("queue", "", is_end=True))
+            self._say(told(before, problem))
+            time.sleep(POLL_S)
+
+    def _before(self) -> list[Ticket]:
+        line = in_line(self.ticket.look(), self.located.inventory.cluster)
+        place = next((n for n, found in enumerate(line) if found.token == self.ticket.token), len(line))
+        return line[:place]
+
+    def _problem(self, is_near: bool) -> HvdockerError | None:
+        """Whatever else is wrong, such as a worker that is just being replaced, shows under the locks."""
+        try:
+            self.place(self.sight.again(is_near))
+        except NotEnoughSlots as error:
+            return error
+        except HvdockerError as error:
+            if error.exit_code == ExitCode.UNREACHABLE:
+                raise
+            self.sight.forget()
+        return None
+
+    def _say(self, text: str) -> None:
+        if text != self._last:
+            self._last = text
+            self.env.listener(Event("queue", text))
+
+
+def told(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
+    """`3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`"""
+    parts = [f"{ordinal(len(before) + 1)} in the queue"]
+    if problem:
+        parts.append("; ".join((problem.what, *_holders(problem))))
+    if before:
+        parts.append(f"after {_named(before)}")
+    return ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:])
+
+
+def _holders(problem: HvdockerError) -> Iterable[str]:
+    if "held by" in problem.what:
+        return ()
+    return [line for line in problem.lines if "held by" in line][:_MOST_NAMED]
+
+
+def _named(tickets: Sequence[Ticket]) -> str:
+    shown = [ticket.words for ticket in tickets[:_MOST_NAMED]]
+    more = len(tickets) - len(shown)
+    return ", ".join([*shown, *([f"{more} more"] if more else [])])
+
+
+def queues(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
+    """Every place of every queue on these hosts: position, host and ticket, by cluster."""
+    found = []
+    for host, there in tickets.items():
+        for cluster in sorted({ticket.cluster for ticket in there}):
+            found += [(n, host, ticket) for n, ticket in enumerate(in_line(there, cluster), start=1)]
+    return found
