@@ -16,10 +16,11 @@ MOST_SHM = 16 * GIB
 
 @dataclass(frozen=True)
 class Maker:
-    """Who makes containers, with which version: written on labels, never compared."""
+    """Who makes containers, with which version, for which `run`: written on labels, never compared."""
 
     owner: str
     version: str
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,8 @@ def _labels(inventory: Inventory, place: Place, maker: Maker, role: str) -> dict
         names.LABEL_OWNER: maker.owner,
         names.LABEL_VERSION: maker.version,
     }
+    if maker.run:
+        labels[names.LABEL_RUN] = maker.run
     if place.seen.gpus:
         labels[names.LABEL_GPUS] = ",".join(gpu.uuid for gpu in place.seen.gpus)
     return labels

@@ -96,7 +96,7 @@ class TrainReport:
 
 
 @dataclass(frozen=True)
-class _Wish:
+class Wish:
     """What is asked for, read and checked before a host is touched."""
 
     request: TrainRequest
@@ -117,13 +117,21 @@ class _Decision:
     remains: Plan
 
 
-def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
+def prepare(env: Env, located: Located, request: TrainRequest) -> Wish:
+    """Reads all that is needed from here; once, because secrets may come from pipes."""
     _check(request)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
-    wish = _Wish(request, work, requirements, variables, secrets)
+    return Wish(request, work, requirements, variables, secrets)
+
+
+def train(
+    env: Env, located: Located, request: TrainRequest, viewer: Viewer, wish: Wish | None = None
+) -> TrainReport:
+    """`wish` is what the request was prepared into, where that was done before."""
+    wish = wish or prepare(env, located, request)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         if request.is_dry_run:
             return _decide(env, located, session, wish, viewer).report
@@ -145,7 +153,7 @@ def _launch(
     env: Env,
     located: Located,
     session: Session,
-    wish: _Wish,
+    wish: Wish,
     viewer: Viewer,
     ticket: Present | None = None,
 ) -> _Decision:
@@ -181,7 +189,7 @@ def _decide(
     env: Env,
     located: Located,
     session: Session,
-    wish: _Wish,
+    wish: Wish,
     viewer: Viewer,
     held: Held | None = None,
     has_turn: bool = False,
@@ -249,7 +257,7 @@ def _placement(request: TrainRequest, placed: Mapping[str, Place], state: Cluste
 def _job(
     env: Env,
     located: Located,
-    wish: _Wish,
+    wish: Wish,
     placed: Mapping[str, Place],
     placement: Placement,
     code_hash: str,

@@ -141,9 +141,7 @@ def test_what_a_killed_client_left_half_made_goes_too(queue: Queue) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling", "file"])
-def test_what_others_put_in_the_way_is_never_written_through(
-    queue: Queue, tmp_path: Path, kind: str
-) -> None:
+def test_what_others_put_in_the_way_is_never_written_through(queue: Queue, tmp_path: Path, kind: str) -> None:
     target = tmp_path / "precious"
     target.mkdir()
     if kind == "file":
