@@ -8,6 +8,7 @@ import typer
 
 from hvdocker.cli.state import (
     AcceptFlag,
+    ClusterFlag,
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
@@ -25,6 +26,7 @@ from hvdocker.cli.state import (
 def down(
     ctx: typer.Context,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     yes: YesFlag = False,
     discard: Annotated[
         bool, typer.Option("--discard", metavar="", help="Do not bring home outputs that were not fetched.")
@@ -52,7 +54,7 @@ def down(
 
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
-        located = locate(env, inventory)
+        located = locate(env, inventory, cluster)
         options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:

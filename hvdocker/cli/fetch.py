@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.state import InventoryFlag, no_rest, working
+from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
 
 
 def fetch(
@@ -19,6 +19,7 @@ def fetch(
         typer.Argument(help="Where to. Default: .hvdocker/jobs/JOB.", show_default=False),
     ] = None,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
 ) -> None:
     """Bring a job's outputs and logs home from all its hosts.
 
@@ -32,7 +33,7 @@ def fetch(
     from hvdocker.ops.locate import locate
 
     with working() as (env, _):
-        report = run(env, locate(env, inventory), job, folder)
+        report = run(env, locate(env, inventory, cluster), job, folder)
     for name in report.fetched.clashes:
         err().print(f"differs between hosts, kept as {name}.HOST: {name}")
     for line in report.fetched.skipped:

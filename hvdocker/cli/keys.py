@@ -6,6 +6,7 @@ import typer
 
 from hvdocker.cli.state import (
     AcceptFlag,
+    ClusterFlag,
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
@@ -30,6 +31,7 @@ def _keys() -> None:
 def rotate(
     ctx: typer.Context,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
     lock_wait: LockWaitFlag = 0.0,
@@ -52,7 +54,7 @@ def rotate(
 
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
-        located = locate(env, inventory)
+        located = locate(env, inventory, cluster)
         options = RotateOptions(accept_new_host_keys, dry_run, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:

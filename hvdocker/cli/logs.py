@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, no_rest, working
+from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
 
 JobArgument = Annotated[
     Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
@@ -25,6 +25,7 @@ def logs(
         typer.Option("-n", "--tail", metavar="N", help="Only the last lines.", min=0, show_default=False),
     ] = None,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
 ) -> None:
     """Print a job's output again; with -f, as it comes.
 
@@ -43,4 +44,4 @@ def logs(
             progress.pause()
             view(line)  # type: ignore[arg-type]  # it is a Line
 
-        run(env, locate(env, inventory), job, follow, tail, show)
+        run(env, locate(env, inventory, cluster), job, follow, tail, show)

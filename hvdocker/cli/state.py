@@ -34,6 +34,16 @@ InventoryFlag = Annotated[
         show_default=False,
     ),
 ]
+ClusterFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option(
+        "--cluster",
+        metavar="NAME",
+        envvar="HVDOCKER_CLUSTER",
+        help="A cluster of another name than the inventory's.",
+        show_default=False,
+    ),
+]
 QuietFlag = Annotated[
     bool, typer.Option("-q", "--quiet", metavar="", help="No progress, only results and errors.")
 ]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.state import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
 
 
-def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag = False) -> None:
+def status(
+    ctx: typer.Context,
+    inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
+    json: JsonFlag = False,
+) -> None:
     """Show every host's worker and the cluster's jobs.
 
     Everything is read from the hosts: any laptop with the inventory sees
@@ -21,7 +26,7 @@ def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag =
     from hvdocker.ops.status import status as run
 
     with working(is_quiet=json) as (env, _):
-        report = run(env, locate(env, inventory))
+        report = run(env, locate(env, inventory, cluster))
     if json:
         import json as encoder
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.state import ForceFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.state import ClusterFlag, ForceFlag, InventoryFlag, no_rest, working
 
 
 def stop(
     ctx: typer.Context,
     job: JobArgument = None,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     force: ForceFlag = False,
 ) -> None:
     """Stop a job: every rank on every host gets SIGTERM, then SIGKILL.
@@ -24,5 +25,5 @@ def stop(
     from hvdocker.ops.logs import stop as run
 
     with working() as (env, _):
-        name, was_running = run(env, locate(env, inventory), job, force)
+        name, was_running = run(env, locate(env, inventory, cluster), job, force)
     out().print(f"{name} is stopped" if was_running else f"{name} had ended already")

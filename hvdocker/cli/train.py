@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
@@ -17,6 +16,7 @@ from hvdocker.cli.placing import (
 )
 from hvdocker.cli.state import (
     AcceptFlag,
+    ClusterFlag,
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
@@ -26,6 +26,18 @@ from hvdocker.cli.state import (
     check_script,
     plan_shower,
     working,
+)
+from hvdocker.cli.train_flags import (
+    ChecksumFlag,
+    EnvFlag,
+    ModuleFlag,
+    NoRequirementsFlag,
+    NpFlag,
+    RanksFlag,
+    RequirementsFlag,
+    SecretFlag,
+    StartTimeoutFlag,
+    WorkdirFlag,
 )
 from hvdocker.cli.tuning import refuse_strays, sort_words
 
@@ -41,75 +53,21 @@ def train(
         Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
     ] = None,
-    np: Annotated[
-        Optional[int],  # noqa: UP045  # as above
-        typer.Option(
-            "-np", "--np", metavar="N", help="How many ranks. Default: every slot.", show_default=False
-        ),
-    ] = None,
-    module: Annotated[
-        Optional[str],  # noqa: UP045  # as above
-        typer.Option("-m", metavar="MODULE", help="A module instead of a script.", show_default=False),
-    ] = None,
-    hosts: Annotated[
-        Optional[str],  # noqa: UP045  # as above
-        typer.Option(
-            "-H", "--hosts", metavar="HOSTS", help="Place the ranks yourself: a:2,b:1", show_default=False
-        ),
-    ] = None,
+    np: NpFlag = None,
+    module: ModuleFlag = None,
+    hosts: RanksFlag = None,
     strategy: StrategyFlag = None,
     gpu: GpuFlag = None,
     include: IncludeFlag = None,
     exclude: ExcludeFlag = None,
     explain: ExplainFlag = False,
-    workdir: Annotated[
-        Optional[Path],  # noqa: UP045  # as above
-        typer.Option(
-            "--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False
-        ),
-    ] = None,
-    requirements: Annotated[
-        Optional[Path],  # noqa: UP045  # as above
-        typer.Option(
-            "--requirements",
-            metavar="FILE",
-            help="Packages for the ranks. Default: requirements.txt beside the script.",
-            show_default=False,
-        ),
-    ] = None,
-    no_requirements: Annotated[
-        bool, typer.Option("--no-requirements", metavar="", help="Leave requirements.txt out.")
-    ] = False,
-    env_flags: Annotated[
-        Optional[list[str]],  # noqa: UP045  # as above
-        typer.Option(
-            "--env",
-            metavar="NAME[=V]",
-            help="NAME=VALUE for every rank; NAME takes the value from here.",
-            show_default=False,
-        ),
-    ] = None,
-    secret_flags: Annotated[
-        Optional[list[str]],  # noqa: UP045  # as above
-        typer.Option(
-            "--secret",
-            metavar="NAME[=@FILE]",
-            help="A file for every rank, masked in output: the variable NAME from here, or FILE.",
-            show_default=False,
-        ),
-    ] = None,
-    start_timeout: Annotated[
-        int,
-        typer.Option(
-            "--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."
-        ),
-    ] = 120,
-    checksum: Annotated[
-        bool,
-        typer.Option(
-            "--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."
-        ),
-    ] = False,
+    workdir: WorkdirFlag = None,
+    requirements: RequirementsFlag = None,
+    no_requirements: NoRequirementsFlag = False,
+    env_flags: EnvFlag = None,
+    secret_flags: SecretFlag = None,
+    start_timeout: StartTimeoutFlag = 120,
+    checksum: ChecksumFlag = False,
     detach: Annotated[
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
@@ -120,6 +78,7 @@ def train(
         ),
     ] = False,
     inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 60.0,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
@@ -169,15 +128,15 @@ def train(
         is_forced=force,
     )
     with working(quiet or as_script) as (env, progress):
-        located = locate(env, inventory)
+        located = locate(env, inventory, cluster)
         viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
         viewer.explained = explainer(progress, explain)
-        _attach(viewer, progress, quiet)
+        attach(viewer, progress, quiet)
         report = run(env, located, request, viewer)
     _finish(report, located, request, as_script, quiet)
 
 
-def _attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
+def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     """The terminal belongs to the ranks once the master runs."""
     from hvdocker.console import words
     from hvdocker.console.job import JobView
@@ -210,10 +169,10 @@ def _finish(
         return
     if report.end is None:
         out().print(report.job)
-        err().print(f"watch it: hvdocker logs -f {report.job}", style="quiet")
+        err().print(f"watch it: hvdocker logs -f {report.job}{located.flag}", style="quiet")
         return
     if report.end.record and not quiet:
         show_summary(err(), report.job, report.placement, report.end.record)
-    verdict(report.job, report.placement, report.end, report.last_lines)
+    verdict(report.job, report.placement, report.end, report.last_lines, located.flag)
     if not quiet:
-        err().print(f"bring its outputs home: hvdocker fetch {report.job}", style="quiet")
+        err().print(f"bring its outputs home: hvdocker fetch {report.job}{located.flag}", style="quiet")

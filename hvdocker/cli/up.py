@@ -17,6 +17,7 @@ from hvdocker.cli.placing import (
 )
 from hvdocker.cli.state import (
     AcceptFlag,
+    ClusterFlag,
     DryRunFlag,
     ForceFlag,
     InventoryFlag,
@@ -82,6 +83,7 @@ def up(
         ),
     ] = "never",
     inventory_flag: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
     force: ForceFlag = False,
@@ -109,7 +111,7 @@ def up(
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
-        located = _located(env, inventory or inventory_flag, hosts, local, image)
+        located = _located(env, inventory or inventory_flag, hosts, local, image, cluster)
         wanted = Wanted(np, where, strategy, gpu, include, exclude)
         if explain and wanted.is_everything:
             raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
@@ -124,12 +126,14 @@ def up(
     elif not dry_run:
         out().print(words.is_up(located.inventory.cluster, len(report.places), report.slots))
         if not quiet:
-            err().print(f"next: hvdocker train train.py -np {report.slots}", style="quiet")
+            err().print(f"next: hvdocker train train.py -np {report.slots}{located.flag}", style="quiet")
 
 
-def _located(env: Env, inventory: Path | None, hosts: str, local: int | None, image: str) -> Located:
+def _located(
+    env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
+) -> Located:
     from hvdocker.errors import UsageProblem
-    from hvdocker.ops.locate import generate, locate, read_inventory
+    from hvdocker.ops.locate import generate, locate
 
     given = [bool(inventory), bool(hosts), local is not None]
     if sum(given) > 1:
@@ -137,10 +141,10 @@ def _located(env: Env, inventory: Path | None, hosts: str, local: int | None, im
     if inventory:
         if image:
             raise UsageProblem("--image goes with --hosts or --local", fix="set `image:` in the inventory")
-        return read_inventory(env, inventory)
+        return locate(env, inventory, cluster)
     if local is not None:
-        return generate(env, local=local, image=image or None)
+        return generate(env, local=local, image=image or None, cluster=cluster)
     if hosts:
         named = [host.strip() for host in hosts.split(",") if host.strip()]
-        return generate(env, hosts=named, image=image or None)
-    return locate(env, None)
+        return generate(env, hosts=named, image=image or None, cluster=cluster)
+    return locate(env, None, cluster)

@@ -49,6 +49,12 @@ VERBS = {
         {"allow_extra_args": True, "ignore_unknown_options": True},
     ),
     "jobs": Verb("jobs:jobs", "Show the jobs of every cluster on these hosts, and who waits for slots."),
+    "run": Verb(
+        "run:run",
+        "Train on a cluster of its own: up, train, bring home and down in one.",
+        {"allow_extra_args": True, "ignore_unknown_options": True},
+    ),
+    "gc": Verb("gc:gc", "Give back what nobody uses any more: dead runs, leftovers, old images."),
     "logs": Verb("logs:logs", "Print a job's output again; with -f, as it comes."),
     "stop": Verb("stop:stop", "Stop a job: every rank on every host gets SIGTERM, then SIGKILL."),
     "fetch": Verb("fetch:fetch", "Bring a job's outputs and logs home from all its hosts."),

@@ -43,7 +43,7 @@ class ContainerSpec:
     def fingerprint(self) -> str:
         """Equal for equal containers, whoever made them with whichever version of hvdocker."""
         fields = asdict(self)
-        ignored = (names.LABEL_SPEC, names.LABEL_OWNER, names.LABEL_VERSION)
+        ignored = (names.LABEL_SPEC, names.LABEL_OWNER, names.LABEL_VERSION, names.LABEL_RUN)
         fields["labels"] = {k: v for k, v in self.labels.items() if k not in ignored}
         text = json.dumps(fields, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -99,11 +99,18 @@ cat sshd.log >&2; exit 1
 
 # A folder is a dead run's when nothing in it changed for an hour and nobody loads: a host that only
 # receives writes no file for as long as a layer takes.
-_UNPACK = """\
-for old in "${1%/*}"/hvdocker-feed-*; do
-    [ -O "$old" ] && [ -z "$(find "$old" -mmin -60 2>/dev/null)" ] || continue
-    kill -0 "$(cat "$old/loading" 2>/dev/null)" 2>/dev/null || rm -rf -- "$old"
-done
+STALE_FEEDS = """\
+stale_feeds() {
+    for old in "$1"/hvdocker-feed-*; do
+        [ -O "$old" ] && [ -z "$(find "$old" -mmin -60 2>/dev/null)" ] || continue
+        kill -0 "$(cat "$old/loading" 2>/dev/null)" 2>/dev/null || printf '%s\\n' "$old"
+    done
+}
+"""
+
+_UNPACK = f"""\
+{STALE_FEEDS}
+stale_feeds "${{1%/*}}" | while read -r old; do rm -rf -- "$old"; done
 umask 077; mkdir -- "$1" && exec tar -xf - -C "$1"
 """
 

@@ -16,10 +16,11 @@ MOST_SHM = 16 * GIB
 
 @dataclass(frozen=True)
 class Maker:
-    """Who makes containers, with which version: written on labels, never compared."""
+    """Who makes containers, with which version, for which `run`: written on labels, never compared."""
 
     owner: str
     version: str
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,13 +134,16 @@ def doctor_spec(
 
 
 def _labels(inventory: Inventory, place: Place, maker: Maker, role: str) -> dict[str, str]:
-    return {
+    labels = {
         names.LABEL_CLUSTER: inventory.cluster,
         names.LABEL_HOST: place.name,
         names.LABEL_ROLE: role,
         names.LABEL_OWNER: maker.owner,
         names.LABEL_VERSION: maker.version,
     }
+    if maker.run:
+        labels[names.LABEL_RUN] = maker.run
+    return labels
 
 
 def _held(devices: tuple[str, ...]) -> dict[str, str]:

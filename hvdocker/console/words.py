@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hvdocker.model.units import count, show_bytes
 
 
@@ -31,3 +33,12 @@ def fetched(files: int, size_bytes: int) -> str:
 
 def started(job: str, ranks: int, where: str) -> str:
     return f"{job}: {count(ranks, 'rank')} on {where}"
+
+
+def nothing_left(hosts: int) -> str:
+    return f"nothing to do: nothing is left over on {count(hosts, 'host')}"
+
+
+def collected(runs: Sequence[str], steps: int) -> str:
+    given = f", {', '.join(runs)} {'is' if len(runs) == 1 else 'are'} given back" if runs else ""
+    return f"{count(steps, 'step')} done{given}"

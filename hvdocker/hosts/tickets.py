@@ -46,9 +46,7 @@ def present(
 ) -> Iterator[Present]:
     """A sign of life for as long as the block lasts, or until it is taken back."""
     host = lowest(links, {})
-    words = {name: str(value)[:_LONGEST] for name, value in asdict(claim).items()}
-    sign = Sign(**words, kind=kind, wish=wish[:_LONGEST])
-    found = Present(links[host], sign, listener)
+    found = Present(links[host], sign_of(claim, kind, wish), listener)
     beats = threading.Thread(target=found.beat_on, args=(beat_s,), name="ticket", daemon=True)
     try:
         undisturbed(found.join)
@@ -56,6 +54,11 @@ def present(
         yield found
     finally:
         found.leave()
+
+
+def sign_of(claim: Claim, kind: str, wish: str) -> Sign:
+    words = {name: str(value)[:_LONGEST] for name, value in asdict(claim).items()}
+    return Sign(**words, kind=kind, wish=wish[:_LONGEST])
 
 
 class Present:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote, unquote
 
 from hvdocker.errors import UsageProblem
 
@@ -25,6 +26,8 @@ LABEL_PLACEMENT = "hvdocker.placement"
 LABEL_ASKED = "hvdocker.asked"
 # On a master: the names of its job's secrets, never a value.
 LABEL_SECRETS = "hvdocker.secrets"
+# On all containers that one `run` made: the token of the ticket by which its client gives signs of life.
+LABEL_RUN = "hvdocker.run"
 LABEL_IMAGE = "hvdocker.image"
 # On an image with a layer of requirements, and so on its containers: which, and on which image.
 LABEL_REQUIREMENTS = "hvdocker.requirements"
@@ -39,6 +42,8 @@ OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
 # The default where hosts have GPUs.
 GPU_IMAGE = "doc-hvd:gpu"
+# How the names of images begin that hvdocker itself made.
+IMAGES_OF_OURS = ("doc-hvd:", "hvdocker-req:")
 IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)
 IMAGE_COMMAND = ("/bin/bash",)
 
@@ -46,6 +51,8 @@ IN_CONTAINER = "/run/hvdocker"
 CODE_MOUNT = "/train"
 JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
 SECRETS = f"{IN_CONTAINER}/secrets"
+
+RUN_MARKS = "run"
 
 CLUSTER_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
 CLUSTER_SHOULD = "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
@@ -60,6 +67,22 @@ def cluster_name_problem(name: str) -> str | None:
 def as_cluster_name(text: str) -> str:
     """A folder's name, bent into a cluster's name."""
     return re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63] or "cluster"
+
+
+def run_cluster(cluster: str, entropy: bytes) -> str:
+    """`<cluster>-<4 base32 characters>`: a cluster of its own for one `run`."""
+    return f"{cluster[:58]}-{_base32(entropy)}"
+
+
+def run_mark(folder: str, token: str, owner: str) -> str:
+    """An empty folder in that of a run's cluster, which says so where no container is left to say it."""
+    return f"{folder}/{RUN_MARKS}/{token}@{quote(owner, safe='')}"
+
+
+def read_run_mark(name: str) -> tuple[str, str]:
+    """Token and owner."""
+    token, _, owner = name.partition("@")
+    return token, unquote(owner)
 
 
 def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
@@ -95,7 +118,11 @@ def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) ->
 def job_id(script: str, entropy: bytes) -> str:
     """`<script>-<4 base32 characters>`; the script's part is kept short and container-safe."""
     stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
-    return f"{stem}-" + "".join(_BASE32[byte % 32] for byte in entropy[:4])
+    return f"{stem}-{_base32(entropy)}"
+
+
+def _base32(entropy: bytes) -> str:
+    return "".join(_BASE32[byte % 32] for byte in entropy[:4])
 
 
 def is_plain(name: str) -> bool:

@@ -11,7 +11,7 @@ from hvdocker.errors import HvdockerError
 from hvdocker.model.event import Event
 from hvdocker.model.health import HostHealth
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import Report
+from hvdocker.model.report import Finding, PairReport, Report
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
@@ -42,10 +42,12 @@ Problems = dict[str, dict[str, tuple[HvdockerError, ...]]]  # by host, then by c
 
 @dataclass(frozen=True)
 class DoctorOptions:
-    """`is_deep`: also measure how fast hosts talk to each other."""
+    """`is_deep`: also measure how fast hosts talk to each other. `is_cheap`: only what one look at each host
+    tells, with no container started for it and no host talking to another."""
 
     accept_new_host_keys: bool = False
     is_deep: bool = False
+    is_cheap: bool = False
 
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
@@ -59,11 +61,8 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         state = as_state(inventory, outcomes.done, with_images=True)
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
-        healths = _examine(env, inventory, session, outcomes, placed)
-        networks = {} if inventory.is_local else examine_interfaces(session.links, placed)
-        pairs = examine_pairs(
-            env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
-        )
+        healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
+        networks, pairs = _between(env, inventory, session, state, placed, options, words)
         keep_links(located, pairs)
     whys = why_anew(inventory, state, placed, env.maker())
     cases = [
@@ -84,6 +83,23 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
     ]
     across = tuple(judge_across(inventory, healths, words.up, words.retrain))
     return Report(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
+
+
+def _between(
+    env: Env,
+    inventory: Inventory,
+    session: Session,
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    options: DoctorOptions,
+    words: Words,
+) -> tuple[Mapping[str, Finding], tuple[PairReport, ...]]:
+    if options.is_cheap:
+        return {}, ()
+    networks = {} if inventory.is_local else examine_interfaces(session.links, placed)
+    return networks, examine_pairs(
+        env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
+    )
 
 
 def _say(env: Env, text: str, host: str | None = None) -> None:

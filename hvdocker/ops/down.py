@@ -22,6 +22,7 @@ from hvdocker.plan.steps import Plan
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.locks import Held
     from hvdocker.hosts.merge import Fetched
 
 # Whatever goes wrong in these, nothing is removed.
@@ -52,7 +53,7 @@ class DownReport:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class Sight:
     """What there is to take down, and which hosts could not be looked at."""
 
     state: ClusterState
@@ -68,7 +69,7 @@ class _Seen:
 
 def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        seen = _look(env, located, session.links, options, tuple(session.failed.values()))
+        seen = look(env, located, session.links, options, tuple(session.failed.values()))
         if options.is_dry_run:
             show(seen.plan)
             return seen.report()
@@ -80,19 +81,20 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
             report = _take_down(env, located, session, seen, options, show)
     if report.errors:
         raise HostErrors(
-            "some hosts could not be cleaned; run hvdocker down again when they are back", report.errors
+            f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back",
+            report.errors,
         )
     forget(located)
     return report
 
 
-def _look(
+def look(
     env: Env,
     located: Located,
     links: Mapping[str, HostLink],
     options: DownOptions,
     lost: tuple[HvdockerError, ...],
-) -> _Seen:
+) -> Sight:
     from hvdocker.hosts.observe import as_state, observe
 
     inventory = located.inventory
@@ -100,39 +102,45 @@ def _look(
     state = as_state(inventory, outcomes.done, with_images=False)
     jobs = () if options.discards else unfetched(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    return _Seen(state, plan_down(inventory, state, jobs), (*lost, *outcomes.failed.values()))
+    return Sight(state, plan_down(inventory, state, jobs), (*lost, *outcomes.failed.values()))
 
 
 def _take_down(
-    env: Env, located: Located, session: Session, seen: _Seen, options: DownOptions, show: Show
+    env: Env, located: Located, session: Session, seen: Sight, options: DownOptions, show: Show
 ) -> DownReport:
-    from hvdocker.hosts.apply import Context, apply_all
     from hvdocker.ops.lock import locked
 
     links = {name: session.links[name] for name in seen.state.hosts}
     with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
         # Somebody may have changed the hosts until we had the lock: a job that began since is asked about.
-        now = _look(env, located, links, options, seen.lost)
+        now = look(env, located, links, options, seen.lost)
         _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)
         show(now.plan)
-        report = now.report()
-
-        def bring(job: str) -> None:
-            folder = located.jobs / job
-            env.listener(Event("fetch", f"bringing home {job}"))
-            fetched = bring_home(located, session, now.state, job, folder)
-            mark_fetched(located, job, fetched)
-            report.fetched[job] = fetched
-
-        context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)
-        stages = {is_first: tuple(s for s in now.plan.stages if (s.name in _FIRST) == is_first)
-                  for is_first in (True, False)}  # fmt: skip
-        _fetch_first(replace(now.plan, stages=stages[True]), context)
-        report.errors += apply_all(replace(now.plan, stages=stages[False]), context)
-        return report
+        return remove(env, located, session, now, held)
 
 
-def _fetch_first(before: Plan, context: Context) -> None:
+def remove(env: Env, located: Located, session: Session, seen: Sight, held: Held) -> DownReport:
+    """Under the locks: brings home, then removes; what could not be removed is in the report."""
+    from hvdocker.hosts.apply import Context, apply_all
+
+    report = seen.report()
+
+    def bring(job: str) -> None:
+        folder = located.jobs / job
+        env.listener(Event("fetch", f"bringing home {job}"))
+        fetched = bring_home(located, session, seen.state, job, folder)
+        mark_fetched(located, job, fetched)
+        report.fetched[job] = fetched
+
+    context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)
+    stages = {is_first: tuple(s for s in seen.plan.stages if (s.name in _FIRST) == is_first)
+              for is_first in (True, False)}  # fmt: skip
+    _fetch_first(replace(seen.plan, stages=stages[True]), context, located.flag)
+    report.errors += apply_all(replace(seen.plan, stages=stages[False]), context)
+    return report
+
+
+def _fetch_first(before: Plan, context: Context, flag: str) -> None:
     from hvdocker.hosts.apply import apply
 
     try:
@@ -141,7 +149,7 @@ def _fetch_first(before: Plan, context: Context) -> None:
         if error.exit_code == ExitCode.LOCKED:
             raise
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
-        error.fix = "run hvdocker down again, or give the outputs up with --discard"
+        error.fix = f"run hvdocker down{flag} again, or give the outputs up with --discard"
         raise
 
 

@@ -12,23 +12,28 @@ from hvdocker.ops.watch import JobEnd
 _KILLED = 9
 
 
-def verdict(job: str, placement: Placement, end: JobEnd, last_lines: Mapping[int, tuple[str, ...]]) -> None:
+def verdict(
+    job: str, placement: Placement, end: JobEnd, last_lines: Mapping[int, tuple[str, ...]], flag: str = ""
+) -> None:
+    """`flag` is what commands need to mean the job's cluster."""
     if end.state == "succeeded":
         return
     if end.state == "stopped":
-        raise JobStopped(f"job {job} was stopped by someone else", fix="hvdocker status shows what runs now")
+        raise JobStopped(
+            f"job {job} was stopped by someone else", fix=f"hvdocker status{flag} shows what runs now"
+        )
     first = end.record.first_failure if end.record else None
     if first is None:
         raise JobFailed(
             f"job {job} failed before its ranks could report" + _oom(end.was_oom_killed),
             host=placement.head,
-            fix=f"the launcher's own words are above; again with: hvdocker logs {job}",
+            fix=f"the launcher's own words are above; again with: hvdocker logs {job}{flag}",
         )
     raise JobFailed(
         f"rank {first.rank} {_how(first)}" + _oom(end.was_oom_killed and first.signal == _KILLED),
         host=first.host,
         lines=last_lines.get(first.rank, ()),
-        fix=f"the other ranks were ended; all output: hvdocker logs {job}",
+        fix=f"the other ranks were ended; all output: hvdocker logs {job}{flag}",
     )
 
 

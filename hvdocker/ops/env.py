@@ -27,7 +27,7 @@ def nobody_knows(question: str) -> str:
 @dataclass(frozen=True)
 class Env:
     """`ask_secret` shows nothing of what is typed; no answer is an empty one. `passphrases` of key files are
-    kept for the length of a command, so that each is asked for once."""
+    kept for the length of a command, so that each is asked for once. `run` is the token of a `run`."""
 
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -38,6 +38,7 @@ class Env:
     passphrases: dict[str, str] = field(default_factory=dict, repr=False)
     now: Callable[[], float] = time.time
     entropy: Callable[[int], bytes] = secrets.token_bytes
+    run: str = ""
 
     def maker(self) -> Maker:
-        return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__)
+        return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__, self.run)

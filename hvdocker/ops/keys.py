@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hvdocker.errors import HvdockerError, Interrupted, raise_together
 from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, inventory_flag
+from hvdocker.ops.locate import Located, cluster_flag
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected, with_image
 from hvdocker.ops.up import UpReport, brought_public
@@ -45,7 +45,7 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
         with locked(env, located, session.links, "keys rotate", options.lock_wait_s) as held:
             report = _look(env, located, session, options, brought)
             show(report.plan)
-            with _unfinished(inventory_flag(env, located)):
+            with _unfinished(cluster_flag(env, located)):
                 apply(report.plan, Context(located.inventory, session.links, env.listener, guard=held.check))
         return report
 

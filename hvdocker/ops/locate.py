@@ -25,11 +25,13 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Located:
-    """An inventory, the file it came from, and the .hvdocker/ folder beside it."""
+    """An inventory, the file it came from, and the .hvdocker/ folder beside it. `flag` is what our own
+    commands need to mean this cluster, where its name is not the inventory's own."""
 
     inventory: Inventory
     path: Path
     generated: str | None = None
+    flag: str = ""
 
     @property
     def folder(self) -> Path:
@@ -54,9 +56,24 @@ class Choice:
     why: str
 
 
-def locate(env: Env, explicit: Path | None) -> Located:
-    """The cluster that a verb after `up` means."""
-    return read_inventory(env, choose(env, explicit).path)
+def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
+    """The cluster that a verb after `up` means; `cluster` is another name than the inventory's."""
+    return named(env, read_inventory(env, choose(env, explicit).path), cluster)
+
+
+def named(env: Env, located: Located, cluster: str | None) -> Located:
+    """The same hosts under another cluster's name. It is never the current one of a folder: whoever means
+    it says so."""
+    if not cluster or cluster == located.inventory.cluster:
+        return located
+    check_cluster_name(cluster)
+    flag = f"{inventory_flag(env, located)} --cluster {cluster}"
+    return replace(located, inventory=replace(located.inventory, cluster=cluster), flag=flag)
+
+
+def check_cluster_name(cluster: str) -> None:
+    if problem := names.cluster_name_problem(cluster):
+        raise UsageProblem(f"--cluster {problem}, got {cluster!r}")
 
 
 def choose(env: Env, explicit: Path | None) -> Choice:
@@ -130,7 +147,8 @@ def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
 
 
 def inventory_flag(env: Env, located: Located) -> str:
-    """How our own commands name this inventory; the current cluster's generated one needs no name here."""
+    """How our own commands name this inventory; the current cluster's generated one needs no name here. Those
+    that are about one cluster need `cluster_flag`."""
     if located.path.parent.name == FOLDER and env.cwd.is_relative_to(located.folder):
         return ""
     path = located.path
@@ -138,12 +156,23 @@ def inventory_flag(env: Env, located: Located) -> str:
     return f" -i {shlex.quote(str(shown))}"
 
 
+def cluster_flag(env: Env, located: Located) -> str:
+    return located.flag or inventory_flag(env, located)
+
+
 def generate(
-    env: Env, *, hosts: list[str] | None = None, local: int | None = None, image: str | None = None
+    env: Env,
+    *,
+    hosts: list[str] | None = None,
+    local: int | None = None,
+    image: str | None = None,
+    cluster: str | None = None,
 ) -> Located:
     """`up --hosts` and `up --local` need no file: one is written into .hvdocker/, so that the verbs after
     them have the same inventory."""
-    body: dict[str, object] = {"cluster": names.as_cluster_name(env.cwd.name)}
+    if cluster:
+        check_cluster_name(cluster)
+    body: dict[str, object] = {"cluster": cluster or names.as_cluster_name(env.cwd.name)}
     body["local" if local is not None else "hosts"] = local if local is not None else hosts
     if image:
         body["image"] = image
@@ -188,6 +217,8 @@ def _refuse_other(path: Path, is_local: bool) -> None:
 def point_at(located: Located) -> str | None:
     """Makes this the current cluster of its folder; returns the inventory that was current before, if it
     was another."""
+    if located.flag:
+        return None
     located.state.mkdir(parents=True, exist_ok=True)
     if located.generated is not None:
         located.path.write_text(located.generated, encoding="utf-8")
@@ -207,6 +238,8 @@ def point_at(located: Located) -> str | None:
 def forget(located: Located) -> None:
     """After `down`: no current cluster, and a generated inventory is gone too. What a person wrote, fetched
     jobs, and a pointer to another inventory stay."""
+    if located.flag:
+        return
     pointer = located.state / "current.json"
     pointed = _pointed(pointer)
     if pointed and pointed.resolve() == located.path.resolve():

@@ -117,6 +117,14 @@ def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) 
     return open_ssh(hosts[name], credentials)
 
 
+def reopened(env: Env, located: Located, name: str) -> HostLink:
+    """A link to one host once more, by what a person answered before."""
+    from hvdocker.hosts.connect import Credentials
+
+    host = located.inventory.named(name)
+    return _open_named({name: host}, Credentials(env.passphrases), name)
+
+
 def _trusted(
     env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
 ) -> set[str]:

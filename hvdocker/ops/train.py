@@ -94,10 +94,10 @@ class Viewer:
     """What the caller wants to see; every part may be left out."""
 
     plan: Callable[[Plan], None] = lambda plan: None
-    explained: Callable[[Explanation], None] | None = None
     started: Callable[[Started], None] = lambda started: None
     line: watch.OnLine = lambda line: None
     stopping: Callable[[], None] = lambda: None
+    explained: Callable[[Explanation], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class TrainReport:
 
 
 @dataclass(frozen=True)
-class _Wish:
+class Wish:
     """What is asked for, read and checked before a host is touched."""
 
     request: TrainRequest
@@ -132,13 +132,21 @@ class _Decision:
     remains: Plan
 
 
-def train(env: Env, located: Located, request: TrainRequest, viewer: Viewer) -> TrainReport:
+def prepare(env: Env, located: Located, request: TrainRequest) -> Wish:
+    """Reads all that is needed from here; once, because secrets may come from pipes."""
     _check(request)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
-    wish = _Wish(request, work, requirements, variables, secrets)
+    return Wish(request, work, requirements, variables, secrets)
+
+
+def train(
+    env: Env, located: Located, request: TrainRequest, viewer: Viewer, wish: Wish | None = None
+) -> TrainReport:
+    """`wish` is what the request was prepared into, where that was done before."""
+    wish = wish or prepare(env, located, request)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
         located = with_image(located, session)
         if request.is_dry_run:
@@ -161,7 +169,7 @@ def _launch(
     env: Env,
     located: Located,
     session: Session,
-    wish: _Wish,
+    wish: Wish,
     viewer: Viewer,
     ticket: Present | None = None,
 ) -> _Decision:
@@ -197,7 +205,7 @@ def _decide(
     env: Env,
     located: Located,
     session: Session,
-    wish: _Wish,
+    wish: Wish,
     viewer: Viewer,
     held: Held | None = None,
     has_turn: bool = False,
@@ -263,7 +271,7 @@ def _request(inventory: Inventory, request: TrainRequest, placed: Mapping[str, P
 def _job(
     env: Env,
     located: Located,
-    wish: _Wish,
+    wish: Wish,
     placed: Mapping[str, Place],
     placement: Placement,
     code_hash: str,
@@ -331,7 +339,8 @@ def _follow(
     try:
         return _to_the_end(located, link, container, report, keep, last, viewer, clear)
     except HostUnreachable as error:
-        error.fix = f"the job goes on without this terminal; watch it with: hvdocker logs -f {report.job}"
+        again = f"hvdocker logs -f {report.job}{located.flag}"
+        error.fix = f"the job goes on without this terminal; watch it with: {again}"
         raise
 
 

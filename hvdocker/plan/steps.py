@@ -290,6 +290,19 @@ class RemoveTree(Step):
 
 
 @dataclass(frozen=True)
+class RemoveImage(Step):
+    """By name, or by id where it has none; `why` it may go."""
+
+    reference: str
+    why: str
+    size_bytes: int = 0
+
+    def describe(self) -> str:
+        size = f"{show_bytes(self.size_bytes)}, " if self.size_bytes else ""
+        return f"remove the image {self.reference} ({size}{self.why})"
+
+
+@dataclass(frozen=True)
 class RemoveNetwork(Step):
     name: str
 

@@ -66,7 +66,7 @@ def worker_stages(
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
-        Stage("files", tuple(_files(inventory, state, placed, fresh, trust))),
+        Stage("files", tuple(_files(inventory, state, placed, specs, fresh, trust))),
         Stage("containers", tuple(removals)),
         # Keys are made before the first worker is, and who was there is told before a new one starts; beyond
         # that no host waits for another.
@@ -109,6 +109,7 @@ def _files(
     inventory: Inventory,
     state: ClusterState,
     placed: Mapping[str, Place],
+    specs: Mapping[str, ContainerSpec],
     fresh: list[str],
     trust: Trust,
 ) -> list[Step]:
@@ -120,9 +121,14 @@ def _files(
         steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
     for name in fresh:
         place = placed[name]
-        paths = (f"{place.folder}/code", f"{place.folder}/jobs")
+        paths = (f"{place.folder}/code", f"{place.folder}/jobs", *_marks(place.folder, specs[name]))
         steps.append(MakeFolders(name, place.folder, paths, place.needs_open_folders))
     return steps
+
+
+def _marks(folder: str, spec: ContainerSpec) -> list[str]:
+    run = spec.labels.get(names.LABEL_RUN)
+    return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
 
 def _mesh(placed: Mapping[str, Place], touched: list[str]) -> list[Step]:

@@ -32,6 +32,7 @@ FAMILIES: dict[str, tuple[type[steps.Step], ...]] = {
         steps.RemoveContainer,
         steps.RemoveTree,
         steps.RemoveNetwork,
+        steps.RemoveImage,
         steps.FetchJobs,
     ),
 }

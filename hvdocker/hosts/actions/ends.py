@@ -50,6 +50,17 @@ def _remove_network(step: steps.RemoveNetwork, context: Context) -> None:
         context.engine(step.host).remove_network(step.name)
 
 
+def _remove_image(step: steps.RemoveImage, context: Context) -> None:
+    """Somebody may use it by now: then it stays."""
+    from docker.errors import APIError
+
+    try:
+        context.engine(step.host).remove_image(step.reference)
+    except APIError as error:
+        if error.status_code not in (404, 409):
+            raise
+
+
 def _fetch_jobs(step: steps.FetchJobs, context: Context) -> None:
     for job in step.jobs:
         context.fetch(job)
@@ -60,5 +71,6 @@ ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.RemoveContainer: _remove_container,
     steps.RemoveTree: _remove_tree,
     steps.RemoveNetwork: _remove_network,
+    steps.RemoveImage: _remove_image,
     steps.FetchJobs: _fetch_jobs,
 }

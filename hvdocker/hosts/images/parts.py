@@ -24,6 +24,12 @@ def forget_parts(engine: APIClient, image: ImageContent) -> None:
             _forget(engine, found)
 
 
+def stale_parts(engine: APIClient) -> list[str]:
+    """Names, or ids of those without one, of parts whose sender is gone."""
+    found = [image for image in engine.images(filters={"label": LABEL_PART}) if _is_stale(image)]
+    return [name for image in found for name in _names(image)]
+
+
 def _is_stale(found: Mapping[str, Any]) -> bool:
     """One that does not know its age is left alone."""
     created = int(found.get("Created", 0))
@@ -34,7 +40,11 @@ def _forget(engine: APIClient, found: Mapping[str, Any]) -> None:
     """One that lost its name to the same part of a later try goes by its id."""
     from docker.errors import APIError
 
-    tags = [tag for tag in found.get("RepoTags") or [] if tag != _UNTAGGED]
-    for name in [tag for tag in tags if tag.startswith(f"{PART_NAME}:")] if tags else [found["Id"]]:
+    for name in _names(found):
         with contextlib.suppress(APIError):
             engine.remove_image(name)
+
+
+def _names(found: Mapping[str, Any]) -> list[str]:
+    tags = [tag for tag in found.get("RepoTags") or [] if tag != _UNTAGGED]
+    return [tag for tag in tags if tag.startswith(f"{PART_NAME}:")] if tags else [found["Id"]]

@@ -9,6 +9,7 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.locate import (
     FOLDER,
     Located,
+    cluster_flag,
     forget,
     generate,
     inventory_flag,
@@ -286,3 +287,40 @@ def test_a_broken_inventory_in_our_folder_is_no_traceback(tmp_path: Path) -> Non
         (tmp_path / ".hvdocker" / "inventory.yaml").write_bytes(text)
         with pytest.raises(HvdockerError, match=r"inventory\.yaml"):
             generate(env(tmp_path), local=2)
+
+
+def test_another_clusters_name_means_other_containers_of_the_same_hosts(tmp_path: Path) -> None:
+    path = write(tmp_path / "my lab.yaml", "own")
+    found = locate(env(tmp_path), path, "theirs-4kq2")
+    assert (
+        cluster(found) == "theirs-4kq2"
+        and found.inventory.hosts == locate(env(tmp_path), path).inventory.hosts
+    )
+    assert found.flag == cluster_flag(env(tmp_path), found) == " -i 'my lab.yaml' --cluster theirs-4kq2"
+    assert locate(env(tmp_path), path, "own") == locate(env(tmp_path), path)
+    assert cluster_flag(env(tmp_path), locate(env(tmp_path), path)) == " -i 'my lab.yaml'"
+
+
+@pytest.mark.parametrize("name", ["Upper", "a/b", "-i", "a b", "x" * 64])
+def test_another_clusters_name_is_checked_as_in_an_inventory(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / "inventory.yaml", "own")
+    with pytest.raises(UsageProblem, match="--cluster should be lower-case letters"):
+        locate(env(tmp_path), path, name)
+    with pytest.raises(UsageProblem, match="--cluster should be lower-case letters"):
+        generate(env(tmp_path), local=2, cluster=name)
+
+
+def test_a_cluster_of_another_name_is_never_the_current_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "inventory.yaml", "own")
+    other = locate(env(tmp_path), path, "other")
+    assert point_at(other) is None and not (tmp_path / FOLDER).exists()
+    point_at(locate(env(tmp_path), path))
+    forget(other)
+    assert cluster(locate(env(tmp_path), None)) == "own" and (tmp_path / FOLDER / "current.json").is_file()
+
+
+def test_a_generated_inventory_takes_the_name_for_its_own(tmp_path: Path) -> None:
+    made = generate(env(tmp_path), local=2, cluster="mine")
+    point_at(made)
+    assert (cluster(made), made.flag) == ("mine", "")
+    assert cluster(locate(env(tmp_path), None)) == "mine"

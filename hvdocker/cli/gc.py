@@ -1,0 +1,71 @@
+"""hvdocker gc"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    ForceFlag,
+    InventoryFlag,
+    LockWaitFlag,
+    QuietFlag,
+    YesFlag,
+    no_rest,
+    plan_shower,
+    working,
+)
+
+
+def gc(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
+    ] = None,
+    images: Annotated[
+        bool, typer.Option("--images", metavar="", help="Also images of ours that no container uses.")
+    ] = False,
+    inventory_flag: InventoryFlag = None,
+    yes: YesFlag = False,
+    discard: Annotated[
+        bool, typer.Option("--discard", metavar="", help="Do not bring home outputs that were not fetched.")
+    ] = False,
+    lock_wait: LockWaitFlag = 60.0,
+    accept_new_host_keys: AcceptFlag = False,
+    force: ForceFlag = False,
+    dry_run: DryRunFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Give back what nobody uses any more: dead runs, leftovers, old images.
+
+    Clusters of runs whose client is gone (outputs come home first), jobs
+    that never started, containers of earlier doctors, what is left of
+    images that were sent. Shows it and asks. Yours only, without --force.
+    """
+    no_rest(ctx)
+    from hvdocker.console import words
+    from hvdocker.console.style import err, out
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.gc import GcOptions
+    from hvdocker.ops.gc import gc as run
+    from hvdocker.ops.locate import locate
+
+    if inventory and inventory_flag:
+        raise UsageProblem("an inventory and -i exclude each other")
+    with working(quiet) as (env, progress):
+        located = locate(env, inventory or inventory_flag)
+        options = GcOptions(yes, discard, images, dry_run, accept_new_host_keys, force, lock_wait)
+        report = run(env, located, options, plan_shower(progress, not yes))
+    for job, fetched in report.fetched.items():
+        err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
+        for line in fetched.skipped:
+            err().print(f"left out: {line}")
+    if report.plan.is_empty:
+        out().print(words.nothing_left(len(located.inventory.hosts)))
+    elif not dry_run:
+        out().print(words.collected(report.runs, len(list(report.plan.steps))))

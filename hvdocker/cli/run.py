@@ -1,0 +1,157 @@
+"""hvdocker run"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
+
+import typer
+
+from hvdocker.cli.state import (
+    AcceptFlag,
+    DryRunFlag,
+    InventoryFlag,
+    LockWaitFlag,
+    QuietFlag,
+    plan_shower,
+    working,
+)
+from hvdocker.cli.train import attach
+from hvdocker.cli.train_flags import (
+    ChecksumFlag,
+    EnvFlag,
+    ModuleFlag,
+    NoRequirementsFlag,
+    NpFlag,
+    RanksFlag,
+    RequirementsFlag,
+    SecretFlag,
+    StartTimeoutFlag,
+    WorkdirFlag,
+)
+from hvdocker.cli.tuning import refuse_strays, sort_words
+
+if TYPE_CHECKING:
+    from hvdocker.ops.run import RunReport
+
+INVENTORIES = (".yaml", ".yml")
+
+
+def run(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The YAML file that names the hosts; or -i.", show_default=False),
+    ] = None,
+    script: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
+    ] = None,
+    np: NpFlag = None,
+    module: ModuleFlag = None,
+    hosts: RanksFlag = None,
+    workdir: WorkdirFlag = None,
+    requirements: RequirementsFlag = None,
+    no_requirements: NoRequirementsFlag = False,
+    env_flags: EnvFlag = None,
+    secret_flags: SecretFlag = None,
+    start_timeout: StartTimeoutFlag = 120,
+    checksum: ChecksumFlag = False,
+    keep: Annotated[
+        str,
+        typer.Option(
+            "--keep",
+            metavar="WHEN",
+            help="When the cluster stays: never, failed (the job failed) or always.",
+        ),
+    ] = "never",
+    inventory_flag: InventoryFlag = None,
+    lock_wait: LockWaitFlag = 60.0,
+    accept_new_host_keys: AcceptFlag = False,
+    dry_run: DryRunFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Train on a cluster of its own: up, train, bring home and down in one.
+
+    [bold]run inventory.yaml train.py -np 6 -- --epochs 3[/] · [bold]run -m pkg.mod[/]
+
+    Whatever happens, all is given back, or the command that does so is
+    told. Ctrl-C (and SIGTERM) stops the job and brings its outputs home,
+    Ctrl-C twice stops it at once. A lost link or a closed terminal leaves
+    it running: [bold]hvdocker gc[/] gives back what is left when it has ended.
+    """
+    words = [word for word in (inventory, script) if word]
+    plain, tuning = sort_words([*words, *ctx.args])
+    file, plain = _inventory(plain, inventory_flag)
+    refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.run import run as act
+    from hvdocker.ops.train import TrainRequest, Viewer
+
+    request = TrainRequest(
+        script=plain[0] if plain else None,
+        module=module,
+        rest=ctx.obj.rest or (),
+        np=np,
+        hosts=hosts,
+        workdir=workdir,
+        requirements=requirements,
+        ignores_requirements=no_requirements,
+        env=tuple(env_flags or ()),
+        secrets=tuple(secret_flags or ()),
+        start_timeout_s=start_timeout,
+        tuning=tuning,
+        checksum=checksum,
+        is_dry_run=dry_run,
+        accept_new_host_keys=accept_new_host_keys,
+        lock_wait_s=lock_wait,
+    )
+    with working(quiet) as (env, progress), _terminable():
+        viewer = Viewer(plan=plan_shower(progress, dry_run))
+        attach(viewer, progress, quiet)
+        report = act(env, locate(env, file), request, keep, viewer)
+    _finish(report, quiet)
+
+
+def _inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
+    """No script ends as inventories do."""
+    if not plain or not plain[0].endswith(INVENTORIES):
+        return flag, plain
+    if flag:
+        from hvdocker.errors import UsageProblem
+
+        raise UsageProblem("an inventory and -i exclude each other")
+    return Path(plain[0]), plain[1:]
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Whoever ends the program with SIGTERM wants the machines back, as with Ctrl-C."""
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _finish(report: RunReport, quiet: bool) -> None:
+    from hvdocker.console.errors import show_error
+    from hvdocker.console.run import show_end, show_planned
+    from hvdocker.console.style import err, out
+    from hvdocker.ops.run import final_error
+
+    if report.planned:
+        show_planned(out(), report, report.planned)
+        return
+    show_end(err(), report, quiet)
+    if report.error and report.trouble:
+        show_error(err(), report.trouble)
+    if error := final_error(report):
+        raise error

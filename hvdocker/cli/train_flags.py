@@ -1,0 +1,71 @@
+"""The flags of a job, as `train` and `run` take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+NpFlag = Annotated[
+    Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+    typer.Option("-np", "--np", metavar="N", help="How many ranks. Default: every slot.", show_default=False),
+]
+ModuleFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option("-m", metavar="MODULE", help="A module instead of a script.", show_default=False),
+]
+RanksFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option(
+        "-H", "--hosts", metavar="HOSTS", help="Place the ranks yourself: a:2,b:1", show_default=False
+    ),
+]
+WorkdirFlag = Annotated[
+    Optional[Path],  # noqa: UP045  # as above
+    typer.Option(
+        "--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False
+    ),
+]
+RequirementsFlag = Annotated[
+    Optional[Path],  # noqa: UP045  # as above
+    typer.Option(
+        "--requirements",
+        metavar="FILE",
+        help="Packages for the ranks. Default: requirements.txt beside the script.",
+        show_default=False,
+    ),
+]
+NoRequirementsFlag = Annotated[
+    bool, typer.Option("--no-requirements", metavar="", help="Leave requirements.txt out.")
+]
+EnvFlag = Annotated[
+    Optional[list[str]],  # noqa: UP045  # as above
+    typer.Option(
+        "--env",
+        metavar="NAME[=V]",
+        help="NAME=VALUE for every rank; NAME takes the value from here.",
+        show_default=False,
+    ),
+]
+SecretFlag = Annotated[
+    Optional[list[str]],  # noqa: UP045  # as above
+    typer.Option(
+        "--secret",
+        metavar="NAME[=@FILE]",
+        help="A file for every rank, masked in output: the variable NAME from here, or FILE.",
+        show_default=False,
+    ),
+]
+StartTimeoutFlag = Annotated[
+    int,
+    typer.Option(
+        "--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."
+    ),
+]
+ChecksumFlag = Annotated[
+    bool,
+    typer.Option(
+        "--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."
+    ),
+]

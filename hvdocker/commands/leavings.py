@@ -1,0 +1,56 @@
+"""What `gc` asks a host beside its engine: one script that only reads."""
+
+from __future__ import annotations
+
+import re
+
+from hvdocker.commands.command import Command, shell
+from hvdocker.commands.feed import STALE_FEEDS
+from hvdocker.commands.probe import read_probe
+from hvdocker.model import names
+from hvdocker.model.leavings import RunFolder
+
+_SCRIPT = (
+    r"""
+host=$1; folder=$2; nl='
+'
+if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
+for dir in "$home"/.hvdocker/*/; do
+    dir=${dir%/}
+    # Where homes are shared, a host's folder lies one level deeper, under its name.
+    for mark in "$dir/"""
+    + names.RUN_MARKS
+    + r""""/* "$dir/$host/"""
+    + names.RUN_MARKS
+    + r""""/*; do
+        case $mark in *"$nl"*) continue;; esac
+        [ -d "$mark" ] && printf '%s\n' "run ${dir##*/} ${mark##*/}"
+    done
+done
+"""
+    + STALE_FEEDS
+    + r"""
+stale_feeds "$folder" | while read -r feed; do printf '%s\n' "feed $feed"; done
+echo "done"
+"""
+)
+
+
+def leavings(host: str) -> Command:
+    return shell(_SCRIPT, host, "/var/tmp")
+
+
+def read_leavings(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
+    """Run folders and stale feeds; None where the script did not run to its end."""
+    answer = read_probe(text)
+    if not answer.is_whole:
+        return None
+    found = [_folder(line) for line in answer.all("run")]
+    return tuple(folder for folder in found if folder), tuple(answer.all("feed"))
+
+
+def _folder(line: str) -> RunFolder | None:
+    cluster, _, mark = line.partition(" ")
+    token, owner = names.read_run_mark(mark)
+    is_ours = not names.cluster_name_problem(cluster) and re.fullmatch(r"[0-9a-f]+", token)
+    return RunFolder(cluster, token, owner) if is_ours else None

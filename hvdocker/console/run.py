@@ -1,0 +1,52 @@
+"""A run's end: how every rank ended, where the outputs are, and what is still there."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from hvdocker.console.job import show_summary
+from hvdocker.model.units import count, show_seconds
+from hvdocker.ops.run import RunReport, can_carry
+from hvdocker.ops.up import UpReport
+
+
+def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
+    """After the plan of `up`: the ranks, and what follows them."""
+    width = max((len(name) for name in planned.places), default=0)
+    for name, place in planned.places.items():
+        console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
+                                    count(place.slots, "slot")))  # fmt: skip
+    cluster = report.located.inventory.cluster
+    console.print(f"then the job runs, its outputs come home, and {cluster} is given back")
+
+
+def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
+    """What could not be brought home is told in any case."""
+    done, fetched = report.train, report.fetched
+    for line in fetched.skipped if fetched else ():
+        console.print(f"left out: {line}")
+    if report.left and not can_carry(report.error or report.trouble):
+        console.print(report.left)
+    if is_quiet:
+        return
+    for name in fetched.clashes if fetched else ():
+        console.print(f"differs between hosts, kept as {name}.HOST: {name}")
+    if done and done.end and done.end.record:
+        show_summary(console, done.job, done.placement, done.end.record)
+    if report.job and not report.is_adrift:
+        console.print(_summary(report), style="quiet")
+
+
+def _summary(report: RunReport) -> str:
+    """One line: job, ranks, time, outputs, and what became of the cluster."""
+    parts = [report.job]
+    if report.train:
+        parts.append(count(report.train.placement.np, "rank"))
+        record = report.train.end.record if report.train.end else None
+        if record:
+            parts.append(show_seconds(record.seconds))
+    if report.fetched:
+        parts.append(f"outputs in {report.folder}")
+    kept = "is still there" if report.is_kept else "is given back"
+    return ", ".join(parts) + f"; {report.located.inventory.cluster} {kept}"

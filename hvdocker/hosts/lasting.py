@@ -1,0 +1,58 @@
+"""A link for small questions over days: where it was lost, it is opened anew."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from hvdocker.commands.command import Command
+from hvdocker.errors import HostUnreachable
+from hvdocker.hosts.link import COMMAND_TIMEOUT_S, HostLink, Opener, Result
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+
+class LastingLink:
+    """Only `run` opens it anew: a command that was cut off is run once more, so it has to bear that."""
+
+    def __init__(self, name: str, link: HostLink, opener: Opener) -> None:
+        self.name = name
+        self._link = link
+        self._opener = opener
+        self._opening = threading.Lock()
+
+    def run(
+        self,
+        command: Command,
+        stdin: Iterable[bytes] | None = None,
+        timeout_s: float | None = COMMAND_TIMEOUT_S,
+    ) -> Result:
+        link = self._link
+        try:
+            return link.run(command, stdin, timeout_s)
+        except HostUnreachable:
+            return self._opened_anew(link).run(command, stdin, timeout_s)
+
+    def _opened_anew(self, lost: HostLink) -> HostLink:
+        with self._opening:
+            if self._link is lost:
+                lost.close()
+                self._link = self._opener()
+            return self._link
+
+    def stream(self, command: Command) -> Iterator[bytes]:
+        return self._link.stream(command)
+
+    def engine(self) -> APIClient:
+        return self._link.engine()
+
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        return self._link.greeting(address, port, timeout_s)
+
+    def pasteable(self, command: Command) -> str:
+        return self._link.pasteable(command)
+
+    def close(self) -> None:
+        self._link.close()

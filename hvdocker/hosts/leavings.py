@@ -1,0 +1,69 @@
+"""Looks at a host for what is left of ours there. Changes nothing but tickets that are dead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from docker import APIClient
+
+from hvdocker.commands.image_parts import LABEL_PART
+from hvdocker.commands.leavings import leavings, read_leavings
+from hvdocker.errors import HostUnfit
+from hvdocker.hosts.images.parts import stale_parts
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.sight import see_containers
+from hvdocker.hosts.tickets import queue_of
+from hvdocker.hosts.translate import talking
+from hvdocker.model import names
+from hvdocker.model.leavings import HostLeavings, UnusedImage
+
+TIMEOUT_S = 60.0
+_UNTAGGED = "<none>:<none>"
+
+
+def see_leavings(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> Outcomes[HostLeavings]:
+    """`clears`: dead tickets go while the living ones are listed."""
+    return each(links, lambda name: _see(links[name], with_images, clears))
+
+
+def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeavings:
+    with talking(link.name, "looking for what is left"):
+        # Containers before signs of life: who makes containers gives a sign first.
+        containers = see_containers(link.engine())
+        result = link.run(leavings(link.name), timeout_s=TIMEOUT_S)
+        found = read_leavings(result.text)
+        if found is None:
+            raise HostUnfit(
+                "the host could not be looked at: its shell did not run our script",
+                host=link.name,
+                lines=result.tail(),
+                fix="a POSIX sh has to be on the PATH",
+            )
+        # Its own tickets, wherever the queue is kept.
+        tickets = queue_of({link.name: link}, {link.name: ("", "")}, clears)
+        return HostLeavings(
+            containers=containers,
+            living=frozenset(ticket.token for ticket in tickets),
+            folders=found[0],
+            feeds=found[1],
+            parts=tuple(stale_parts(link.engine())),
+            images=tuple(_unused(link.engine())) if with_images else (),
+        )
+
+
+def _unused(engine: APIClient) -> Iterable[UnusedImage]:
+    used = {entry["ImageID"] for entry in engine.containers(all=True)}
+    for image in engine.images(filters={"label": names.LABEL_IMAGE}):
+        if image["Id"] not in used and LABEL_PART not in (image.get("Labels") or {}):
+            for name in _own_names(image):
+                yield UnusedImage(name, int(image.get("Size", 0)))
+
+
+def _own_names(image: Mapping[str, Any]) -> list[str]:
+    """An image that a person built on ours has our label too: what they named is theirs. Any: the engine's
+    JSON."""
+    tags = [tag for tag in image.get("RepoTags") or () if tag != _UNTAGGED]
+    ours = [tag for tag in tags if tag.startswith(names.IMAGES_OF_OURS)]
+    return ours if tags else [str(image["Id"])]

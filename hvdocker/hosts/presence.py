@@ -1,0 +1,35 @@
+"""Signs of life on every host that somebody's containers are on: whoever finds them there, finds also whether
+somebody still wants them, with whichever inventory it came."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from hvdocker.hosts.aside import undisturbed
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.pool import each
+from hvdocker.hosts.tickets import BEAT_S, Present, sign_of
+from hvdocker.model.lock import Claim
+
+
+@contextmanager
+def present_everywhere(
+    links: Mapping[str, HostLink], claim: Claim, kind: str, wish: str, beat_s: float = BEAT_S
+) -> Iterator[None]:
+    """One ticket per host, all with the claim's token, for as long as the block lasts. Each is renewed apart
+    from the others: a host that is stuck silences none but itself."""
+    sign = sign_of(claim, kind, wish)
+    tickets = {name: Present(link, sign) for name, link in links.items()}
+    try:
+        undisturbed(lambda: _join(tickets))
+        for ticket in tickets.values():
+            threading.Thread(target=ticket.beat_on, args=(beat_s,), name="ticket", daemon=True).start()
+        yield
+    finally:
+        undisturbed(lambda: each(tickets, lambda name: tickets[name].leave()))
+
+
+def _join(tickets: Mapping[str, Present]) -> None:
+    each(tickets, lambda name: tickets[name].join()).or_raise("some hosts could not be told of this run")

@@ -1,0 +1,36 @@
+"""The sign of life of a run's client, on connections of its own that last as long as the run does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+from hvdocker.model.event import ignore
+from hvdocker.model.lock import Claim
+from hvdocker.model.ticket import RUNS
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import connected, reopened
+
+
+@contextmanager
+def alive(env: Env, located: Located, claim: Claim, wish: str) -> Iterator[None]:
+    """On all hosts that can be reached now; others have none of the run's containers. Hosts of a local
+    cluster are one machine."""
+    from hvdocker.hosts.lasting import LastingLink
+    from hvdocker.hosts.presence import present_everywhere
+
+    quiet = replace(env, listener=ignore)
+    with connected(quiet, located, must_all=False) as session:
+        links = {
+            name: LastingLink(name, link, partial(reopened, env, located, name))
+            for name, link in list(session.links.items())[: 1 if located.inventory.is_local else None]
+        }
+        try:
+            with present_everywhere(links, claim, RUNS, wish):
+                yield
+        finally:
+            for link in links.values():
+                link.close()

@@ -1,0 +1,168 @@
+"""Gc: give back what nobody uses any more. Dead runs go as `down` lets clusters go, outputs first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_together
+from hvdocker.model.event import Event, ignore
+from hvdocker.model.leavings import HostLeavings
+from hvdocker.model.units import count
+from hvdocker.ops.down import DownOptions, Sight, look, remove
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located, named
+from hvdocker.ops.session import Session, connected
+from hvdocker.plan.gc import DeadRun, dead_runs, plan_rest, whole
+from hvdocker.plan.steps import Plan, Stage
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+    from hvdocker.hosts.locks import Held
+    from hvdocker.hosts.merge import Fetched
+
+Show = Callable[[Plan], None]
+
+
+@dataclass(frozen=True)
+class GcOptions:
+    is_sure: bool = False
+    discards: bool = False
+    with_images: bool = False
+    is_dry_run: bool = False
+    accept_new_host_keys: bool = False
+    is_forced: bool = False
+    lock_wait_s: float = 0.0
+
+
+@dataclass
+class GcReport:
+    plan: Plan
+    runs: tuple[str, ...] = ()
+    fetched: dict[str, Fetched] = field(default_factory=dict)
+    errors: list[HvdockerError] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Dead runs by their cluster's name, the plan of all else, and who could not be asked."""
+
+    runs: Mapping[str, tuple[Located, Sight]]
+    rest: Plan
+    errors: tuple[HvdockerError, ...]
+
+    def plan(self, cluster: str) -> Plan:
+        return whole(cluster, [sight.plan for _, sight in self.runs.values()], self.rest)
+
+
+def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
+    cluster = located.inventory.cluster
+    with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        found = _look(env, located, session, options, list(session.failed.values()))
+        plan = found.plan(cluster)
+        show(plan)
+        report = GcReport(plan, errors=list(found.errors))
+        if not plan.is_empty and not options.is_dry_run:
+            report = _collect(env, located, session, _agreed(env, found, options), options)
+    raise_together("not everything could be looked at or given back", report.errors)
+    return report
+
+
+def _look(
+    env: Env, located: Located, session: Session, options: GcOptions, lost: list[HvdockerError]
+) -> _Found:
+    from hvdocker.hosts.leavings import see_leavings
+
+    env.listener(Event("gc", "looking for what nobody uses"))
+    is_local = located.inventory.is_local
+    links = dict(list(session.links.items())[: 1 if is_local else None])
+    seen = see_leavings(links, options.with_images, clears=not options.is_dry_run)
+    mine = _mine(env, seen.done, options)
+    runs = {run.cluster: _sight(env, located, session.links, run, options) for run in mine}
+    owner = None if options.is_forced else env.maker().owner
+    rest = plan_rest(located.inventory.cluster, seen.done, list(runs), owner)
+    return _Found(runs, rest, (*lost, *seen.failed.values()))
+
+
+def _mine(env: Env, found: Mapping[str, HostLeavings], options: GcOptions) -> list[DeadRun]:
+    mine = []
+    for run in dead_runs(found):
+        if options.is_forced or run.is_of(env.maker().owner):
+            mine.append(run)
+        else:
+            text = f"left alone: {run.cluster}, a dead run of {', '.join(run.owners)} (--force takes it too)"
+            env.listener(Event("note", text))
+    return mine
+
+
+def _sight(
+    env: Env, located: Located, links: Mapping[str, HostLink], run: DeadRun, options: GcOptions
+) -> tuple[Located, Sight]:
+    own = named(env, located, run.cluster)
+    return own, look(env, own, links, DownOptions(discards=options.discards, is_forced=True), ())
+
+
+def _agreed(env: Env, found: _Found, options: GcOptions) -> _Found:
+    """What a person lets go: all of it or nothing, but every job that still trains is asked about apart."""
+    if options.is_sure:
+        return found
+    running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
+    if not env.is_interactive:
+        jobs = ", ".join(job for jobs in running.values() for job in jobs)
+        raise UsageProblem(
+            f"there is something to remove, and nobody to ask{f'; {jobs} still trains' if jobs else ''}",
+            fix="look at it with --dry-run, then say -y",
+        )
+    left = {
+        name
+        for name, jobs in running.items()
+        if not env.ask(f"{', '.join(jobs)} of {name} still trains, though its `run` is gone. End it?")
+    }
+    kept = replace(found, runs={name: found.runs[name] for name in found.runs if name not in left})
+    steps = len(list(kept.plan("").steps))
+    if not steps or not env.ask(f"Do this ({count(steps, 'step')})?"):
+        raise HvdockerError("nothing was done")
+    return kept
+
+
+def _collect(env: Env, located: Located, session: Session, agreed: _Found, options: GcOptions) -> GcReport:
+    from hvdocker.hosts.apply import Context, apply_all
+    from hvdocker.ops.lock import locked
+
+    with locked(env, located, session.links, "gc", options.lock_wait_s, is_needed=False) as held:
+        # Whoever was at work until now may have changed the hosts: only what is still dead goes.
+        now = _look(replace(env, listener=ignore), located, session, options, list(agreed.errors))
+        runs = {name: now.runs[name] for name in now.runs if name in agreed.runs}
+        rest = _still(now.rest, agreed.rest)
+        plan = whole(located.inventory.cluster, [sight.plan for _, sight in runs.values()], rest)
+        report = GcReport(plan, tuple(runs), errors=_unlike(now.errors))
+        for own, sight in runs.values():
+            _give_back(env, own, session, sight, held, report)
+        context = Context(located.inventory, session.links, env.listener, guard=held.check)
+        report.errors += apply_all(rest, context)
+    return report
+
+
+def _unlike(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:
+    """A host that could not be asked twice is told once."""
+    return list({(error.host, error.what): error for error in errors}.values())
+
+
+def _give_back(env: Env, own: Located, session: Session, sight: Sight, held: Held, report: GcReport) -> None:
+    """Where outputs cannot be brought home, nothing of that run goes; the others do."""
+    try:
+        done = remove(env, own, session, sight, held)
+    except HvdockerError as error:
+        if error.exit_code == ExitCode.LOCKED:
+            raise
+        report.errors.append(error)
+        return
+    report.fetched |= done.fetched
+    report.errors += done.errors
+
+
+def _still(now: Plan, before: Plan) -> Plan:
+    known = set(before.steps)
+    stages = (Stage(s.name, tuple(step for step in s.steps if step in known)) for s in now.stages)
+    return replace(now, stages=tuple(stage for stage in stages if stage.steps))

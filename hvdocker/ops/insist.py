@@ -1,0 +1,39 @@
+"""Work that one Ctrl-C does not end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class LeftUndone(Exception):
+    """Ctrl-C came a second time."""
+
+
+def insist(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
+    """In a thread of its own, which Ctrl-C does not reach: the first is only answered, the second leaves the
+    work behind. What the work raises is raised here."""
+    over, errors = threading.Event(), list[Exception]()
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            errors.append(error)
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=run, name="insist", daemon=True)
+    presses = 0
+    while not over.is_set():
+        try:
+            if thread.ident is None:
+                thread.start()
+            over.wait()
+        except KeyboardInterrupt:
+            presses += 1
+            if presses > 1:
+                raise LeftUndone from None
+            on_interrupt()
+    for error in errors:
+        raise error

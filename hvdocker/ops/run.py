@@ -1,0 +1,226 @@
+"""Run: a cluster of its own for one job. Look, up, train, bring home, down; whatever happens, what was made
+is given back, or the command that does so is told.
+
+Each step opens its own connections, so that a link that breaks while the job runs costs nothing afterwards;
+the client's sign of life has its own too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeGuard
+
+from hvdocker.errors import (
+    HostErrors,
+    HvdockerError,
+    Interrupted,
+    JobFailed,
+    JobStopped,
+    UsageProblem,
+)
+from hvdocker.model import names
+from hvdocker.model.event import Event
+from hvdocker.model.units import count
+from hvdocker.ops.alive import alive
+from hvdocker.ops.checks import check_hosts
+from hvdocker.ops.down import DownOptions, down
+from hvdocker.ops.ending import verdict
+from hvdocker.ops.env import Env
+from hvdocker.ops.fetch import fetch
+from hvdocker.ops.insist import LeftUndone, insist
+from hvdocker.ops.locate import Located, named
+from hvdocker.ops.lock import claim_of
+from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer, Wish, prepare, train
+from hvdocker.ops.up import UpOptions, UpReport, up
+from hvdocker.plan.steps import Plan
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.merge import Fetched
+
+KEEPS = ("never", "failed", "always")
+# Giving back waits for others at least so long: they hold a lock for seconds.
+GIVE_BACK_WAIT_S = 120.0
+
+
+@dataclass
+class RunReport:
+    """`error` is how the run itself ended, `trouble` what went wrong after it: in bringing home or in giving
+    back. `is_kept`: the cluster is still there; `is_adrift`: so is the job, perhaps. `planned` is what a dry
+    run would have made."""
+
+    located: Located
+    job: str = ""
+    train: TrainReport | None = None
+    fetched: Fetched | None = None
+    error: BaseException | None = None
+    trouble: HvdockerError | None = None
+    is_kept: bool = False
+    is_asked_to_keep: bool = False
+    is_adrift: bool = False
+    planned: UpReport | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.located.jobs / self.job
+
+    @property
+    def watch(self) -> str:
+        return f"hvdocker logs -f {self.job}{self.located.flag}"
+
+    @property
+    def give_back(self) -> str:
+        return f"hvdocker down{self.located.flag}"
+
+    @property
+    def left(self) -> str | None:
+        """How to get at what is still there."""
+        if self.is_adrift:
+            return f"the job may go on; watch it: {self.watch}; then give everything back: {self.give_back}"
+        if self.trouble and not self.is_asked_to_keep:
+            return f"not everything was given back; do it with: {self.give_back}"
+        if self.is_kept:
+            look = f"look: {self.watch}; " if self.job else ""
+            return f"{look}give it back: {self.give_back}"
+        return None
+
+
+def run(env: Env, located: Located, request: TrainRequest, keep: str, viewer: Viewer) -> RunReport:
+    """Raises where nothing was made; from then on everything is in the report."""
+    if keep not in KEEPS:
+        raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
+    wish = prepare(env, located, request)
+    own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
+    claim = claim_of(env, own, "run")
+    env = replace(env, run=claim.token)
+    check_hosts(env, own, request)
+    if request.is_dry_run:
+        return RunReport(own, planned=up(env, own, _up_options(request, keep), viewer.plan))
+    with alive(env, own, claim, _words(request)):
+        return _Run(env, own, wish, keep, viewer).to_the_end()
+
+
+def final_error(report: RunReport) -> BaseException | None:
+    """What the run ends with; where it can carry it, with the way to what was left behind."""
+    error = report.error or report.trouble
+    if can_carry(error) and report.left and report.give_back not in (error.fix or ""):
+        error.fix = report.left
+    elif isinstance(error, JobFailed) and report.fetched:
+        error.fix = f"the other ranks were ended; all output: {report.folder / 'logs' / 'output.log'}"
+    return error
+
+
+def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
+    """Errors of several hosts show each host's own way out."""
+    return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
+
+
+def _up_options(request: TrainRequest, keep: str) -> UpOptions:
+    """The one place where what is asked for is handed to `up`; `train` has the same request."""
+    return UpOptions(
+        accept_new_host_keys=request.accept_new_host_keys,
+        is_dry_run=request.is_dry_run,
+        keep=keep,
+        is_forced=request.is_forced,
+        lock_wait_s=request.lock_wait_s,
+    )
+
+
+def _words(request: TrainRequest) -> str:
+    return request.hosts or (count(request.np, "rank") if request.np else "every slot")
+
+
+@dataclass
+class _Run:
+    env: Env
+    located: Located
+    wish: Wish
+    keep: str
+    viewer: Viewer
+    has_begun: bool = field(default=False, init=False)
+    report: RunReport = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.report = RunReport(self.located)
+
+    def to_the_end(self) -> RunReport:
+        try:
+            self._up_and_train()
+        except KeyboardInterrupt:
+            self.report.error = Interrupted("interrupted by Ctrl-C")
+        except Exception as error:
+            self.report.error = error
+        if not self.has_begun and self.report.error:
+            raise self.report.error
+        if self._is_adrift:
+            self.report.is_adrift = self.report.is_kept = True
+        elif self._is_kept:
+            self.report.is_asked_to_keep = self.report.is_kept = True
+            self._bring_home()
+        else:
+            self._give_back()
+        return self.report
+
+    def _up_and_train(self) -> None:
+        up(self.env, self.located, _up_options(self.wish.request, self.keep), self._begun)
+        report = train(self.env, self.located, self.wish.request, self._watching(), self.wish)
+        self.report.train = report
+        if report.end:
+            verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
+
+    def _begun(self, plan: Plan) -> None:
+        self.has_begun = True
+        self.viewer.plan(plan)
+
+    def _watching(self) -> Viewer:
+        def started(info: Started) -> None:
+            self.report.job = info.job
+            self.viewer.started(info)
+
+        return Viewer(self.viewer.plan, started, lambda line: self.viewer.line(line), self.viewer.stopping)
+
+    @property
+    def _is_adrift(self) -> bool:
+        """The job was started, and how it ended is not known: it may well be running."""
+        ended = (JobFailed, JobStopped, Interrupted)
+        return bool(self.report.job) and self.report.error is not None and not self._ended_by(*ended)
+
+    @property
+    def _is_kept(self) -> bool:
+        """Whoever pressed Ctrl-C, or stopped the job, has seen enough of it: that is no failure."""
+        has_failed = self.report.error is not None and not self._ended_by(Interrupted, JobStopped)
+        return self.keep == "always" or (self.keep == "failed" and has_failed)
+
+    def _ended_by(self, *kinds: type[BaseException]) -> bool:
+        return isinstance(self.report.error, kinds)
+
+    def _bring_home(self) -> None:
+        if self.report.job:
+            self._after(lambda: self._fetched(fetch(self.env, self.located, self.report.job, None).fetched))
+
+    def _fetched(self, fetched: Fetched | None) -> None:
+        self.report.fetched = fetched
+
+    def _give_back(self) -> None:
+        wait_s = max(GIVE_BACK_WAIT_S, self.wish.request.lock_wait_s)
+        options = DownOptions(is_sure=True, lock_wait_s=wait_s)
+
+        def work() -> None:
+            done = down(self.env, self.located, options)
+            self._fetched(done.fetched.get(self.report.job))
+
+        if not self._after(work):
+            self.report.is_kept = True
+
+    def _after(self, work: Callable[[], None]) -> bool:
+        """What is done when the job has ended; Ctrl-C has to be pressed twice to leave it."""
+        text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.give_back}"
+        try:
+            insist(work, lambda: self.env.listener(Event("note", text)))
+        except LeftUndone:
+            self.report.trouble = Interrupted("left by Ctrl-C before everything was given back")
+        except HvdockerError as error:
+            self.report.trouble = error
+        except Exception as error:
+            self.report.trouble = HvdockerError(f"giving back failed: {type(error).__name__}: {error}")
+        return self.report.trouble is None

@@ -1,0 +1,104 @@
+"""What `gc` has to do: take down the clusters of dead runs, and remove what else nobody uses any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from hvdocker.model import names
+from hvdocker.model.leavings import HostLeavings
+from hvdocker.model.seen import ContainerSeen
+from hvdocker.plan.steps import Plan, RemoveContainer, RemoveImage, RemoveTree, Step, plan_of
+
+
+@dataclass(frozen=True)
+class DeadRun:
+    """The cluster of a `run` whose client gives no sign of life on any host; `hosts` have something of it."""
+
+    cluster: str
+    owners: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+    def is_of(self, owner: str) -> bool:
+        return self.owners == (owner,)
+
+
+@dataclass
+class _Trace:
+    owners: set[str]
+    hosts: list[str]
+    lives: bool = False
+
+
+def dead_runs(found: Mapping[str, HostLeavings]) -> list[DeadRun]:
+    """By label and mark. A host's own tickets tell who lives there: one sign on one host is enough."""
+    traces: dict[str, _Trace] = {}
+    for host, here in found.items():
+        for cluster, token, owner in _runs(here):
+            trace = traces.setdefault(cluster, _Trace(set(), []))
+            trace.owners.add(owner)
+            trace.lives |= token in here.living
+            if host not in trace.hosts:
+                trace.hosts.append(host)
+    return [
+        DeadRun(cluster, tuple(sorted(trace.owners)), tuple(trace.hosts))
+        for cluster, trace in traces.items()
+        if not trace.lives
+    ]
+
+
+def _runs(here: HostLeavings) -> Iterator[tuple[str, str, str]]:
+    """Cluster, token and owner of whatever a run made there."""
+    for container in here.containers:
+        if token := container.labels.get(names.LABEL_RUN):
+            yield container.labels.get(names.LABEL_CLUSTER, ""), token, owner_of(container)
+    yield from ((folder.cluster, folder.token, folder.owner) for folder in here.folders)
+
+
+def owner_of(container: ContainerSeen) -> str:
+    return container.labels.get(names.LABEL_OWNER, "?")
+
+
+def plan_rest(
+    cluster: str, found: Mapping[str, HostLeavings], taken: Sequence[str], owner: str | None
+) -> Plan:
+    """All that belongs to no dead run. `taken` are clusters that are taken down as a whole; `owner` is whose
+    containers may go, None where anybody's may. Under the hosts' locks: a master that was made and not
+    started is one whose `train` is gone."""
+    containers: list[Step] = []
+    seen_ids: set[str] = set()
+    for host, here in found.items():
+        for container in here.containers:
+            why = _why(container)
+            is_taken = container.labels.get(names.LABEL_CLUSTER) in taken
+            is_foreign = owner is not None and owner_of(container) != owner
+            if why and not is_taken and not is_foreign and container.id not in seen_ids:
+                seen_ids.add(container.id)
+                containers.append(RemoveContainer(host, container.name, container.id, why))
+    return plan_of(
+        "gc",
+        cluster,
+        ("containers", containers),
+        ("files", [RemoveTree(host, feed) for host, here in found.items() for feed in here.feeds]),
+        ("images", [
+            RemoveImage(host, part, "part of an image that was never sent whole")
+            for host, here in found.items() for part in here.parts
+        ]),
+        ("images", [
+            RemoveImage(host, image.reference, "no container uses it", image.size_bytes)
+            for host, here in found.items() for image in here.images
+        ]),
+    )  # fmt: skip
+
+
+def _why(container: ContainerSeen) -> str | None:
+    if container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
+        return "a job that never started"
+    if container.role == names.ROLE_DOCTOR and not container.is_running:
+        return "of an earlier doctor"
+    return None
+
+
+def whole(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
+    """How it is shown: run after run, then the rest."""
+    return Plan("gc", cluster, tuple(stage for plan in (*runs, rest) for stage in plan.stages))
