@@ -21,6 +21,7 @@ from hvdocker.errors import (
 )
 from hvdocker.model import names
 from hvdocker.model.event import Event
+from hvdocker.model.offer import Request
 from hvdocker.model.units import count
 from hvdocker.ops.alive import alive
 from hvdocker.ops.checks import check_hosts
@@ -31,6 +32,7 @@ from hvdocker.ops.fetch import fetch
 from hvdocker.ops.insist import LeftUndone, insist
 from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
+from hvdocker.ops.placing import request_of
 from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer, Wish, prepare, train
 from hvdocker.ops.up import UpOptions, UpReport, up
 from hvdocker.plan.steps import Plan
@@ -93,11 +95,13 @@ def run(env: Env, located: Located, request: TrainRequest, keep: str, viewer: Vi
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = claim_of(env, own, "run")
     env = replace(env, run=claim.token)
-    check_hosts(env, own, request)
+    wanted = None if request.wanted.is_everything else request_of(request.wanted, own.inventory)
+    wanted = check_hosts(env, own, request.accept_new_host_keys, wanted)
+    options = _up_options(request, keep, wanted)
     if request.is_dry_run:
-        return RunReport(own, planned=up(env, own, _up_options(request, keep), viewer.plan))
+        return RunReport(own, planned=up(env, own, options, viewer.plan, viewer.explained))
     with alive(env, own, claim, _words(request)):
-        return _Run(env, own, wish, keep, viewer).to_the_end()
+        return _Run(env, own, _in_all_of_it(wish), keep, viewer, options).to_the_end()
 
 
 def final_error(report: RunReport) -> BaseException | None:
@@ -115,14 +119,22 @@ def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
-def _up_options(request: TrainRequest, keep: str) -> UpOptions:
-    """The one place where what is asked for is handed to `up`; `train` has the same request."""
+def _in_all_of_it(wish: Wish) -> Wish:
+    """`up` chooses the slots, and the job has them all. Whoever said where every rank goes said it to both."""
+    if wish.request.hosts:
+        return wish
+    nothing = replace(wish.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
+    return replace(wish, request=nothing)
+
+
+def _up_options(request: TrainRequest, keep: str, wanted: Request | None) -> UpOptions:
     return UpOptions(
         accept_new_host_keys=request.accept_new_host_keys,
         is_dry_run=request.is_dry_run,
         keep=keep,
         is_forced=request.is_forced,
         lock_wait_s=request.lock_wait_s,
+        request=wanted,
     )
 
 
@@ -137,6 +149,7 @@ class _Run:
     wish: Wish
     keep: str
     viewer: Viewer
+    options: UpOptions
     has_begun: bool = field(default=False, init=False)
     report: RunReport = field(init=False)
 
@@ -162,7 +175,7 @@ class _Run:
         return self.report
 
     def _up_and_train(self) -> None:
-        up(self.env, self.located, _up_options(self.wish.request, self.keep), self._begun)
+        up(self.env, self.located, self.options, self._begun, self.viewer.explained)
         report = train(self.env, self.located, self.wish.request, self._watching(), self.wish)
         self.report.train = report
         if report.end:
