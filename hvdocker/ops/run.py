@@ -120,7 +120,7 @@ def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
 
 
 def _in_all_of_it(wish: Wish) -> Wish:
-    """`up` chooses the slots, and the job has them all. Whoever said where every rank goes said it to both."""
+    """`up` chooses the slots, and the job has them all. Who said where every rank goes said it to both."""
     if wish.request.hosts:
         return wish
     nothing = replace(wish.request, np=None, strategy=None, gpu=None, include=None, exclude=None)

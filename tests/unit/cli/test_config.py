@@ -89,7 +89,7 @@ def test_which_inventory_and_why(cli: Cli) -> None:
 def test_local_workers(cli: Cli) -> None:
     (cli.cwd / "inventory.yaml").write_text("local: 2\n")
     text = cli.run("config", check=0).out
-    assert "local: 2  # line 1\n" in text and "hosts" not in text
+    assert "local: 2  # line 1\n" in text and "hosts:" not in text
     assert json.loads(cli.run("config", "--json", check=0).out)["local"] == 2
 
 

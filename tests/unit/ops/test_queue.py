@@ -1,6 +1,7 @@
 """Whose turn it is, what is said to those who wait, and who is refused at once."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -8,10 +9,11 @@ from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.model.placement import Placement
 from hvdocker.model.seen import ClusterState
 from hvdocker.model.ticket import RUNS, Ticket
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
 from hvdocker.ops.queue import emptied, in_turn, queues, told, wish_words
-from hvdocker.ops.train import TrainRequest, _check, _placement
-from hvdocker.plan.places import places
-from tests.unit.builders import inventory, master, state_of, with_worker
+from hvdocker.ops.train import TrainRequest, _check, _choose
+from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
 FREE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
@@ -27,7 +29,8 @@ def ticket(
 
 
 def place(np: int, state: ClusterState) -> Placement:
-    return _placement(TrainRequest(np=np), places(LAB, state), state)
+    env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
+    return _choose(env, Located(LAB, Path("/nowhere/inventory.yaml")), TrainRequest(np=np), state)
 
 
 def test_slots_that_others_wait_for_are_nobody_elses() -> None:
@@ -60,9 +63,7 @@ def test_as_if_no_job_ran() -> None:
 def test_what_is_said_while_waiting() -> None:
     with pytest.raises(NotEnoughSlots) as caught:
         place(6, BUSY)
-    assert told([], caught.value) == (
-        "1st in the queue: 6 slots wanted, 4 of 6 free; a: 0 of 2 free, 2 held by train-abcd"
-    )
+    assert told([], caught.value) == ("1st in the queue: 6 wanted, 4 free: 2 on a are held by train-abcd of ?")
     assert told([ticket("kim")], None) == "2nd in the queue: after kim's train of 4 slots"
     crowd = [ticket(name) for name in ("kim", "lee", "max", "ned")]
     assert told(crowd, NotEnoughSlots("6 wanted, 4 free: 2 on b are held by mnist of kim")) == (
