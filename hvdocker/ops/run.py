@@ -7,6 +7,7 @@ the client's sign of life has its own too."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
@@ -24,10 +25,10 @@ from hvdocker.model.event import Event
 from hvdocker.model.units import count
 from hvdocker.ops.alive import alive
 from hvdocker.ops.checks import check_hosts
-from hvdocker.ops.down import DownOptions, down
+from hvdocker.ops.down import DownOptions, DownReport, down
 from hvdocker.ops.ending import verdict
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import fetch
+from hvdocker.ops.fetch import FetchReport, fetch
 from hvdocker.ops.insist import LeftUndone, insist
 from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
@@ -85,7 +86,26 @@ class RunReport:
         return None
 
 
-def run(env: Env, located: Located, request: TrainRequest, keep: str, viewer: Viewer) -> RunReport:
+@dataclass(frozen=True)
+class Verbs:
+    """What a run is made of."""
+
+    check: Callable[..., None] = check_hosts
+    alive: Callable[..., AbstractContextManager[None]] = alive
+    up: Callable[..., UpReport] = up
+    train: Callable[..., TrainReport] = train
+    fetch: Callable[..., FetchReport] = fetch
+    down: Callable[..., DownReport] = down
+
+
+def run(
+    env: Env,
+    located: Located,
+    request: TrainRequest,
+    keep: str,
+    viewer: Viewer,
+    verbs: Verbs = Verbs(),
+) -> RunReport:
     """Raises where nothing was made; from then on everything is in the report."""
     if keep not in KEEPS:
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
@@ -93,11 +113,11 @@ def run(env: Env, located: Located, request: TrainRequest, keep: str, viewer: Vi
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = claim_of(env, own, "run")
     env = replace(env, run=claim.token)
-    check_hosts(env, own, request)
+    verbs.check(env, own, request)
     if request.is_dry_run:
-        return RunReport(own, planned=up(env, own, _up_options(request, keep), viewer.plan))
-    with alive(env, own, claim, _words(request)):
-        return _Run(env, own, wish, keep, viewer).to_the_end()
+        return RunReport(own, planned=verbs.up(env, own, _up_options(request, keep), viewer.plan))
+    with verbs.alive(env, own, claim, _words(request)):
+        return _Run(env, own, wish, keep, viewer, verbs).to_the_end()
 
 
 def final_error(report: RunReport) -> BaseException | None:
@@ -137,6 +157,7 @@ class _Run:
     wish: Wish
     keep: str
     viewer: Viewer
+    verbs: Verbs
     has_begun: bool = field(default=False, init=False)
     report: RunReport = field(init=False)
 
@@ -162,8 +183,8 @@ class _Run:
         return self.report
 
     def _up_and_train(self) -> None:
-        up(self.env, self.located, _up_options(self.wish.request, self.keep), self._begun)
-        report = train(self.env, self.located, self.wish.request, self._watching(), self.wish)
+        self.verbs.up(self.env, self.located, _up_options(self.wish.request, self.keep), self._begun)
+        report = self.verbs.train(self.env, self.located, self.wish.request, self._watching(), self.wish)
         self.report.train = report
         if report.end:
             verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
@@ -196,18 +217,18 @@ class _Run:
 
     def _bring_home(self) -> None:
         if self.report.job:
-            self._after(lambda: self._fetched(fetch(self.env, self.located, self.report.job, None).fetched))
+            self._after(self._fetch)
 
-    def _fetched(self, fetched: Fetched | None) -> None:
-        self.report.fetched = fetched
+    def _fetch(self) -> None:
+        self.report.fetched = self.verbs.fetch(self.env, self.located, self.report.job, None).fetched
 
     def _give_back(self) -> None:
         wait_s = max(GIVE_BACK_WAIT_S, self.wish.request.lock_wait_s)
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:
-            done = down(self.env, self.located, options)
-            self._fetched(done.fetched.get(self.report.job))
+            done = self.verbs.down(self.env, self.located, options)
+            self.report.fetched = done.fetched.get(self.report.job)
 
         if not self._after(work):
             self.report.is_kept = True
