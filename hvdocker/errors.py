@@ -114,6 +114,10 @@ class LockedKey(HostUnreachable):
         self.path = path
 
 
+class TookTooLong(HvdockerError):
+    """A command that was not done within its time limit; it may still be running there."""
+
+
 class Locked(HvdockerError):
     exit_code = ExitCode.LOCKED
 

@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
 
 import typer
 
+from hvdocker.cli.placing import (
+    ExcludeFlag,
+    ExplainFlag,
+    GpuFlag,
+    IncludeFlag,
+    StrategyFlag,
+    explainer,
+)
 from hvdocker.cli.state import (
     AcceptFlag,
     DryRunFlag,
@@ -53,6 +61,11 @@ def run(
     np: NpFlag = None,
     module: ModuleFlag = None,
     hosts: RanksFlag = None,
+    strategy: StrategyFlag = None,
+    gpu: GpuFlag = None,
+    include: IncludeFlag = None,
+    exclude: ExcludeFlag = None,
+    explain: ExplainFlag = False,
     workdir: WorkdirFlag = None,
     requirements: RequirementsFlag = None,
     no_requirements: NoRequirementsFlag = False,
@@ -97,6 +110,10 @@ def run(
         rest=ctx.obj.rest or (),
         np=np,
         hosts=hosts,
+        strategy=strategy,
+        gpu=gpu,
+        include=include,
+        exclude=exclude,
         workdir=workdir,
         requirements=requirements,
         ignores_requirements=no_requirements,
@@ -111,6 +128,7 @@ def run(
     )
     with working(quiet) as (env, progress), _terminable():
         viewer = Viewer(plan=plan_shower(progress, dry_run))
+        viewer.explained = explainer(progress, explain)
         attach(viewer, progress, quiet)
         report = act(env, locate(env, file), request, keep, viewer)
     _finish(report, quiet)

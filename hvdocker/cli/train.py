@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from hvdocker.cli.placing import (
+    ExcludeFlag,
+    ExplainFlag,
+    GpuFlag,
+    IncludeFlag,
+    StrategyFlag,
+    explainer,
+)
 from hvdocker.cli.state import (
     AcceptFlag,
     ClusterFlag,
@@ -48,6 +56,11 @@ def train(
     np: NpFlag = None,
     module: ModuleFlag = None,
     hosts: RanksFlag = None,
+    strategy: StrategyFlag = None,
+    gpu: GpuFlag = None,
+    include: IncludeFlag = None,
+    exclude: ExcludeFlag = None,
+    explain: ExplainFlag = False,
     workdir: WorkdirFlag = None,
     requirements: RequirementsFlag = None,
     no_requirements: NoRequirementsFlag = False,
@@ -95,6 +108,10 @@ def train(
         rest=ctx.obj.rest or (),
         np=np,
         hosts=hosts,
+        strategy=strategy,
+        gpu=gpu,
+        include=include,
+        exclude=exclude,
         workdir=workdir,
         requirements=requirements,
         ignores_requirements=no_requirements,
@@ -113,6 +130,7 @@ def train(
     with working(quiet or as_script) as (env, progress):
         located = locate(env, inventory, cluster)
         viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
+        viewer.explained = explainer(progress, explain)
         attach(viewer, progress, quiet)
         report = run(env, located, request, viewer)
     _finish(report, located, request, as_script, quiet)

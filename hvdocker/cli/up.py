@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from hvdocker.cli.placing import (
+    ExcludeFlag,
+    ExplainFlag,
+    GpuFlag,
+    IncludeFlag,
+    StrategyFlag,
+    explainer,
+)
 from hvdocker.cli.state import (
     AcceptFlag,
     ClusterFlag,
@@ -49,6 +57,25 @@ def up(
             "--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False
         ),
     ] = "",
+    np: Annotated[
+        Optional[int],  # noqa: UP045  # as above
+        typer.Option(
+            "-np",
+            "--np",
+            metavar="N",
+            help="Only so many slots, where they are free. Default: every host, all that is free there.",
+            show_default=False,
+        ),
+    ] = None,
+    where: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("-H", metavar="HOSTS", help="Exactly these slots: a:2,b:1", show_default=False),
+    ] = None,
+    strategy: StrategyFlag = None,
+    gpu: GpuFlag = None,
+    include: IncludeFlag = None,
+    exclude: ExcludeFlag = None,
+    explain: ExplainFlag = False,
     keep: Annotated[
         str,
         typer.Option(
@@ -66,6 +93,9 @@ def up(
 ) -> None:
     """Bring the cluster up: image, keys and one worker on every host.
 
+    [bold]up -np 6[/] takes six GPUs (or slots) where they are free, and no more: [bold]--explain[/] says why
+    there.
+
     A second run on a healthy cluster has nothing to do, and says so.
     A failed run names the host and undoes what it made.
     """
@@ -73,6 +103,7 @@ def up(
     from hvdocker.console import words
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
+    from hvdocker.ops.placing import Wanted, request_of
     from hvdocker.ops.up import UpOptions
     from hvdocker.ops.up import up as run
 
@@ -81,8 +112,13 @@ def up(
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = _located(env, inventory or inventory_flag, hosts, local, image, cluster)
-        options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait)
-        report = run(env, located, options, plan_shower(progress, dry_run and not script))
+        wanted = Wanted(np, where, strategy, gpu, include, exclude)
+        if explain and wanted.is_everything:
+            raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
+        request = None if wanted.is_everything else request_of(wanted, located.inventory)
+        options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait, request)
+        shower = plan_shower(progress, dry_run and not script)
+        report = run(env, located, options, shower, explainer(progress, explain))
     if script:
         write_script(report.script(located.inventory))
     elif report.plan.is_empty:

@@ -41,6 +41,7 @@ VERBS = {
     "doctor": Verb("doctor:doctor", "Find out what stands between these hosts and a training."),
     "up": Verb("up:up", "Bring the cluster up: image, keys and one worker on every host."),
     "status": Verb("status:status", "Show every host's worker and the cluster's jobs."),
+    "gpus": Verb("gpus:gpus", "Show every GPU of every host: what it is, what it does, who holds it."),
     "train": Verb(
         "train:train",
         "Train on the cluster: sync the code, run every rank, stream their output.",

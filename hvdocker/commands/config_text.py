@@ -44,6 +44,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
         **_plain(inventory),
         "env": dict(inventory.env),
         "mounts": [mount.bind() for mount in inventory.mounts],
+        "gpus": {"busy": inventory.gpu_busy_bytes},
         "keys": {"private": inventory.keys.private, "public": inventory.keys.public}
         if inventory.keys
         else None,
@@ -74,6 +75,7 @@ def _lines(view: ConfigView) -> Iterator[str]:
             yield from _entry(each, plain[each.name], _origin(view, each.name))
     yield from _env(inventory, _origin(view, "env"))
     yield from _mounts(inventory, _origin(view, "mounts"))
+    yield f"gpus: {{busy: {inventory.gpu_busy_bytes}}}{_origin(view, 'gpus')}"
     yield from _keys(inventory, _origin(view, "keys"))
     if inventory.is_local:
         yield f"local: {len(inventory.hosts)}{_origin(view, 'local')}"
@@ -86,7 +88,7 @@ def _lines(view: ConfigView) -> Iterator[str]:
 def _plain(inventory: Inventory) -> dict[str, Plain]:
     return {
         "cluster": inventory.cluster,
-        "image": inventory.image,
+        "image": inventory.image if inventory.has_named_image else None,
         "port": inventory.port,
         "network": inventory.network,
         "shm": inventory.shm_bytes,

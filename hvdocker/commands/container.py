@@ -12,6 +12,7 @@ from hvdocker.commands.command import Command
 from hvdocker.model import names
 
 LOG_OPTIONS = {"max-size": "50m", "max-file": "3"}
+ALL_DEVICES = ("all",)
 # What sshd needs to log a user in when it runs as root; DAC_OVERRIDE because mounts belong to others.
 ROOT_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE")
 
@@ -27,7 +28,8 @@ class ContainerSpec:
     address: str | None = None
     binds: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    has_gpus: bool = False
+    # UUIDs of GPUs, or ALL_DEVICES.
+    devices: tuple[str, ...] = ()
     shm_bytes: int | None = None
     memory_bytes: int | None = None
     cpus: float | None = None
@@ -68,8 +70,8 @@ def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[st
         host["Memory"] = spec.memory_bytes
     if spec.cpus:
         host["NanoCpus"] = int(spec.cpus * 1e9)
-    if spec.has_gpus:
-        host["DeviceRequests"] = [{"Driver": "", "Count": -1, "Capabilities": [["gpu"]]}]
+    if spec.devices:
+        host["DeviceRequests"] = [_device_request(spec.devices)]
     body: dict[str, Any] = {  # Any: as above
         "Image": spec.image,
         "Cmd": list(spec.command),
@@ -82,6 +84,12 @@ def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[st
         ipam = {"IPAMConfig": {"IPv4Address": spec.address}}
         body["NetworkingConfig"] = {"EndpointsConfig": {spec.network: ipam}}
     return body
+
+
+def _device_request(devices: tuple[str, ...]) -> dict[str, Any]:
+    """Any: JSON."""
+    which = {"Count": -1} if devices == ALL_DEVICES else {"DeviceIDs": list(devices)}
+    return {"Driver": "", **which, "Capabilities": [["gpu"]]}
 
 
 def create_command(spec: ContainerSpec) -> Command:
@@ -97,8 +105,9 @@ def create_command(spec: ContainerSpec) -> Command:
     argv += ["--stop-timeout", str(spec.stop_timeout_s), "--log-driver", "json-file"]
     for key, value in LOG_OPTIONS.items():
         argv += ["--log-opt", f"{key}={value}"]
-    if spec.has_gpus:
-        argv += ["--gpus", "all"]
+    if spec.devices:
+        # The client reads CSV: a list needs quotes of its own.
+        argv += ["--gpus", "all" if spec.devices == ALL_DEVICES else f'"device={",".join(spec.devices)}"']
     if spec.shm_bytes:
         argv += ["--shm-size", str(spec.shm_bytes)]
     if spec.memory_bytes:

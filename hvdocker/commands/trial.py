@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from hvdocker.commands.command import Command
-from hvdocker.commands.container import ContainerSpec, create_body
+from hvdocker.commands.container import ALL_DEVICES, ContainerSpec, create_body
 from hvdocker.commands.worker import Maker, Place, worker_spec
 from hvdocker.model import names
 from hvdocker.model.health import InsideSeen
@@ -75,7 +75,7 @@ def trial_spec(
         address=None,
         binds=(),
         labels={**labels, names.LABEL_ROLE: names.ROLE_DOCTOR},
-        has_gpus=has_gpus,
+        devices=ALL_DEVICES if has_gpus else (),
         memory_bytes=None,
         restart="no",
         stop_timeout_s=0,

@@ -25,7 +25,8 @@ class Maker:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a host's containers live, as decided by the planner."""
+    """Where a host's containers live, as decided by the planner. `devices` are the GPUs that its worker
+    holds: the cluster's lease."""
 
     host: Host
     seen: HostSeen
@@ -37,6 +38,9 @@ class Place:
     folder: str
     worker_name: str
     sharing: int = 1
+    devices: tuple[str, ...] = ()
+    # What the cluster was asked to have, where it was not simply everything.
+    asked: str = ""
 
     @property
     def name(self) -> str:
@@ -46,10 +50,6 @@ class Place:
     def needs_open_folders(self) -> bool:
         """The container's user is neither the one who makes its folders nor root."""
         return self.uid not in (0, self.seen.uid)
-
-
-def slots_of(host: Host, seen: HostSeen) -> int:
-    return host.slots or len(seen.gpus) or 1
 
 
 def user_ids(inventory: Inventory, seen: HostSeen) -> tuple[int, int]:
@@ -64,10 +64,13 @@ def user_ids(inventory: Inventory, seen: HostSeen) -> tuple[int, int]:
 def worker_spec(inventory: Inventory, place: Place, maker: Maker) -> ContainerSpec:
     labels = {
         **_labels(inventory, place, maker, names.ROLE_WORKER),
+        **_held(place.devices),
         names.LABEL_ADDRESS: place.address,
         names.LABEL_PORT: str(place.port),
         names.LABEL_SLOTS: str(place.slots),
     }
+    if place.asked:
+        labels[names.LABEL_ASKED] = place.asked
     return ContainerSpec(
         name=place.worker_name,
         image=inventory.image,
@@ -78,7 +81,7 @@ def worker_spec(inventory: Inventory, place: Place, maker: Maker) -> ContainerSp
         address=place.address if place.host.is_local else None,
         binds=_binds(inventory, place),
         labels=labels,
-        has_gpus=bool(place.seen.gpus),
+        devices=place.devices,
         shm_bytes=_shm(inventory, place),
         memory_bytes=inventory.memory_bytes,
         cpus=inventory.cpus,
@@ -87,8 +90,10 @@ def worker_spec(inventory: Inventory, place: Place, maker: Maker) -> ContainerSp
 
 
 def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) -> ContainerSpec:
+    devices = job.placement.devices_on(place.name)
     labels = {
         **_labels(inventory, place, maker, names.ROLE_MASTER),
+        **_held(devices),
         names.LABEL_JOB: job.job,
         names.LABEL_PLACEMENT: job.placement.label(),
     }
@@ -104,7 +109,7 @@ def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) 
         network=f"container:{place.worker_name}" if place.host.is_local else "host",
         binds=_binds(inventory, place),
         labels=labels,
-        has_gpus=bool(place.seen.gpus),
+        devices=devices,
         shm_bytes=_shm(inventory, place),
         memory_bytes=inventory.memory_bytes,
         cpus=inventory.cpus,
@@ -117,15 +122,13 @@ def doctor_spec(
     """As a worker, but it holds nothing of the host's and ends by itself after the time. Without `has_sshd`
     it only waits: somebody has the worker port."""
     waiting = (names.IMAGE_ENTRYPOINT[0], "worker") if has_sshd else ("sleep", str(seconds))
-    labels = _labels(inventory, place, maker, names.ROLE_DOCTOR)
-    labels.pop(names.LABEL_GPUS, None)
     return ContainerSpec(
         name=names.doctor_name(inventory.cluster),
         image=inventory.image,
         command=("timeout", str(seconds), *waiting),
         uid=place.uid,
         gid=place.gid,
-        labels=labels,
+        labels=_labels(inventory, place, maker, names.ROLE_DOCTOR),
         stop_timeout_s=1,
     )
 
@@ -140,9 +143,11 @@ def _labels(inventory: Inventory, place: Place, maker: Maker, role: str) -> dict
     }
     if maker.run:
         labels[names.LABEL_RUN] = maker.run
-    if place.seen.gpus:
-        labels[names.LABEL_GPUS] = ",".join(gpu.uuid for gpu in place.seen.gpus)
     return labels
+
+
+def _held(devices: tuple[str, ...]) -> dict[str, str]:
+    return {names.LABEL_GPUS: ",".join(devices)} if devices else {}
 
 
 def _binds(inventory: Inventory, place: Place) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from docker import APIClient
 from docker.errors import DockerException
 
 from hvdocker.commands.command import Command
-from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
 from hvdocker.hosts.engine import local_client
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
 
@@ -42,7 +42,7 @@ class LocalLink:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise HvdockerError(
+            raise TookTooLong(
                 f"a command took longer than {timeout_s:.0f} s", host=self.name, command=command.line()
             ) from error
         finally:

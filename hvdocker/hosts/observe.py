@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
 from hvdocker.commands.command import command
+from hvdocker.commands.gpus import HUNG, LIMIT_S, GpuAnswer, count_gpus, look_at_gpus, read_gpus
 from hvdocker.commands.probe import (
     ProbeAnswer,
     listeners,
@@ -17,14 +18,13 @@ from hvdocker.commands.probe import (
     reached_address,
     read_probe,
 )
-from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong, raise_together
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_cluster, see_containers, see_controller
+from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_controller, see_image, see_split
 from hvdocker.hosts.ssh import EngineAccess, SshLink
 from hvdocker.hosts.translate import talking
 from hvdocker.model import names
-from hvdocker.model.gpu import GpuSeen
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import (
     ClusterState,
@@ -33,13 +33,17 @@ from hvdocker.model.seen import (
 )
 
 PROBE_TIMEOUT_S = 30.0
+GPU_TIMEOUT_S = LIMIT_S + 2.0
 _USUAL_ROOT = "/var/lib/docker"
 # Debian's packages of the tools that are not named as they are.
 _PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
 
-def observe(inventory: Inventory, links: Mapping[str, HostLink]) -> Outcomes[HostSeen]:
-    return each(links, lambda name: _see_host(inventory, links[name]))
+def observe(
+    inventory: Inventory, links: Mapping[str, HostLink], without_gpus: Collection[str] = ()
+) -> Outcomes[HostSeen]:
+    """`without_gpus` are hosts whose driver is known to hang: it is not asked."""
+    return each(links, lambda name: _see_host(inventory, links[name], name not in without_gpus))
 
 
 def whole_state(
@@ -50,11 +54,19 @@ def whole_state(
 ) -> ClusterState:
     """Every host's state, or an error that names all hosts that cannot be reached (`unreached`) or are
     not fit."""
+    state, failed = partial_state(inventory, links, with_images)
+    raise_together("some hosts cannot be used", [*unreached, *failed.values()])
+    return state
+
+
+def partial_state(
+    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
+) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
+    """The state of the hosts that can be used, and why others cannot."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
         outcomes = observe(inventory, links)
-    raise_together("some hosts cannot be used", [*unreached, *outcomes.failed.values()])
-    return replace(here.result(), hosts=_in_order(inventory, outcomes.done))
+    return replace(here.result(), hosts=_in_order(inventory, outcomes.done)), outcomes.failed
 
 
 def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
@@ -68,9 +80,11 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
     def look(name: str) -> HostSeen:
         link = links[name]
         with talking(name, "looking at the host again"):
-            containers, image = see_cluster(link.engine(), inventory)
-            ports = _listening(link, inventory, containers)
-        return replace(before.hosts[name], containers=containers, image=image, listening_ports=ports)
+            own, others = see_split(link.engine(), inventory.cluster)
+            image = see_image(link.engine(), inventory.image)
+            ports = _listening(link, inventory, own)
+        seen = before.hosts[name]
+        return replace(seen, containers=own, others=others, image=image, listening_ports=ports)
 
     found = each(before.hosts, look).or_raise("some hosts cannot be used")
     return replace(before, hosts=_in_order(inventory, found))
@@ -81,9 +95,7 @@ def leases_again(inventory: Inventory, links: Mapping[str, HostLink], before: Cl
 
     def look(name: str) -> HostSeen:
         with talking(name, "looking at its containers"):
-            seen = see_containers(links[name].engine())
-        own = tuple(c for c in seen if c.labels.get(names.LABEL_CLUSTER) == inventory.cluster)
-        others = tuple(c for c in seen if c not in own)
+            own, others = see_split(links[name].engine(), inventory.cluster)
         return replace(before.hosts[name], containers=own, others=others)
 
     found = each(before.hosts, look).or_raise("some hosts do not answer")
@@ -94,22 +106,47 @@ def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, 
     return {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
 
 
-def _look(inventory: Inventory, link: HostLink) -> tuple[ProbeAnswer, EngineAnswers]:
+def see_gpus_of(links: Mapping[str, HostLink]) -> Mapping[str, int]:
+    """How many GPUs each host has. A driver that hangs has one at least; a host that cannot be asked has
+    none, and whoever looks at it closer says why."""
+
+    def count(name: str) -> int:
+        try:
+            answer = read_probe(links[name].run(count_gpus(), timeout_s=GPU_TIMEOUT_S).text)
+        except TookTooLong:
+            return 1
+        return answer.number("count", 0)
+
+    return each(links, count).done
+
+
+def see_gpus(link: HostLink) -> GpuAnswer:
+    """Who does not answer in time is left alone: a wedged driver keeps nvidia-smi for good."""
+    try:
+        return read_gpus(link.run(look_at_gpus(), timeout_s=GPU_TIMEOUT_S).text)
+    except TookTooLong:
+        return GpuAnswer(error=HUNG)
+
+
+def _look(
+    inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
+) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
     """The engine is asked where it usually is while the probe finds out where it truly is: mostly there."""
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        guess = beside.submit(ask_engine, link, inventory)
-        answer = _probe(link, inventory)
+    guess = beside.submit(ask_engine, link, inventory)
+    answer = _probe(link, inventory)
+    cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
+    wait([guess])
     is_right = link.use_engine(choose_access(answer, link)) if isinstance(link, SshLink) else True
     told = guess.result() if is_right and guess.exception() is None else ask_engine(link, inventory)
     if told.info is None and "memory" not in answer.values:
         told = replace(told, info=link.engine().info())
-    return answer, told
+    return answer, told, cards
 
 
-def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
-    with talking(link.name, "looking at the host"):
-        answer, told = _look(inventory, link)
-        return HostSeen(
+def _see_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> HostSeen:
+    with talking(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as beside:
+        answer, told, cards = _look(inventory, link, with_gpus, beside)
+        seen = HostSeen(
             name=link.name,
             uid=answer.number("uid", 0),
             gid=answer.number("gid", 0),
@@ -118,17 +155,22 @@ def _see_host(inventory: Inventory, link: HostLink) -> HostSeen:
             reached_at=reached_address(answer),
             addresses=tuple(dict.fromkeys(answer.all("address"))),
             listening_ports=_listening(link, inventory, told.containers),
-            gpus=_gpus(answer),
             missing_paths=tuple(answer.all("missing")),
             free_bytes=_free_bytes(link, answer, told.info),
             image=told.image,
             containers=told.containers,
+            others=told.others,
             job_folders=tuple(answer.all("job")),
             cluster_dir=answer.values.get("clusterdir"),
             home_device=answer.values.get("homefs", ""),
             home_free_bytes=_kilobytes(answer, "homefree"),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
         )
+        return _with_gpus(seen, cards.result()) if cards else seen
+
+
+def _with_gpus(seen: HostSeen, found: GpuAnswer) -> HostSeen:
+    return replace(seen, gpus=found.gpus, gpu_error=found.error, gpu_notes=found.notes)
 
 
 def _listening(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
@@ -206,12 +248,3 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
 def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
     found = answer.number(key, -1)
     return found * 1024 if found >= 0 else None
-
-
-def _gpus(answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
-    found = []
-    for line in answer.all("gpu"):
-        fields = [field.strip() for field in line.split(",")]
-        if len(fields) >= 3 and fields[0].isdigit():
-            found.append(GpuSeen(int(fields[0]), fields[1], fields[2]))
-    return tuple(found)

@@ -33,6 +33,7 @@ class EngineAnswers:
     info: dict[str, Any] | None  # Any: the engine's JSON
     image: ImageSeen | None
     containers: tuple[ContainerSeen, ...]
+    others: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
         """The probe tells the memory where it can: the same whether the engine was asked or not."""
@@ -48,15 +49,9 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
     """An engine that runs this cluster's worker from the very image is fit for it. Only others are asked who
     they are, since they start programs to find out."""
     engine = link.engine()
-    image, containers = _see_image(engine, inventory.image), see_containers(engine, inventory.cluster)
-    info = None if _runs_worker(image, containers) else engine.info()
-    return EngineAnswers(engine.engine_version, info, image, containers)
-
-
-def see_cluster(
-    engine: APIClient, inventory: Inventory
-) -> tuple[tuple[ContainerSeen, ...], ImageSeen | None]:
-    return see_containers(engine, inventory.cluster), _see_image(engine, inventory.image)
+    image, (own, others) = see_image(engine, inventory.image), see_split(engine, inventory.cluster)
+    info = None if _runs_worker(image, own) else engine.info()
+    return EngineAnswers(engine.engine_version, info, image, own, others)
 
 
 def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -> bool:
@@ -66,10 +61,16 @@ def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -
     return any(seen.image_id == image.id or seen.base == image.content for seen in workers)
 
 
-def see_containers(engine: APIClient, cluster: str | None = None) -> tuple[ContainerSeen, ...]:
-    """Those that carry this cluster's label, or any cluster's, and no others."""
-    label = f"{names.LABEL_CLUSTER}={cluster}" if cluster else names.LABEL_CLUSTER
-    found = engine.containers(all=True, filters={"label": [label]})
+def see_split(engine: APIClient, cluster: str) -> tuple[tuple[ContainerSeen, ...], tuple[ContainerSeen, ...]]:
+    """This cluster's containers, and those of other clusters: one question."""
+    found = see_containers(engine)
+    own = tuple(seen for seen in found if seen.cluster == cluster)
+    return own, tuple(seen for seen in found if seen.cluster != cluster)
+
+
+def see_containers(engine: APIClient) -> tuple[ContainerSeen, ...]:
+    """Those that carry a cluster's label, whichever, and no others."""
+    found = engine.containers(all=True, filters={"label": [names.LABEL_CLUSTER]})
     return tuple(
         ContainerSeen(
             id=entry["Id"],
@@ -100,7 +101,7 @@ def _as_engine(info: Mapping[str, Any]) -> EngineSeen:
     )
 
 
-def _see_image(engine: APIClient, reference: str) -> ImageSeen | None:
+def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
     from docker.errors import ImageNotFound
 
     try:
@@ -124,7 +125,7 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
     if engine is None:
         return ClusterState(hosts={})
     try:
-        image = _see_image(engine, inventory.image) if with_images else None
+        image = see_image(engine, inventory.image) if with_images else None
         return ClusterState(
             hosts={},
             network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
@@ -141,7 +142,7 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
 
     def see(name: str) -> ImageSeen | None:
         with talking(name, "looking at its images"):
-            return _see_image(links[name].engine(), references[name])
+            return see_image(links[name].engine(), references[name])
 
     found = each(references, see).or_raise("some hosts do not answer")
     return {name: image for name, image in found.items() if image}
@@ -153,7 +154,7 @@ def see_own_image(reference: str) -> ImageSeen | None:
     if engine is None:
         return None
     try:
-        return _see_image(engine, reference)
+        return see_image(engine, reference)
     finally:
         engine.close()
 

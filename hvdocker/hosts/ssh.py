@@ -14,7 +14,7 @@ import paramiko
 
 from hvdocker.commands.command import Command
 from hvdocker.commands.reach import ssh_words
-from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
 from hvdocker.hosts.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
 from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
@@ -89,7 +89,7 @@ class SshLink:
             try:
                 return self._outcome(command, channel, stdin)
             except TimeoutError as error:
-                raise HvdockerError(
+                raise TookTooLong(
                     f"a command took longer than {timeout_s:.0f} s",
                     host=self.name,
                     command=self.pasteable(command),

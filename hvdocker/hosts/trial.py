@@ -40,7 +40,7 @@ def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
         said: bytes = engine.exec_start(running)
         return _outcome(spec, said.decode("utf-8", "replace"))
     except APIError as error:
-        return Trial(spec.image, error=str(error.explanation or error), has_gpus=spec.has_gpus)
+        return Trial(spec.image, error=str(error.explanation or error), has_gpus=bool(spec.devices))
     finally:
         # By its name where Ctrl-C came between the question and the answer. The engine may be removing it
         # by itself already.
@@ -52,7 +52,7 @@ def _outcome(spec: ContainerSpec, said: str) -> Trial:
     inside = trial.read_inside(said)
     lines = said.strip().splitlines()[-3:]
     error = None if inside else " ".join(lines) or "it said nothing"
-    return Trial(spec.image, inside, error=error, has_gpus=spec.has_gpus)
+    return Trial(spec.image, inside, error=error, has_gpus=bool(spec.devices))
 
 
 def own_image(engine: APIClient) -> str | None:

@@ -164,6 +164,16 @@ KEYS = tuple(
     for name, example in (("private", "keys/mine"), ("public", "keys/mine.pub"))
 )
 
+GPUS = (
+    Field(
+        "busy",
+        Kind.SIZE,
+        "A GPU counts as used where processes that are not ours have so much of its memory.",
+        "500MB",
+        "500 MB",
+    ),
+)
+
 TOP = (
     Field(
         "cluster",
@@ -179,7 +189,7 @@ TOP = (
         Kind.TEXT,
         "The training image. One of ours is built where it is nowhere; hosts that lack it are sent it.",
         names.DEFAULT_IMAGE,
-        names.DEFAULT_IMAGE,
+        f"{names.GPU_IMAGE} where hosts have GPUs, else {names.DEFAULT_IMAGE}",
         r"[A-Za-z0-9][A-Za-z0-9_./:@-]*",
         "should be an image such as doc-hvd:cpu",
     ),
@@ -237,6 +247,14 @@ TOP = (
         "host",
         r"host|root|[0-9]{1,10}:[0-9]{1,10}",
         "should be host, root or uid:gid",
+    ),
+    Field(
+        "gpus",
+        Kind.GROUP,
+        "When a GPU counts as free.",
+        "{busy: 500MB}",
+        "where processes that are not ours have less than 500 MB of it",
+        fields=GPUS,
     ),
     Field(
         "keys",

@@ -41,6 +41,12 @@ class GpuSeen:
     def is_slice(self) -> bool:
         return bool(self.parent)
 
+    @property
+    def free_mb(self) -> int | None:
+        if self.memory_mb is None or self.used_mb is None:
+            return None
+        return max(0, self.memory_mb - self.used_mb)
+
     def foreigners(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
         """Processes of consequence that run in none of the containers `own` (ids). Where the memory of one is
         not told it counts. Small ones count together."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hvdocker.model.gpu import BUSY_BYTES
 from hvdocker.model.names import DEFAULT_IMAGE
 
 
@@ -59,6 +60,8 @@ class Inventory:
     cluster: str
     hosts: tuple[Host, ...]
     image: str = DEFAULT_IMAGE
+    # Else the image depends on whether hosts have GPUs.
+    has_named_image: bool = False
     port: int | None = None
     network: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +72,7 @@ class Inventory:
     user: str = "host"
     keys: KeyPair | None = None
     registry: str | None = None
+    gpu_busy_bytes: int = BUSY_BYTES
 
     @property
     def is_local(self) -> bool:

@@ -31,6 +31,7 @@ class JobSpec:
     def for_host(self, host: str) -> str:
         """The job.json that the rank wrapper and the supervisor read on that host; of secrets only names."""
         secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
+        devices = self.placement.devices_on(host)
         body = {
             "job": self.job,
             "cluster": self.cluster,
@@ -48,6 +49,7 @@ class JobSpec:
             "grace_s": GRACE_S,
             "code_hash": self.code_hash,
             **secrets,
+            **({"devices": list(devices)} if devices else {}),
         }
         return json.dumps(body, ensure_ascii=False, indent=1)
 

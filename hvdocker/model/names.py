@@ -22,6 +22,8 @@ LABEL_ADDRESS = "hvdocker.address"
 LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"
 LABEL_PLACEMENT = "hvdocker.placement"
+# On workers of a cluster that was asked for some slots only (`up -np 6`): the request, in words.
+LABEL_ASKED = "hvdocker.asked"
 # On a master: the names of its job's secrets, never a value.
 LABEL_SECRETS = "hvdocker.secrets"
 # On all containers that one `run` made: the token of the ticket by which its client gives signs of life.
@@ -38,6 +40,8 @@ ROLE_DOCTOR = "doctor"
 DEFAULT_PORT = 12345
 OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
+# The default where hosts have GPUs.
+GPU_IMAGE = "doc-hvd:gpu"
 # How the names of images begin that hvdocker itself made.
 IMAGES_OF_OURS = ("doc-hvd:", "hvdocker-req:")
 IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)

@@ -33,20 +33,31 @@ class Hold:
 
 @dataclass(frozen=True)
 class Offer:
-    """A host's free slots, in the order in which they are given away, and who holds the others."""
+    """A host's free slots, in the order in which they are given away, and who holds the others. `has_gpus`
+    need only be said where all of them are held."""
 
     host: str
     free: tuple[Slot, ...] = ()
     holds: tuple[Hold, ...] = ()
+    has_gpus: bool = False
 
     @property
     def total(self) -> int:
-        return len(self.free) + sum(hold.slots for hold in self.holds)
+        return len(self.free) + self.held
+
+    @property
+    def held(self) -> int:
+        return sum(hold.slots for hold in self.holds)
+
+    @property
+    def offers_gpus(self) -> bool:
+        return self.has_gpus or any(slot.is_gpu for slot in self.free)
 
 
 @dataclass(frozen=True)
 class GpuWish:
-    """`--gpu A100:80GB`: a model, a least memory, or both. `--gpu none` wants slots without a GPU."""
+    """`--gpu A100:80GB`: a model, a least memory, both, or neither: any GPU. `--gpu none` wants slots without
+    a GPU."""
 
     model: str = ""
     memory_mb: int = 0

@@ -23,6 +23,7 @@ from hvdocker.model.fields import (
     Field,
     is_word,
 )
+from hvdocker.model.gpu import BUSY_BYTES
 from hvdocker.model.inventory import Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
 from hvdocker.model.units import parse_bytes
 from hvdocker.model.written import shortened
@@ -113,8 +114,8 @@ class _Reader:
         self.complain(path, f"should be a number above {field.low}, got {self.got(value, path)}")
         return None
 
-    def size(self, values: Values, field: Field) -> int | None:
-        path, value = (field.name,), values.get(field.name)
+    def size(self, values: Values, path: Path, field: Field) -> int | None:
+        path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
         is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
@@ -145,16 +146,18 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
     return Inventory(
         cpus=reader.number(top, fields["cpus"]),
         cluster=text("cluster") or default_cluster,
-        image=text("image") or names.DEFAULT_IMAGE,
+        image=(named := text("image")) or names.DEFAULT_IMAGE,
+        has_named_image=named is not None,
         port=reader.whole(top, (), fields["port"]),
         network=text("network", _network_problem),
         env=_env(reader, top.get("env")),
         mounts=_mounts(reader, top.get("mounts")),
-        shm_bytes=reader.size(top, fields["shm"]),
-        memory_bytes=reader.size(top, fields["memory"]),
+        shm_bytes=reader.size(top, (), fields["shm"]),
+        memory_bytes=reader.size(top, (), fields["memory"]),
         user=text("user") or "host",
         keys=_keys(reader, top, fields["keys"]),
         registry=text("registry"),
+        gpu_busy_bytes=_gpu_busy(reader, top, fields["gpus"]),
         hosts=_local(reader, top, fields["local"]) if "local" in top else _hosts(reader, top, ssh),
     )
 
@@ -303,6 +306,12 @@ def _keys(reader: _Reader, top: Values, field: Field) -> KeyPair | None:
         reader.complain(path, "needs both `private:` and `public:`")
         return None
     return KeyPair(private, public)
+
+
+def _gpu_busy(reader: _Reader, top: Values, field: Field) -> int:
+    values = reader.group(top.get(field.name), (field.name,), field, "what is said of GPUs")
+    (busy,) = field.fields
+    return reader.size(values, (field.name,), busy) or BUSY_BYTES
 
 
 def _network_problem(text: str) -> str | None:

@@ -39,11 +39,12 @@ class HostReport:
 
 @dataclass(frozen=True)
 class PairReport:
-    """From the containers of one host to those of another."""
+    """From the containers of one host to those of another; how fast, where it was measured."""
 
     start: str
     end: str
     findings: tuple[Finding, ...]
+    bits_per_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,21 @@ class ContainerSeen:
         return self.state == "running"
 
     @property
+    def is_living(self) -> bool:
+        """It has a process, so it holds what it was given."""
+        return self.state in ("running", "paused", "restarting")
+
+    @property
     def role(self) -> str:
         return self.labels.get(names.LABEL_ROLE, "")
+
+    @property
+    def cluster(self) -> str:
+        return self.labels.get(names.LABEL_CLUSTER, "")
+
+    @property
+    def owner(self) -> str:
+        return self.labels.get(names.LABEL_OWNER, "")
 
     @property
     def job(self) -> str:
@@ -118,7 +131,8 @@ class EngineSeen:
 @dataclass(frozen=True)
 class HostSeen:
     """One probe's answer. `containers` are only those of the cluster that was asked about, `others` those of
-    other clusters. `gpu_error` is why nothing is known of its GPUs, where it should have some."""
+    other clusters. `gpu_error` is why nothing is known of its GPUs, where it should have some; `gpu_notes`
+    are about cards that cannot be used."""
 
     name: str
     uid: int
@@ -130,6 +144,7 @@ class HostSeen:
     listening_ports: frozenset[int] = frozenset()
     gpus: tuple[GpuSeen, ...] = ()
     gpu_error: str = ""
+    gpu_notes: tuple[str, ...] = ()
     missing_paths: tuple[str, ...] = ()
     free_bytes: int | None = None
     image: ImageSeen | None = None

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, raise_together
 from hvdocker.model.event import Event
+from hvdocker.model.offer import Request
 from hvdocker.model.report import Finding, Mark, Report
 from hvdocker.ops.doctor import DoctorOptions, doctor
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.train import TrainRequest
 
 
-def check_hosts(env: Env, located: Located, request: TrainRequest) -> None:
-    report = doctor(env, located, DoctorOptions(request.accept_new_host_keys, is_cheap=True))
-    raise_together("some hosts are not fit to train", bad_news(report))
+def check_hosts(
+    env: Env, located: Located, accept_new_host_keys: bool, request: Request | None
+) -> Request | None:
+    """Who wants some slots only (`request`) does without the hosts that are not fit, unless they were named:
+    returns the request without them."""
+    report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
+    errors = bad_news(report)
+    spared = _spared(located, request, errors)
+    raise_together("some hosts are not fit to train", [one for one in errors if one.host not in spared])
+    for error in errors:
+        env.listener(Event("note", f"left out: {error.what}", error.host))
     for host, finding in _found(report, Mark.WARN):
-        env.listener(Event("note", f"{finding.check}: {finding.shown}", host))
+        if host not in spared:
+            env.listener(Event("note", f"{finding.check}: {finding.shown}", host))
+    return replace(request, exclude=(*request.exclude, *sorted(spared))) if request else None
+
+
+def _spared(located: Located, request: Request | None, errors: list[HvdockerError]) -> set[str]:
+    """Not where they are all that there is: then their errors say more than that slots are missing."""
+    if request is None:
+        return set()
+    named = {*request.include, *(share.host for share in request.exact)}
+    bad = {error.host for error in errors if error.host} - named
+    usable = {host.name for host in located.inventory.hosts} - set(request.exclude)
+    return bad if usable - bad else set()
 
 
 def bad_news(report: Report) -> list[HvdockerError]:

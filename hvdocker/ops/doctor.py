@@ -16,13 +16,15 @@ from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
 from hvdocker.ops.interfaces import examine_interfaces
+from hvdocker.ops.links import keep_links
 from hvdocker.ops.locate import Located, inventory_flag
 from hvdocker.ops.pairs import examine_pairs
 from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, with_image
 from hvdocker.plan.doctor.across import judge_across
 from hvdocker.plan.doctor.host import Case, Words, judge_host
 from hvdocker.plan.doctor.worker import why_anew
+from hvdocker.plan.extent import with_outsiders
 from hvdocker.plan.places import (
     address_problems,
     architecture_problems,
@@ -49,9 +51,9 @@ class DoctorOptions:
 
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
-    inventory = located.inventory
     words = Words(inventory_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        inventory = with_image(located, session).inventory
         from hvdocker.hosts.observe import as_state, observe
 
         _say(env, "looking at every host")
@@ -61,6 +63,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
         networks, pairs = _between(env, inventory, session, state, placed, options, words)
+        keep_links(located, pairs)
     whys = why_anew(inventory, state, placed, env.maker())
     cases = [
         Case(
@@ -138,11 +141,12 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, Place]
     """Where containers would live; hosts for which that cannot be said are left out, with the reason."""
     problems: Problems = {}
     try:
-        placed = places(inventory, state)
+        placed = places(inventory, state, with_outsiders(inventory, state))
     except HvdockerError as error:
         _note(problems, "address", getattr(error, "errors", None) or [error], list(state.hosts))
         left = {name: seen for name, seen in state.hosts.items() if name not in problems}
-        placed = places(inventory, replace(state, hosts=left)) if left else {}
+        rest = replace(state, hosts=left)
+        placed = places(inventory, rest, with_outsiders(inventory, rest)) if left else {}
     names = list(placed)
     _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
     _note(problems, "address", address_problems(placed), names)

@@ -14,7 +14,7 @@ from hvdocker.model.seen import HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, locate
 from hvdocker.ops.script import as_script
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, with_image
 from hvdocker.plan.image import plan_push
 from hvdocker.plan.steps import Plan
 
@@ -74,8 +74,11 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         raise UsageProblem(
             "a local cluster's workers share this machine's engine: there is nowhere to push to"
         )
-    inventory = replace(inventory, image=request.image or inventory.image)
-    with connected(env, replace(located, inventory=inventory), request.accept_new_host_keys) as session:
+    if request.image:
+        inventory = replace(inventory, image=request.image, has_named_image=True)
+        located = replace(located, inventory=inventory)
+    with connected(env, located, request.accept_new_host_keys) as session:
+        inventory = with_image(located, session).inventory
         report = _look(inventory, session)
         if request.is_dry_run or report.plan.is_empty:
             show(report.plan)

@@ -11,7 +11,7 @@ from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, cluster_flag
 from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, with_image
 from hvdocker.ops.up import UpReport, brought_public
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
@@ -32,9 +32,9 @@ class RotateOptions:
 
 def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lambda plan: None) -> UpReport:
     """What fails on the way is not undone: old workers are gone, and what is new stays for the next run."""
-    inventory = located.inventory
     brought = brought_public(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        located = with_image(located, session)
         if options.is_dry_run:
             report = _look(env, located, session, options, brought)
             show(report.plan)
@@ -46,7 +46,7 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
             report = _look(env, located, session, options, brought)
             show(report.plan)
             with _unfinished(cluster_flag(env, located)):
-                apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))
+                apply(report.plan, Context(located.inventory, session.links, env.listener, guard=held.check))
         return report
 
 

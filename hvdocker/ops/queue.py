@@ -23,7 +23,7 @@ from hvdocker.model.units import count
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 from hvdocker.ops.lock import claim_of
-from hvdocker.ops.session import Session
+from hvdocker.ops.session import Session, members_state
 
 if TYPE_CHECKING:
     from hvdocker.hosts.locks import Held
@@ -64,15 +64,14 @@ def observed(
 ) -> tuple[ClusterState, list[Ticket]]:
     """The state of the hosts, and who waits for slots; the queue is asked for beside the rest. Whoever has
     the turn has nobody before it."""
-    from hvdocker.hosts.observe import whole_state
     from hvdocker.hosts.tickets import queue_of
 
     inventory, links = located.inventory, session.links
     with ThreadPoolExecutor(max_workers=1) as beside:
         asked = None
-        if not has_turn and not session.failed:
+        if not has_turn:
             asked = beside.submit(queue_of, links, held.orders if held else {}, held is not None)
-        state = whole_state(inventory, links, False, session.failed.values())
+        state = members_state(located, session)
     return state, in_line(asked.result(), inventory.cluster) if asked else []
 
 
@@ -102,7 +101,7 @@ def _free(placement: Placement) -> str:
 
 
 def _waits(ticket: Ticket) -> str:
-    return f"{ticket.who}: `{ticket.verb}` of {ticket.wish}, waits since {ticket.since}"
+    return f"{ticket.who}: `{ticket.verb}` of {ticket.wish}, waiting for {ticket.since}"
 
 
 def _ever_fits(place: Place, state: ClusterState) -> bool:
@@ -159,12 +158,12 @@ class _Sight:
 
     def again(self, is_near: bool) -> ClusterState:
         """Whoever is near its turn looks every time."""
-        from hvdocker.hosts.observe import leases_again, whole_state
+        from hvdocker.hosts.observe import leases_again
 
         now = time.monotonic()
         inventory, links = self.located.inventory, self.session.links
         if self.state is None or now - self._looked_whole > _WHOLE_S:
-            self.state = whole_state(inventory, links, False, self.session.failed.values())
+            self.state = members_state(self.located, self.session)
             self._looked = self._looked_whole = now
         elif is_near or now - self._looked > _GLANCE_S:
             self.state = leases_again(inventory, links, self.state)
@@ -189,15 +188,13 @@ class _Wait:
             before = self._before()
             problem = self._problem(is_near=not before)
             if not before and problem is None:
-                self._say("1st in the queue, and there are slots: starting")
+                self._say("")
                 try:
                     return launch(self.ticket)
                 except NotEnoughSlots as error:
                     # Another was quicker, or there is something that labels do not tell.
                     problem = error
                     self.sight.forget()
-                finally:
-                    self.env.listener(Event("queue", "", is_end=True))
             self._say(told(before, problem))
             time.sleep(POLL_S)
 
@@ -214,14 +211,16 @@ class _Wait:
             return error
         except HvdockerError as error:
             if error.exit_code == ExitCode.UNREACHABLE:
+                error.fix = "it has left the queue: run it again when the host is back"
                 raise
             self.sight.forget()
         return None
 
     def _say(self, text: str) -> None:
+        """Nothing, where the waiting is over."""
         if text != self._last:
             self._last = text
-            self.env.listener(Event("queue", text))
+            self.env.listener(Event("queue", text, is_end=not text))
 
 
 def told(before: Sequence[Ticket], problem: HvdockerError | None) -> str:

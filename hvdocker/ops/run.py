@@ -22,6 +22,7 @@ from hvdocker.errors import (
 )
 from hvdocker.model import names
 from hvdocker.model.event import Event
+from hvdocker.model.offer import Request
 from hvdocker.model.units import count
 from hvdocker.ops.alive import alive
 from hvdocker.ops.checks import check_hosts
@@ -32,6 +33,7 @@ from hvdocker.ops.fetch import FetchReport, fetch
 from hvdocker.ops.insist import LeftUndone, insist
 from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
+from hvdocker.ops.placing import request_of
 from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer, Wish, prepare, train
 from hvdocker.ops.up import UpOptions, UpReport, up
 from hvdocker.plan.steps import Plan
@@ -90,7 +92,7 @@ class RunReport:
 class Verbs:
     """What a run is made of."""
 
-    check: Callable[..., None] = check_hosts
+    check: Callable[..., Request | None] = check_hosts
     alive: Callable[..., AbstractContextManager[None]] = alive
     up: Callable[..., UpReport] = up
     train: Callable[..., TrainReport] = train
@@ -113,11 +115,13 @@ def run(
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = claim_of(env, own, "run")
     env = replace(env, run=claim.token)
-    verbs.check(env, own, request)
+    wanted = None if request.wanted.is_everything else request_of(request.wanted, own.inventory)
+    wanted = verbs.check(env, own, request.accept_new_host_keys, wanted)
+    options = _up_options(request, keep, wanted)
     if request.is_dry_run:
-        return RunReport(own, planned=verbs.up(env, own, _up_options(request, keep), viewer.plan))
+        return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
     with verbs.alive(env, own, claim, _words(request)):
-        return _Run(env, own, wish, keep, viewer, verbs).to_the_end()
+        return _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs).to_the_end()
 
 
 def final_error(report: RunReport) -> BaseException | None:
@@ -135,14 +139,22 @@ def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
-def _up_options(request: TrainRequest, keep: str) -> UpOptions:
-    """The one place where what is asked for is handed to `up`; `train` has the same request."""
+def _in_all_of_it(wish: Wish) -> Wish:
+    """`up` chooses the slots, and the job has them all. Whoever said where each rank goes said it to both."""
+    if wish.request.hosts:
+        return wish
+    nothing = replace(wish.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
+    return replace(wish, request=nothing)
+
+
+def _up_options(request: TrainRequest, keep: str, wanted: Request | None) -> UpOptions:
     return UpOptions(
         accept_new_host_keys=request.accept_new_host_keys,
         is_dry_run=request.is_dry_run,
         keep=keep,
         is_forced=request.is_forced,
         lock_wait_s=request.lock_wait_s,
+        request=wanted,
     )
 
 
@@ -157,8 +169,9 @@ class _Run:
     wish: Wish
     keep: str
     viewer: Viewer
+    options: UpOptions
     verbs: Verbs
-    has_begun: bool = field(default=False, init=False)
+    hosts: frozenset[str] | None = field(default=None, init=False)
     report: RunReport = field(init=False)
 
     def __post_init__(self) -> None:
@@ -171,7 +184,7 @@ class _Run:
             self.report.error = Interrupted("interrupted by Ctrl-C")
         except Exception as error:
             self.report.error = error
-        if not self.has_begun and self.report.error:
+        if self.hosts is None and self.report.error:
             raise self.report.error
         if self._is_adrift:
             self.report.is_adrift = self.report.is_kept = True
@@ -183,14 +196,14 @@ class _Run:
         return self.report
 
     def _up_and_train(self) -> None:
-        self.verbs.up(self.env, self.located, _up_options(self.wish.request, self.keep), self._begun)
+        self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
         report = self.verbs.train(self.env, self.located, self.wish.request, self._watching(), self.wish)
         self.report.train = report
         if report.end:
             verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
 
     def _begun(self, plan: Plan) -> None:
-        self.has_begun = True
+        self.hosts = frozenset(step.host for step in plan.steps)
         self.viewer.plan(plan)
 
     def _watching(self) -> Viewer:
@@ -198,7 +211,13 @@ class _Run:
             self.report.job = info.job
             self.viewer.started(info)
 
-        return Viewer(self.viewer.plan, started, lambda line: self.viewer.line(line), self.viewer.stopping)
+        # Not `explained`: `up` explains the choice. The view of lines is chosen when the job has started.
+        return Viewer(
+            plan=self.viewer.plan,
+            started=started,
+            line=lambda line: self.viewer.line(line),
+            stopping=self.viewer.stopping,
+        )
 
     @property
     def _is_adrift(self) -> bool:
@@ -220,14 +239,23 @@ class _Run:
             self._after(self._fetch)
 
     def _fetch(self) -> None:
-        self.report.fetched = self.verbs.fetch(self.env, self.located, self.report.job, None).fetched
+        self.report.fetched = self.verbs.fetch(self.env, self._used(), self.report.job, None).fetched
+
+    def _used(self) -> Located:
+        """Only the hosts on which something was made: others may be away, and have nothing of it. Workers of
+        a local cluster are one machine."""
+        inventory = self.located.inventory
+        used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))
+        if inventory.is_local or not used:
+            return self.located
+        return replace(self.located, inventory=replace(inventory, hosts=used))
 
     def _give_back(self) -> None:
         wait_s = max(GIVE_BACK_WAIT_S, self.wish.request.lock_wait_s)
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:
-            done = self.verbs.down(self.env, self.located, options)
+            done = self.verbs.down(self.env, self._used(), options)
             self.report.fetched = done.fetched.get(self.report.job)
 
         if not self._after(work):

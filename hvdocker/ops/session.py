@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_together
+from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Host
+from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 
@@ -45,6 +47,34 @@ def connected(
     finally:
         for link in session.links.values():
             link.close()
+
+
+def with_image(located: Located, session: Session) -> Located:
+    """The image where the inventory names none: the one with CUDA where a host has GPUs. Workers of a local
+    cluster get one each, or none does."""
+    inventory = located.inventory
+    if inventory.has_named_image or not session.links:
+        return located
+    from hvdocker.hosts.observe import see_gpus_of
+
+    names_to_ask = list(session.links)[:1] if inventory.is_local else list(session.links)
+    counts = see_gpus_of({name: session.links[name] for name in names_to_ask})
+    least = len(inventory.hosts) if inventory.is_local else 1
+    image = names.GPU_IMAGE if any(count >= least for count in counts.values()) else names.DEFAULT_IMAGE
+    return replace(located, inventory=replace(inventory, image=image))
+
+
+def members_state(located: Located, session: Session) -> ClusterState:
+    """The state of a cluster that should be up. Hosts that cannot be used are no matter where it was asked
+    for some slots only, and has them all elsewhere."""
+    from hvdocker.hosts.observe import partial_state
+    from hvdocker.plan.extent import is_complete
+
+    state, unfit = partial_state(located.inventory, session.links, with_images=False)
+    failed = [*session.failed.values(), *unfit.values()]
+    if failed and not is_complete(located.inventory, state):
+        raise_together("some hosts cannot be used", failed)
+    return state
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:

@@ -12,7 +12,7 @@ from hvdocker.model.placement import Placement, from_label
 from hvdocker.model.seen import ContainerSeen, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.session import connected
+from hvdocker.ops.session import connected, with_image
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class StatusReport:
 
 
 def status(env: Env, located: Located) -> StatusReport:
-    inventory = located.inventory
     with connected(env, located, must_all=False) as session:
+        inventory = with_image(located, session).inventory
         from hvdocker.hosts.observe import as_state, observe
 
         outcomes = observe(inventory, session.links)

@@ -14,9 +14,11 @@ from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem, raise_together
 from hvdocker.model import names
 from hvdocker.model.event import Event
+from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
+from hvdocker.model.offer import Request
 from hvdocker.model.output import Line
-from hvdocker.model.placement import Placement, Share, parse_hosts_flag, place, place_exactly
+from hvdocker.model.placement import Placement
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
@@ -24,16 +26,20 @@ from hvdocker.ops import queue, watch
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
+from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located, at_home
+from hvdocker.ops.placing import Wanted, check_wanted, request_of
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, with_image
+from hvdocker.plan.offers import offers_to_job
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import fitness_problems, places
+from hvdocker.plan.placing import Explanation, explain, place
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains
 from hvdocker.plan.steps import Plan, plan_of
-from hvdocker.plan.train import check_workers, free_slots, plan_train
+from hvdocker.plan.train import check_workers, plan_train
 
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
@@ -49,6 +55,10 @@ class TrainRequest:
     rest: tuple[str, ...] = ()
     np: int | None = None
     hosts: str | None = None
+    strategy: str | None = None
+    gpu: str | None = None
+    include: str | None = None
+    exclude: str | None = None
     workdir: Path | None = None
     requirements: Path | None = None
     ignores_requirements: bool = False
@@ -64,6 +74,10 @@ class TrainRequest:
     # Long enough for another `train` to start: who loses a race is told who holds the slots.
     lock_wait_s: float = 60.0
     is_forced: bool = False
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.np, self.hosts, self.strategy, self.gpu, self.include, self.exclude)
 
 
 @dataclass(frozen=True)
@@ -83,6 +97,7 @@ class Viewer:
     started: Callable[[Started], None] = lambda started: None
     line: watch.OnLine = lambda line: None
     stopping: Callable[[], None] = lambda: None
+    explained: Callable[[Explanation], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +148,7 @@ def train(
     """`wish` is what the request was prepared into, where that was done before."""
     wish = wish or prepare(env, located, request)
     with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
+        located = with_image(located, session)
         if request.is_dry_run:
             return _decide(env, located, session, wish, viewer).report
         launch = partial(_launch, env, located, session, wish, viewer)
@@ -202,6 +218,9 @@ def _decide(
     state, waiting = queue.observed(located, session, held, has_turn)
     placement = queue.in_turn(partial(_choose, env, located, request), state, waiting)
     placed = places(inventory, state)
+    if viewer.explained:
+        offers = offers_to_job(inventory, state, placed)
+        viewer.explained(explain(_request(inventory, request, placed), offers, read_links(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_together("some hosts are not fit", fitness_problems(inventory, used))
     fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
@@ -220,18 +239,9 @@ def _decide(
     return _Decision(TrainReport(job.job, placement, whole, state.hosts), fitting, context, left)
 
 
-def _choose(env: Env, located: Located, request: TrainRequest, state: ClusterState) -> Placement:
-    inventory = located.inventory
-    placed = places(inventory, state)
-    check_workers(inventory, placed, state)
-    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
-    return _placement(request, placed, state)
-
-
 def _check(request: TrainRequest) -> None:
     queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
-    if request.np is not None and request.np < 1:
-        raise UsageProblem(f"-np should be at least 1, got {request.np}")
+    check_wanted(request.wanted)
     if request.requirements and request.ignores_requirements:
         raise UsageProblem("--requirements and --no-requirements exclude each other")
 
@@ -244,14 +254,18 @@ def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements |
     return find_requirements(env.cwd, request.requirements, script.parent if script else work.source)
 
 
-def _placement(request: TrainRequest, placed: Mapping[str, Place], state: ClusterState) -> Placement:
-    slots = free_slots(placed, state)
-    if request.hosts:
-        wanted = parse_hosts_flag(request.hosts, next(iter(placed)))
-        known = {word: n for n, p in placed.items() for word in (n, p.address, p.host.host)}
-        named = [Share(known.get(share.host, share.host), share.slots) for share in wanted]
-        return place_exactly(named, request.np, slots)
-    return place(request.np or sum(entry.total for entry in slots), slots)
+def _choose(env: Env, located: Located, request: TrainRequest, state: ClusterState) -> Placement:
+    inventory = located.inventory
+    placed = places(inventory, state)
+    check_workers(inventory, placed, state)
+    refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
+    offers = offers_to_job(inventory, state, placed)
+    return place(_request(inventory, request, placed), offers, read_links(located))
+
+
+def _request(inventory: Inventory, request: TrainRequest, placed: Mapping[str, Place]) -> Request:
+    addresses = {name: found.address for name, found in placed.items()}
+    return request_of(request.wanted, inventory, addresses)
 
 
 def _job(

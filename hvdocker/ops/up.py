@@ -12,13 +12,18 @@ from hvdocker.commands.worker import Place
 from hvdocker.errors import raise_together
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
+from hvdocker.model.offer import Request
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
+from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located, forget, point_at
 from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, with_image
+from hvdocker.plan.extent import asked_for, everything
+from hvdocker.plan.offers import offers_to_cluster
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
+from hvdocker.plan.placing import Explanation, explain
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.up import plan_up
 
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from hvdocker.hosts.locks import Held
 
 Show = Callable[[Plan], None]
+Explain = Callable[[Explanation], None]
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,8 @@ class UpOptions:
     keep: str = "never"
     is_forced: bool = False
     lock_wait_s: float = 0.0
+    # Some slots only; without it every host, with all that it has free.
+    request: Request | None = None
 
 
 @dataclass(frozen=True)
@@ -52,9 +60,20 @@ class UpReport:
         return sum(place.slots for place in self.places.values())
 
 
-def up(env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None) -> UpReport:
+def up(
+    env: Env,
+    located: Located,
+    options: UpOptions,
+    show: Show = lambda plan: None,
+    explained: Explain | None = None,
+) -> UpReport:
+    """`explained` is told why the slots are where they are, before anything is made."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        located = with_image(located, session)
         report, state = _look(env, located, session, options)
+        if explained and options.request:
+            offers = offers_to_cluster(located.inventory, state)
+            explained(explain(options.request, offers, read_links(located)))
         if options.is_dry_run or report.plan.is_empty:
             show(report.plan)
             if not options.is_dry_run:
@@ -78,17 +97,38 @@ def _look(
     """`known` is what was seen a moment ago."""
     from hvdocker.hosts.observe import seen_again, whole_state
 
-    inventory = located.inventory
+    inventory, request = located.inventory, options.request
     if known:
         state = seen_again(inventory, session.links, known)
+    elif request:
+        state = _usable(env, inventory, session, request)
     else:
         state = whole_state(inventory, session.links, unreached=session.failed.values())
-    placed = places(inventory, state)
+    if request:
+        extent = asked_for(inventory, state, request, read_links(located))
+    else:
+        extent = everything(inventory, state)
+    placed = places(inventory, state, extent)
     raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     return UpReport(plan, placed), state
+
+
+def _usable(env: Env, inventory: Inventory, session: Session, request: Request) -> ClusterState:
+    """Who wants some slots only does without the hosts that cannot be used, unless they were named."""
+    from hvdocker.hosts.observe import partial_state
+
+    state, unfit = partial_state(inventory, session.links)
+    failed = {**session.failed, **unfit}
+    named = {*request.include, *(share.host for share in request.exact)}
+    needed = [error for name, error in failed.items() if name in named or not state.hosts]
+    raise_together("some hosts cannot be used", needed)
+    for name, error in failed.items():
+        if name not in request.exclude:
+            env.listener(Event("note", f"left out: {error.what}", name))
+    return state
 
 
 def _make(

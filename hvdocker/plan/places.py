@@ -6,14 +6,16 @@ import ipaddress
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from hvdocker.commands.probe import docker_arch
-from hvdocker.commands.worker import Place, slots_of, user_ids
+from hvdocker.commands.worker import Place, user_ids
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.model.units import show_bytes
+from hvdocker.plan.extent import Extent, as_it_is
 
 # The first that knows `--gpus` and is told apart by its device requests.
 OLDEST_ENGINE = "19.03"
@@ -26,17 +28,20 @@ _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 _ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 
 
-def places(inventory: Inventory, state: ClusterState) -> dict[str, Place]:
-    """For every host that was seen, in inventory order. Raises where a training address is missing."""
+def places(inventory: Inventory, state: ClusterState, extent: Extent | None = None) -> dict[str, Place]:
+    """For every host of the cluster, in inventory order; of one that is there already, unless another extent
+    is wanted. Raises where a training address is missing."""
+    extent = extent or as_it_is(inventory, state)
     port = choose_port(inventory, state)
-    addresses = training_addresses(inventory, state)
+    members = {name: seen for name, seen in state.hosts.items() if name in extent.shares}
+    addresses = training_addresses(inventory, replace(state, hosts=members))
     shared = shared_homes(inventory, state)
     return {
         host.name: _place(
-            inventory, host, state.hosts[host.name], addresses[host.name], port, host.name in shared
+            inventory, host, members[host.name], addresses[host.name], port, host.name in shared, extent
         )
         for host in inventory.hosts
-        if host.name in state.hosts
+        if host.name in members
     }
 
 
@@ -53,9 +58,16 @@ def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
 
 
 def _place(
-    inventory: Inventory, host: Host, seen: HostSeen, address: str, port: int, has_shared_home: bool
+    inventory: Inventory,
+    host: Host,
+    seen: HostSeen,
+    address: str,
+    port: int,
+    has_shared_home: bool,
+    extent: Extent,
 ) -> Place:
     uid, gid = user_ids(inventory, seen)
+    share = extent.shares[host.name]
     return Place(
         host=host,
         seen=seen,
@@ -63,10 +75,12 @@ def _place(
         port=port,
         uid=uid,
         gid=gid,
-        slots=slots_of(host, seen),
+        slots=share.slots,
         folder=names.cluster_dir(seen.home, inventory.cluster, host.name if has_shared_home else None),
         worker_name=names.worker_name(inventory.cluster, host.name if host.is_local else None),
         sharing=len(inventory.hosts) if host.is_local else 1,
+        devices=share.devices,
+        asked=extent.asked,
     )
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from hvdocker.commands.worker import Maker, Place, master_spec
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
-from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Slots, from_label
 from hvdocker.model.seen import ClusterState
+from hvdocker.plan.extent import asked_np
 from hvdocker.plan.secrets import deliveries
 from hvdocker.plan.steps import (
     CreateMaster,
@@ -73,23 +72,21 @@ def plan_train(
     )  # fmt: skip
 
 
-def free_slots(placed: Mapping[str, Place], state: ClusterState) -> list[Slots]:
-    """Slots per host, less those that running jobs hold: their labels are the leases."""
-    held: dict[str, dict[str, int]] = {name: {} for name in placed}
-    for master in state.running_jobs():
-        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
-            if share.host in held:
-                held[share.host][master.job] = share.slots
-    return [Slots(name, place.slots, held[name]) for name, place in placed.items()]
-
-
 def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: ClusterState) -> None:
     """A job needs a running worker on every host of its cluster."""
     workers = state.workers()
     if not workers:
         raise HvdockerError(
-            f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
+            f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(state.hosts)}",
             fix="hvdocker up",
+        )
+    asked = next((place.asked for place in placed.values()), "")
+    wanted, there = asked_np(asked) or 0, sum(place.slots for place in placed.values())
+    if there < wanted:
+        raise HostUnfit(
+            f"workers of the cluster are missing: it was asked for {wanted} slots, and has {there}",
+            lines=[f"{place.name}: {place.slots}" for place in placed.values()],
+            fix=f"hvdocker up -np {wanted}",
         )
     errors: list[HvdockerError] = [
         HostUnfit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hvdocker.commands.worker import Maker, Place
 from hvdocker.errors import HvdockerError, raise_together
@@ -11,8 +11,8 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.image import ImagePlan, plan_image
 from hvdocker.plan.places import fitness_problems
-from hvdocker.plan.steps import Plan, plan_of
-from hvdocker.plan.workers import worker_of, worker_stages
+from hvdocker.plan.steps import Plan, RemoveContainer, plan_of
+from hvdocker.plan.workers import spare_running_jobs, worker_of, worker_stages
 
 
 def plan_up(
@@ -72,8 +72,18 @@ def _plan(
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
+        ("containers", list(_surplus(state, placed))),
         *worker_stages(inventory, state, placed, specs, reasons),
     )
+
+
+def _surplus(state: ClusterState, placed: Mapping[str, Place]) -> Iterator[RemoveContainer]:
+    """Workers on hosts that are no part of the cluster any more. They go first: another worker may be given
+    their GPUs."""
+    surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
+    spare_running_jobs(state, list(surplus))
+    for name, worker in surplus.items():
+        yield RemoveContainer(name, worker.name, worker.id, "no slot of it is wanted any more")
 
 
 def _discord(workers: Sequence[ContainerSeen]) -> str | None:

@@ -45,9 +45,9 @@ def worker_stages(
 ) -> list[Stage]:
     """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
     they sleep, and told about the new ones."""
-    workers = state.workers()
+    workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
-    _spare_running_jobs(state, [name for name in fresh if name in workers])
+    spare_running_jobs(state, [name for name in fresh if name in workers])
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
@@ -78,7 +78,7 @@ def worker_stages(
     ]
 
 
-def _spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
+def spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
     for master in state.running_jobs():
         hurt = set(from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts) & set(doomed)
         if hurt:

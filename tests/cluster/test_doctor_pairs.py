@@ -355,6 +355,10 @@ def test_bandwidth_only_when_asked_for_and_a_slow_link_stands_out(running: Site)
     assert slow >= {("h2", "h1"), ("h2", "h3")}
     assert float(speeds["h2", "h1"]["shown"].split()[0]) < 0.02
     assert "the others' median is" in speeds["h2", "h1"]["evidence"][0]
+    # Kept for placement, by pairs: the slower way.
+    kept = json.loads((running.folder / ".hvdocker" / "links.json").read_text())["bits_per_s"]
+    assert {(one, other) for one, other, _ in kept} == {("h1", "h2"), ("h1", "h3"), ("h2", "h3")}
+    assert all(speed < 2e7 for one, other, speed in kept if "h2" in (one, other))
 
 
 def test_a_cluster_of_which_one_worker_sleeps(running: Site) -> None:

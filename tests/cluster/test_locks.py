@@ -107,7 +107,7 @@ def test_a_held_host_is_left_alone_and_its_holder_named(
     hold(pair[1])
     pushing = ("image", "push", "tiny:lab")
     with untouched(*pair):
-        for words in (("down", "-y"), ("train", "train.py"), ("keys", "rotate"), pushing):
+        for words in (("down", "-y"), ("train", "train.py", "--lock-wait", "0"), ("keys", "rotate"), pushing):
             result = one.run(*words, check=5)
             assert (
                 "error: h2: the host is locked: bob@desk is running `image push` of cluster theirs"

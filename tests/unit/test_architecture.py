@@ -34,7 +34,7 @@ OWNERS = {
     "socket": {"hosts"}, "rich": {"console"}, "typer": {"cli"}, "click": {"cli"}, "jinja2": {"commands"},
 }  # fmt: skip
 # For type checkers only: nothing is imported when the program runs.
-TYPE_ONLY = {("ops", "docker"), ("cli", "plan.steps")}
+TYPE_ONLY = {("ops", "docker"), ("cli", "plan.steps"), ("cli", "plan.placing")}
 # The SDK's own exception, where its absence is an answer.
 ALLOWED = {("ops/watch.py", "docker.errors")}
 PURE = ("model", "commands", "plan")

@@ -20,9 +20,12 @@ def _report(survey: Survey, pair: Pair, ssh: Finding | None, ports: Finding | No
     if answer is None or ssh is None or ports is None:
         return PairReport(*pair, _unknown(survey, pair))
     findings = [ssh, ports, judge_mtu(survey, pair, answer), judge_trip(survey, pair, answer)]
-    if survey.speeds is not None:
-        findings.append(judge_speed(survey, pair))
-    return PairReport(*pair, tuple(findings))
+    if survey.speeds is None:
+        return PairReport(*pair, tuple(findings))
+    findings.append(judge_speed(survey, pair))
+    speed = survey.speeds.get(pair)
+    measured = speed.gbit_s * 1e9 if speed and speed.gbit_s is not None else None
+    return PairReport(*pair, tuple(findings), measured)
 
 
 def _unknown(survey: Survey, pair: Pair) -> tuple[Finding, ...]:

@@ -178,7 +178,7 @@ def test_the_list_of_verbs_imports_none_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"), [("hvdocker tr", "train"), ("hvdocker train --st", "--start-timeout")]
+    ("typed", "offered"), [("hvdocker tr", "train"), ("hvdocker train --sta", "--start-timeout")]
 )
 def test_completion_offers_words_and_costs_no_heavy_import(typed: str, offered: str) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}

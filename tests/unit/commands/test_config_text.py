@@ -39,7 +39,7 @@ def test_what_ssh_adds_reads_back_too() -> None:
 def test_every_setting_that_is_not_set_says_what_holds() -> None:
     text = config_yaml(ConfigView(parse("hosts: [a]", "x", "here"), "/x", "why"))
     assert "# shm: half of RAM, at most 16 GB\n" in text
-    assert "image: doc-hvd:cpu  # default\n" in text
+    assert "# image: doc-hvd:gpu where hosts have GPUs, else doc-hvd:cpu\n" in text
     assert "user: host  # default\n" in text
 
 

@@ -19,7 +19,7 @@ PLAIN = ContainerSpec(
     restart="unless-stopped",
 )
 ROOT = replace(PLAIN, uid=0, gid=0, binds=(), labels={}, shm_bytes=None, restart="no")
-GPUS = replace(PLAIN, binds=(), labels={}, has_gpus=True, memory_bytes=2 << 30, cpus=1.5)
+GPUS = replace(PLAIN, binds=(), labels={}, devices=("all",), memory_bytes=2 << 30, cpus=1.5)
 LOCAL = replace(PLAIN, binds=(), labels={}, shm_bytes=None, network="hvdocker-lab", address="198.18.200.11")
 
 
@@ -99,6 +99,14 @@ def test_words_of_roots_container() -> None:
     )  # fmt: skip
 
 
+def test_exactly_these_gpus() -> None:
+    some = replace(PLAIN, devices=("GPU-1", "MIG-7"))
+    request = {"Driver": "", "DeviceIDs": ["GPU-1", "MIG-7"], "Capabilities": [["gpu"]]}
+    assert create_body(some, {})["HostConfig"]["DeviceRequests"] == [request]
+    words = create_command(some).argv
+    assert words[words.index("--gpus") + 1] == '"device=GPU-1,MIG-7"'
+
+
 def test_words_with_gpus_and_limits_and_on_a_local_bridge() -> None:
     both = replace(GPUS, network="hvdocker-lab", address="198.18.200.11")
     assert create_command(both).argv == (
@@ -121,7 +129,7 @@ def test_whoever_makes_it_with_whichever_version_it_is_the_same_container() -> N
     [
         {"name": "x"}, {"image": "x"}, {"command": ("x",)}, {"uid": 7}, {"gid": 7}, {"network": "x"},
         {"address": "10.0.0.1"}, {"binds": ()}, {"labels": {**PLAIN.labels, "hvdocker.port": "1"}},
-        {"has_gpus": True}, {"shm_bytes": 1}, {"memory_bytes": 1}, {"cpus": 1.0}, {"restart": "no"},
+        {"devices": ("GPU-1",)}, {"shm_bytes": 1}, {"memory_bytes": 1}, {"cpus": 1.0}, {"restart": "no"},
         {"stop_timeout_s": 1},
     ],
     ids=lambda change: next(iter(change)),
@@ -132,6 +140,6 @@ def test_anything_else_makes_it_another_container(change: dict[str, Any]) -> Non
 
 def test_no_field_is_forgotten_above() -> None:
     assert set(ContainerSpec.__dataclass_fields__) == {
-        "name", "image", "command", "uid", "gid", "network", "address", "binds", "labels", "has_gpus",
+        "name", "image", "command", "uid", "gid", "network", "address", "binds", "labels", "devices",
         "shm_bytes", "memory_bytes", "cpus", "restart", "stop_timeout_s",
     }  # fmt: skip

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.worker import Place, doctor_spec, master_spec, slots_of, user_ids, worker_spec
+from hvdocker.commands.worker import Place, doctor_spec, master_spec, user_ids, worker_spec
 from hvdocker.model.gpu import GpuSeen
 from hvdocker.model.inventory import Host
 from hvdocker.model.job import JobSpec
@@ -20,7 +20,8 @@ def place_of(name: str = "a", wanted=LAB, **changes: object) -> Place:
     return places(wanted, state_of(host_seen(name, **changes)))[name]
 
 
-JOB = JobSpec("train-abcd", "lab", Placement((Share("a", 1), Share("b", 2))), {}, 12345, (), (), "/train")
+PLACED = Placement((Share("a", 1, ("GPU-1",)), Share("b", 2)))
+JOB = JobSpec("train-abcd", "lab", PLACED, {}, 12345, (), (), "/train")
 
 
 def test_a_worker_as_a_whole() -> None:
@@ -92,11 +93,11 @@ def test_a_master_as_a_whole() -> None:
             "hvdocker.role": "master",
             "hvdocker.owner": "ada",
             "hvdocker.version": "0.1.0",
-            "hvdocker.gpus": "GPU-0,GPU-1",
+            "hvdocker.gpus": "GPU-1",
             "hvdocker.job": "train-abcd",
-            "hvdocker.placement": '{"a":1,"b":2}',
+            "hvdocker.placement": '{"a":["GPU-1"],"b":2}',
         },
-        has_gpus=True,
+        devices=("GPU-1",),
         shm_bytes=4 * GIB,
         restart="no",
     )
@@ -142,8 +143,17 @@ def test_whose_container_it_is(user: str, ids: tuple[int, int], opens: bool) -> 
     assert place_of(wanted=wanted).needs_open_folders is opens
 
 
+def test_a_worker_holds_its_devices_and_no_others() -> None:
+    made = worker_spec(LAB, replace(place_of(gpus=GPUS), devices=("GPU-1",), asked='{"np":1}'), MAKER)
+    assert (made.devices, made.labels["hvdocker.gpus"]) == (("GPU-1",), "GPU-1")
+    assert made.labels["hvdocker.asked"] == '{"np":1}'
+    assert worker_spec(LAB, place_of(gpus=GPUS), MAKER).devices == ("GPU-0", "GPU-1")
+    assert "hvdocker.gpus" not in worker_spec(LAB, place_of(), MAKER).labels
+
+
 @pytest.mark.parametrize(
-    ("slots", "gpus", "count"), [(None, (), 1), (None, GPUS, 2), (4, GPUS, 4), (3, (), 3)]
+    ("slots", "gpus", "count"), [(None, (), 1), (None, GPUS, 2), (1, GPUS, 1), (3, (), 3)]
 )
-def test_slots_are_what_the_inventory_says_else_gpus_else_one(slots: int | None, gpus, count: int) -> None:
-    assert slots_of(Host("a", "a", slots=slots), host_seen("a", gpus=gpus)) == count
+def test_slots_are_gpus_else_one_or_what_the_inventory_says(slots: int | None, gpus, count: int) -> None:
+    wanted = replace(LAB, hosts=(Host("a", "a", slots=slots),))
+    assert place_of(wanted=wanted, gpus=gpus).slots == count

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hvdocker.console.explain import show_explanation
 from hvdocker.console.job import JobView, show_summary
 from hvdocker.console.lock import show_locks
 from hvdocker.console.plan import show_plan
@@ -12,10 +13,12 @@ from hvdocker.errors import HostUnreachable
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.lock import Holder
+from hvdocker.model.offer import Offer, Request, Slot
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.lock import LockReport
 from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
+from hvdocker.plan.placing import explain
 from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, StartContainer, plan_of
 from tests.unit.builders import inventory, with_worker
 
@@ -46,6 +49,22 @@ def test_a_plan(said) -> None:
 def test_an_empty_plan_shows_nothing(said) -> None:
     show_plan(out(), Plan("up", "lab"))
     assert said() == []
+
+
+def test_why_slots_were_placed_so(said) -> None:
+    offers = [Offer("a", (Slot("GPU-0", "T4"), Slot("GPU-1", "T4"))), Offer("b", (Slot("GPU-2", "T4"),))]
+    show_explanation(out(), explain(Request(1), offers))
+    assert said() == [
+        "                   placement  why",
+        "pack               b:1        hosts: 1, left over: 0, shares: 1, models: 1",
+        "without b, spread  a:1        lost: leaves 1 slot over on its hosts, not 0",
+    ]
+    show_explanation(out(), explain(Request(exact=(Share("a", 1), Share("b", 1))), offers))
+    assert said() == [
+        "                placement  why",
+        "exact           a:1,b:1    as -H says",
+        "pack, balanced  a:2        lost: not what -H says",
+    ]
 
 
 def test_every_ranks_lines(said) -> None:

@@ -1,11 +1,12 @@
 import docker.errors
 import pytest
 
+from hvdocker.commands.command import Command
+from hvdocker.commands.gpus import GpuAnswer
 from hvdocker.commands.probe import read_probe
-from hvdocker.errors import HostUnfit
-from hvdocker.hosts.observe import _gpus, _listening, _probe, choose_access, seen_again
+from hvdocker.errors import HostUnfit, TookTooLong
+from hvdocker.hosts.observe import _listening, _probe, choose_access, see_gpus, seen_again
 from hvdocker.hosts.ssh import EngineAccess
-from hvdocker.model.gpu import GpuSeen
 from hvdocker.model.seen import ContainerSeen
 from tests.unit.builders import host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink
@@ -76,9 +77,11 @@ def test_a_host_that_cannot_be_probed(said: bytes, what: str) -> None:
     assert caught.value.what == what
 
 
-def test_gpus_as_nvidia_smi_lists_them() -> None:
-    text = "gpu 0, GPU-aa, Tesla T4\ngpu 1, GPU-bb, A100, extra\ngpu No devices were found\ngpu \n"
-    assert _gpus(read_probe(text)) == (GpuSeen(0, "GPU-aa", "Tesla T4"), GpuSeen(1, "GPU-bb", "A100"))
+def test_an_nvidia_smi_that_hangs_is_left_alone() -> None:
+    def hang(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+        raise TookTooLong("a command took longer than 12 s")
+
+    assert see_gpus(FakeLink("a", hang)) == GpuAnswer(error="nvidia-smi did not answer within 10 s")
 
 
 def worker(**changes: object) -> ContainerSeen:
@@ -109,11 +112,15 @@ def test_who_listens_is_asked_only_where_it_matters(
 
 
 class OwnEngine:
-    """Has one container of the cluster, and no image."""
+    """Has one container of the cluster and one of another, and no image."""
 
     def containers(self, all: bool, filters: object) -> list[dict[str, object]]:
         labels = {"hvdocker.role": "worker", "hvdocker.host": "a", "hvdocker.port": "12345"}
-        return [{"Id": "new", "State": "exited", "ImageID": "sha256:i", "Labels": labels, "Created": 7}]
+        one = {"State": "exited", "ImageID": "sha256:i", "Created": 7}
+        return [
+            {**one, "Id": "new", "Labels": labels | {"hvdocker.cluster": "lab"}},
+            {**one, "Id": "kims", "Labels": labels | {"hvdocker.cluster": "kims"}},
+        ]
 
     def inspect_image(self, reference: str) -> object:
         raise docker.errors.ImageNotFound(reference)
@@ -130,5 +137,6 @@ def test_looking_again_sees_what_others_changed_and_asks_for_nothing_else() -> N
     after = seen_again(LAB, {"a": link}, before)
     seen = after.hosts["a"]
     assert [container.id for container in seen.containers] == ["new"] and seen.image is None
+    assert [container.id for container in seen.others] == ["kims"]
     assert (seen.listening_ports, seen.home) == (frozenset({12345, 22}), "/home/kim")
     assert len(link.ran) == 1

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hvdocker.commands.probe import read_probe
-from hvdocker.hosts.sight import ask_engine, see_containers
+from hvdocker.hosts.sight import ask_engine, see_containers, see_split
 from hvdocker.model.seen import ContainerSeen, EngineSeen, image_content
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
@@ -16,18 +16,20 @@ IMAGE = {"Id": "sha256:i", "Architecture": "amd64", "Size": 7, "RootFS": {"Layer
 
 class Engine:
     def containers(self, all: bool, filters: dict[str, list[str]]) -> list[dict[str, object]]:
-        assert all and filters == {"label": ["hvdocker.cluster=lab"]}
+        assert all and filters == {"label": ["hvdocker.cluster"]}
         first = {"Id": "1" * 64, "Names": ["/w"], "State": "running", "ImageID": "sha256:a", "Created": 7}
         ended = {**first, "State": "exited", "Status": "Exited (137) 2 hours ago"}
-        return [{**first, "Labels": {"x": "y"}}, {**first, "Names": None, "Labels": None}, ended]
+        return [{**first, "Labels": {"hvdocker.cluster": "lab"}}, {**first, "Names": None}, ended]
 
 
-def test_only_containers_with_the_clusters_label_are_looked_at() -> None:
-    assert see_containers(Engine(), "lab") == (
-        ContainerSeen("1" * 64, "w", "running", "sha256:a", {"x": "y"}, 7),
+def test_only_containers_with_a_clusters_label_are_looked_at() -> None:
+    found = (
+        ContainerSeen("1" * 64, "w", "running", "sha256:a", {"hvdocker.cluster": "lab"}, 7),
         ContainerSeen("1" * 64, "1" * 12, "running", "sha256:a", {}, 7),
         ContainerSeen("1" * 64, "w", "exited", "sha256:a", {}, 7, exit_code=137),
     )
+    assert see_containers(Engine()) == found
+    assert see_split(Engine(), "lab") == (found[:1], found[1:])
 
 
 @dataclass
@@ -51,7 +53,7 @@ class Asked(FakeLink):
         return IMAGE
 
     def containers(self, all: bool, filters: object) -> list[dict[str, Any]]:
-        labels = {"hvdocker.role": "worker", **self.labels}
+        labels = {"hvdocker.role": "worker", "hvdocker.cluster": "lab", **self.labels}
         return [{"Id": "c", "State": self.state, "ImageID": self.image_id, "Labels": labels, "Created": 7}]
 
 

@@ -1,4 +1,4 @@
-"""A client's sign of life on hosts that are folders of this machine: where, for how long, and what if it is lost."""
+"""A client's sign of life on hosts that are folders of this machine: where it is, and what if it is lost."""
 
 import os
 import signal

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from inside.environment import launcher_env, parse_image_env, rank_env
 from inside.job import Job
 
@@ -94,3 +95,26 @@ def test_a_rank_is_told_where_its_secrets_are() -> None:
     told = rank_env(replace(JOB, secrets=("TOKEN",)), {}, {}, None)
     assert told["HVDOCKER_SECRETS"] == "/run/hvdocker/secrets/j"
     assert "HVDOCKER_SECRETS" not in rank_env(JOB, {}, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("devices", "own", "local_rank", "visible"),
+    [
+        (("GPU-1", "GPU-4"), {}, "1", "GPU-1,GPU-4"),
+        (("GPU-1", "GPU-4"), {"CUDA_VISIBLE_DEVICES": "0,1,2"}, "0", "GPU-1,GPU-4"),
+        # A process can use one slice only.
+        (("MIG-1", "MIG-4"), {}, "1", "MIG-4"),
+        # Who wants to see none may.
+        (("GPU-1",), {"CUDA_VISIBLE_DEVICES": ""}, "0", ""),
+        (("GPU-1",), {"CUDA_VISIBLE_DEVICES": "-1"}, "0", "-1"),
+        # Without GPUs it is none of our business.
+        ((), {"CUDA_VISIBLE_DEVICES": "3"}, "0", "3"),
+        ((), {}, "0", None),
+    ],
+)
+def test_a_rank_sees_its_jobs_gpus_and_no_others(
+    devices: tuple[str, ...], own: dict[str, str], local_rank: str, visible: str | None
+) -> None:
+    job = replace(JOB, devices=devices, env=own)
+    env = rank_env(job, {"NVIDIA_VISIBLE_DEVICES": "GPU-0"}, {"HOROVOD_LOCAL_RANK": local_rank}, None)
+    assert env.get("CUDA_VISIBLE_DEVICES") == visible

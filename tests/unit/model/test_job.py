@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -37,6 +38,13 @@ def test_job_json_as_a_whole() -> None:
         "grace_s": 10,
         "code_hash": "c0de",
     }
+
+
+def test_a_host_is_told_the_devices_of_its_ranks() -> None:
+    placed = Placement((Share("b", 1), Share("a", 2, ("GPU-3", "GPU-1"))))
+    spec = replace(SPEC, placement=placed)
+    assert json.loads(spec.for_host("a"))["devices"] == ["GPU-3", "GPU-1"]
+    assert "devices" not in json.loads(spec.for_host("b"))
 
 
 def test_hosts_get_the_same_file_but_for_their_name() -> None:

@@ -18,14 +18,16 @@ from hvdocker.errors import (
     JobStopped,
     UsageProblem,
 )
+from hvdocker.model.offer import Request
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.down import DownReport
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, read_inventory
 from hvdocker.ops.run import RunReport, Verbs, final_error, run
 from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer
+from hvdocker.ops.up import UpOptions
 from hvdocker.ops.watch import JobEnd
-from hvdocker.plan.steps import Plan
+from hvdocker.plan.steps import Plan, RemoveTree, plan_of
 
 JOB = "train-aaaa"
 DOWN = "hvdocker down -i inventory.yaml --cluster lab-"
@@ -41,6 +43,7 @@ class World:
     train: Callable[[], int] = lambda: 0
     down: Callable[[], None] = lambda: None
     starts: bool = True
+    request: Request | None = None
     did: list[str] = field(default_factory=list)
     verbs: Verbs = field(default_factory=Verbs)
 
@@ -52,7 +55,7 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    (tmp_path / "inventory.yaml").write_text("cluster: lab\nhosts: [a]\n")
+    (tmp_path / "inventory.yaml").write_text("cluster: lab\nhosts: [a, b]\n")
     (tmp_path / "train.py").write_text("")
     made = World(tmp_path)
 
@@ -63,10 +66,11 @@ def world(tmp_path: Path) -> World:
         yield
         made.did.append("gone")
 
-    def up(env: Env, located: Located, options: Any, show: Callable[[Plan], None]) -> Any:
+    def up(env: Env, located: Located, options: UpOptions, show: Callable[[Plan], None], _: object) -> Any:
         made.did.append("up")
         made.up()
-        show(Plan("up", located.inventory.cluster))
+        made.request = options.request
+        show(plan_of("up", "", ("files", [RemoveTree("a", "/x")])))
 
     def train(env: Env, located: Located, request: Any, viewer: Viewer, wish: Any) -> TrainReport:
         made.did.append("train")
@@ -77,6 +81,7 @@ def world(tmp_path: Path) -> World:
     def down(env: Env, located: Located, options: Any) -> DownReport:
         made.did.append("down")
         assert options.is_sure and not options.discards
+        assert [host.name for host in located.inventory.hosts] == ["a"], "only where something was made"
         made.down()
         return DownReport(Plan("down", ""))
 
@@ -84,7 +89,11 @@ def world(tmp_path: Path) -> World:
         made.did.append(f"fetch {job}")
         return type("Report", (), {"fetched": None})
 
-    made.verbs = Verbs(lambda *_: made.did.append("check"), alive, up, train, fetch, down)
+    def check(env: Env, located: Located, accept_new: bool, request: Request | None) -> Request | None:
+        made.did.append("check")
+        return request
+
+    made.verbs = Verbs(check, alive, up, train, fetch, down)
     return made
 
 
@@ -123,7 +132,7 @@ def test_what_is_wrong_here_costs_no_host(world: World) -> None:
 def test_a_failed_job_is_given_back_and_is_what_the_run_ends_with(world: World) -> None:
     world.train = lambda: 1
     report = world.run(np=2)
-    assert world.did == ["check", "alive 2 ranks", *WHOLE[2:]]
+    assert world.did == ["check", "alive 2 ranks", *WHOLE[2:]] and world.request == Request(np=2)
     error = final_error(report)
     assert isinstance(error, JobFailed) and error.exit_code == 100
 
@@ -180,8 +189,8 @@ def test_an_up_that_made_nothing_has_nothing_to_give_back(world: World) -> None:
 
 
 def test_an_up_that_failed_half_way_is_given_back(world: World) -> None:
-    def half(env: Env, located: Located, options: Any, show: Callable[[Plan], None]) -> Any:
-        show(Plan("up", ""))
+    def half(env: Env, located: Located, options: Any, show: Callable[[Plan], None], _: object) -> Any:
+        show(plan_of("up", "", ("files", [RemoveTree("a", "/x")])))
         raise KeyboardInterrupt
 
     world.verbs = replace(world.verbs, up=half)

@@ -1,19 +1,24 @@
 """Where the ranks of a request go, before any host is touched."""
 
+from pathlib import Path
+
 import pytest
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.train import TrainRequest, _check, _placement
-from hvdocker.plan.places import places
-from tests.unit.builders import inventory, master, state_of, with_worker
+from hvdocker.model.seen import ClusterState
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.train import TrainRequest, _check, _choose
+from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
 STATE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
 
 
-def placed(**request: object) -> Placement:
-    return _placement(TrainRequest(**request), places(LAB, STATE), STATE)
+def placed(state: ClusterState = STATE, **request: object) -> Placement:
+    env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
+    return _choose(env, Located(LAB, Path("/nowhere/inventory.yaml")), TrainRequest(**request), state)
 
 
 @pytest.mark.parametrize(
@@ -21,6 +26,9 @@ def placed(**request: object) -> Placement:
     [
         ({}, Placement((Share("a", 2), Share("b", 4)))),
         ({"np": 2}, Placement((Share("a", 2),))),
+        ({"np": 2, "strategy": "spread"}, Placement((Share("a", 1), Share("b", 1)))),
+        ({"np": 2, "exclude": "gpu-a"}, Placement((Share("b", 2),))),
+        ({"np": 1, "include": "10.0.0.12"}, Placement((Share("b", 1),))),
         ({"hosts": "a:1,b:3"}, Placement((Share("a", 1), Share("b", 3)))),
         # A host goes by its name, by where it is reached and by its training address.
         ({"hosts": "gpu-a:2,10.0.0.12:1"}, Placement((Share("b", 1), Share("a", 2)))),
@@ -36,15 +44,34 @@ def test_one_host_under_two_names_is_refused() -> None:
         placed(hosts="a:1,10.0.0.11:1")
 
 
+@pytest.mark.parametrize("flag", ["include", "exclude", "hosts"])
+def test_a_host_that_nobody_knows_is_refused(flag: str) -> None:
+    with pytest.raises(UsageProblem, match="'z', not in the inventory") as caught:
+        placed(np=1, **{flag: "z:1" if flag == "hosts" else "a,z"})
+    assert caught.value.fix == "hosts are a, b"
+
+
 def test_by_default_every_slot_even_those_that_a_job_holds() -> None:
-    busy = state_of(
-        with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), with_worker(LAB, "b")
-    )
-    with pytest.raises(NotEnoughSlots, match="6 slots wanted, 4 of 6 free"):
-        _placement(TrainRequest(), places(LAB, busy), busy)
+    job = master("train-abcd", '{"a":2}')
+    busy = state_of(with_worker(LAB, "a", containers=(job,)), with_worker(LAB, "b"))
+    with pytest.raises(NotEnoughSlots, match="6 wanted, 4 free: 2 on a are held by train-abcd"):
+        placed(busy)
 
 
 @pytest.mark.parametrize("np", [0, -3])
 def test_at_least_one_rank(np: int) -> None:
     with pytest.raises(UsageProblem, match=f"-np should be at least 1, got {np}"):
         _check(TrainRequest(np=np))
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem"),
+    [
+        ({"strategy": "best"}, "there is no strategy 'best'"),
+        ({"hosts": "a:1", "strategy": "pack"}, "exclude each other"),
+        ({"gpu": "A100:many"}, "--gpu should look like"),
+    ],
+)
+def test_flags_that_cannot_be_meant(request_: dict[str, object], problem: str) -> None:
+    with pytest.raises(UsageProblem, match=problem):
+        _check(TrainRequest(**request_))

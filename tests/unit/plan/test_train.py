@@ -5,7 +5,9 @@ import pytest
 from hvdocker.commands.worker import master_spec
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
 from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share, Slots
+from hvdocker.model.offer import Hold, Offer, Slot
+from hvdocker.model.placement import Placement, Share
+from hvdocker.plan.offers import offers_to_job
 from hvdocker.plan.places import places
 from hvdocker.plan.steps import (
     CreateMaster,
@@ -16,7 +18,7 @@ from hvdocker.plan.steps import (
     SyncCode,
     WriteJob,
 )
-from hvdocker.plan.train import check_workers, free_slots, plan_train
+from hvdocker.plan.train import check_workers, plan_train
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
@@ -93,10 +95,10 @@ def test_slots_that_running_jobs_hold_are_leases() -> None:
         master("old-cccc", '{"b":4}', state="exited"),
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
-    assert free_slots(places(LAB, state), state) == [
-        Slots("a", 1, {"train-aaaa": 1}),
-        Slots("b", 4, {"train-aaaa": 2, "eval-bbbb": 1}),
-        Slots("c", 1, {}),
+    assert offers_to_job(LAB, state, places(LAB, state)) == [
+        Offer("a", (), (Hold("train-aaaa of ?", 1),)),
+        Offer("b", (Slot(),), (Hold("train-aaaa of ?", 2), Hold("eval-bbbb of ?", 1))),
+        Offer("c", (Slot(),)),
     ]
 
 

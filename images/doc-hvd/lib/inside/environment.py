@@ -8,6 +8,8 @@ from pathlib import Path
 from inside import paths
 from inside.job import Job
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+NO_DEVICES = ("", "-1", "none", "NoDevFiles")
 # What a login or the launcher adds and an image never means.
 SESSION_ONLY = ("HVDOCKER_GRACE_S", "MAIL", "OLDPWD", "SHLVL", "_")
 # What the supervisor gives the launcher to run at all: the image's own value is better.
@@ -38,8 +40,19 @@ def rank_env(
     if interface is not None:
         env.update(interface_env(interface, image))
     env.update(job.env)
+    env.update(device_env(job, int(current.get("HOROVOD_LOCAL_RANK", "0"))))
     env.update(identity_env(job))
     return env
+
+
+def device_env(job: Job, local_rank: int) -> dict[str, str]:
+    """The GPUs of this job on this host, in local-rank order: its containers may have more. A process can use
+    one MIG slice only, so where there are slices a rank sees its own. Who hides them all may."""
+    if not job.devices or job.env.get(VISIBLE) in NO_DEVICES:
+        return {}
+    if any(device.startswith("MIG-") for device in job.devices):
+        return {VISIBLE: job.devices[local_rank % len(job.devices)]}
+    return {VISIBLE: ",".join(job.devices)}
 
 
 def is_session_only(name: str) -> bool:

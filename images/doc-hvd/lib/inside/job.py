@@ -30,6 +30,7 @@ class Job:
     host_count: int
     other_hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
@@ -59,6 +60,7 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             host_count=len(addresses),
             other_hosts=tuple(name for name in addresses if name != data["host"]),
             secrets=tuple(data.get("secrets", ())),
+            devices=tuple(data.get("devices", ())),
         )
     except (KeyError, IndexError, TypeError) as error:
         raise JobError(f"job.json is incomplete: {error!r}") from error

@@ -227,6 +227,8 @@ def test_a_link_far_below_the_others() -> None:
 
 def test_two_hosts_alone_have_nothing_to_compare_with() -> None:
     speeds = {("a", "b"): Speed(0.1), ("b", "a"): Speed(20.4)}
+    told = {report.start: report.bits_per_s for report in judge_pairs(survey(hosts="ab", speeds=speeds))}
+    assert told == {"a": 1e8, "b": 20.4e9}
     assert found(survey(hosts="ab", speeds=speeds)) == {}
 
 

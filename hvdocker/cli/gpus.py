@@ -1,0 +1,89 @@
+"""hvdocker gpus"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import AcceptFlag, InventoryFlag, JsonFlag, no_rest, working
+
+if TYPE_CHECKING:
+    from hvdocker.ops.gpus import GpuReport
+
+
+def gpus(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("-w", "--watch", metavar="", help="Look again every 2 s, until Ctrl-C.")
+    ] = False,
+    inventory_flag: InventoryFlag = None,
+    json: JsonFlag = False,
+    accept_new_host_keys: AcceptFlag = False,
+) -> None:
+    """Show every GPU of every host: what it is, what it does, who holds it.
+
+    A GPU is free when no cluster holds it and processes that are not ours
+    have little of its memory (`gpus: {busy: 500MB}` in the inventory). Exit
+    3 when the GPUs of a host are not known, 4 when it cannot be reached.
+    """
+    no_rest(ctx)
+    from hvdocker.errors import UsageProblem, worst
+    from hvdocker.ops.gpus import gpus as run
+    from hvdocker.ops.locate import locate
+
+    if inventory and inventory_flag:
+        raise UsageProblem("an inventory and -i exclude each other")
+    chosen = inventory or inventory_flag
+    if watch:
+        _watch(chosen, json, accept_new_host_keys)
+        return
+    with working(is_quiet=json) as (env, _):
+        report = run(env, locate(env, chosen), accept_new_host_keys)
+    if json:
+        _print_json(report, indent=1)
+    else:
+        from hvdocker.console.gpus import show_gpus
+        from hvdocker.console.style import out
+
+        show_gpus(out(), report)
+    if report.errors:
+        raise typer.Exit(int(worst(error.exit_code for error in report.errors)))
+
+
+def _watch(inventory: Path | None, json: bool, accept_new: bool) -> None:
+    from hvdocker.console.gpus import watching
+    from hvdocker.console.style import out
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.gpus import watch_gpus
+    from hvdocker.ops.locate import locate
+
+    if not json and not sys.stdout.isatty():
+        raise UsageProblem(
+            "--watch draws on a terminal, and stdout is none",
+            fix="hvdocker gpus --watch --json writes an object per line",
+        )
+    with working(is_quiet=json) as (env, progress):
+        reports = watch_gpus(env, locate(env, inventory), accept_new)
+        if json:
+            for report in reports:
+                _print_json(report)
+            return
+        first = next(reports)
+        progress.pause()
+        with watching(out()) as show:
+            show(first)
+            for report in reports:
+                show(report)
+
+
+def _print_json(report: GpuReport, indent: int | None = None) -> None:
+    import json as encoder
+
+    print(encoder.dumps(report.as_json(), indent=indent), flush=True)

@@ -1,0 +1,56 @@
+"""The flags that say which slots are wanted, shared by the verbs that place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from hvdocker.console.progress import Progress
+    from hvdocker.plan.placing import Explanation
+
+StrategyFlag = Annotated[
+    Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+    typer.Option(
+        "--strategy",
+        metavar="HOW",
+        help="pack (fewest hosts), spread (even shares over all) or balanced (equal shares). Default: pack.",
+        show_default=False,
+    ),
+]
+GpuFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option(
+        "--gpu",
+        metavar="MODEL[:MEM]",
+        help="Only GPUs like this: A100, A100:80GB, 40GB; none: only slots without a GPU.",
+        show_default=False,
+    ),
+]
+IncludeFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option("--include", metavar="HOSTS", help="Only on these hosts: a,b", show_default=False),
+]
+ExcludeFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option("--exclude", metavar="HOSTS", help="Not on these hosts: a,b", show_default=False),
+]
+ExplainFlag = Annotated[
+    bool,
+    typer.Option("--explain", metavar="", help="Show what else was possible, and why it was not chosen."),
+]
+
+
+def explainer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
+    if not is_wanted:
+        return None
+    from hvdocker.console.explain import show_explanation
+    from hvdocker.console.style import err
+
+    def show(explanation: Explanation) -> None:
+        progress.pause()
+        show_explanation(err(), explanation)
+
+    return show

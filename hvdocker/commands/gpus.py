@@ -1,0 +1,228 @@
+"""What nvidia-smi tells of a host's GPUs: one script, on a channel of its own, because a wedged driver leaves
+nvidia-smi in a sleep that no signal ends. It only reads. Its output is `key value` lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hvdocker.commands.command import Command, shell
+from hvdocker.commands.probe import ProbeAnswer, read_probe
+from hvdocker.model.gpu import GpuProcess, GpuSeen
+
+# Where the host has `timeout`, it ends what can be ended; our own limit is a little longer.
+LIMIT_S = 10
+HUNG = f"nvidia-smi did not answer within {LIMIT_S} s"
+NO_CARDS = "No devices were found"
+_KILLED = ("124", "137")
+
+# Names come last in every question: they may have commas in them. Programs are asked for beside the cards; a
+# line is written at once, so that lines of both do not mix.
+_SCRIPT = r"""
+limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
+form=--format=csv,noheader,nounits
+apps() {
+    fields=gpu_uuid,pid,used_memory,process_name
+    { $limit nvidia-smi --query-compute-apps=$fields $form 2>&1; echo "end $?"; } | {
+        paths=
+        while IFS= read -r line; do
+            case $line in "end "*) echo "apps$line"; continue;; esac
+            echo "app $line"
+            pid=${line#*,}; pid=${pid# }; pid=${pid%%,*}
+            case $pid in ''|*[!0-9]*) continue;; esac
+            paths="$paths /proc/$pid"
+            [ -r "/proc/$pid/cgroup" ] || continue
+            while read -r group; do
+                [ ${#group} -gt 64 ] && echo "group $pid $group"
+            done 2>/dev/null < "/proc/$pid/cgroup"
+        done
+        [ -z "$paths" ] || stat -c 'owner %n %u %U' $paths 2>/dev/null
+    }
+}
+apps &
+most=index,uuid,memory.total,memory.used,utilization.gpu,temperature.gpu
+for fields in $most,mig.mode.current,name $most,name index,uuid,name; do
+    said=$($limit nvidia-smi --query-gpu=$fields $form 2>&1); code=$?
+    case $said in *"not a valid field"*) ;; *) break;; esac
+done
+echo "fields $fields"
+echo "code $code"
+printf '%s\n' "$said" | while IFS= read -r line; do [ -z "$line" ] || printf '%s\n' "card $line"; done
+case $fields:$said in
+    *mig*:*Enabled*)
+        $limit nvidia-smi -L 2>/dev/null | while IFS= read -r line; do printf '%s\n' "list $line"; done;;
+esac
+if [ "$code" -ne 0 ]; then
+    for device in /sys/bus/pci/devices/*; do
+        [ -r "$device/vendor" ] || continue
+        read -r vendor < "$device/vendor"; read -r class < "$device/class"
+        case $vendor$class in 0x10de0x03*) echo "pci ${device##*/}";; esac
+    done
+fi
+wait
+echo "done"
+"""
+
+
+# Nothing but how many devices there are; a driver that hangs has some.
+_COUNT = r"""
+command -v nvidia-smi >/dev/null 2>&1 || { echo "count 0"; exit 0; }
+limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
+said=$($limit nvidia-smi -L 2>/dev/null); code=$?
+[ $code -eq 124 ] || [ $code -eq 137 ] && { echo "count 1"; exit 0; }
+printf '%s\n' "$said" | { count=0
+    while IFS= read -r line; do case $line in "GPU "*) count=$((count + 1));; esac; done
+    echo "count $count"; }
+"""
+
+
+def count_gpus() -> Command:
+    return shell(_COUNT, str(LIMIT_S))
+
+
+def look_at_gpus() -> Command:
+    return shell(_SCRIPT, str(LIMIT_S))
+
+
+@dataclass(frozen=True)
+class GpuAnswer:
+    """`error` is why nothing is known; `notes` are about cards that cannot be used, and warnings of the
+    driver."""
+
+    gpus: tuple[GpuSeen, ...] = ()
+    error: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Card:
+    seen: GpuSeen
+    is_split: bool
+
+
+def read_gpus(text: str) -> GpuAnswer:
+    answer = read_probe(text)
+    codes = (answer.values.get("code", ""), answer.values.get("appsend", ""))
+    if any(code in _KILLED for code in codes) or not answer.is_whole:
+        return GpuAnswer(error=HUNG if answer.is_whole else "the host did not say all about its GPUs")
+    lines = answer.all("card")
+    cards = {line: card for line in lines if (card := _card(answer.values.get("fields", ""), line))}
+    if not cards:
+        said = " ".join(line.strip() for line in lines)
+        is_none = codes[0] == "0" or (NO_CARDS in said and not answer.all("pci"))
+        return GpuAnswer(error="" if is_none else said or f"nvidia-smi fails (exit {codes[0]})")
+    if codes[1] != "0":
+        said = " ".join(line.strip() for line in answer.all("app"))
+        return GpuAnswer(error=f"nvidia-smi does not tell who uses the GPUs: {said or f'exit {codes[1]}'}")
+    slices = _slices(answer.all("list"))
+    found = tuple(_devices(cards.values(), slices))
+    notes = [line.strip() for line in lines if line not in cards]
+    notes += [
+        f"GPU {card.seen.index} is in MIG mode and has no slices: it cannot be used"
+        for card in cards.values()
+        if card.is_split and card.seen.uuid not in slices
+    ]
+    return GpuAnswer(_with_processes(found, answer), notes=tuple(notes))
+
+
+def _card(fields: str, line: str) -> _Card | None:
+    """None for a line that is about no card: a warning, or a card that is lost."""
+    keys = fields.split(",")
+    values = dict(zip(keys, (part.strip() for part in line.split(",", len(keys) - 1)), strict=False))
+    uuid = values.get("uuid", "")
+    if not values.get("index", "").isdigit() or not uuid.startswith("GPU-") or not values.get("name"):
+        return None
+    seen = GpuSeen(
+        index=int(values["index"]),
+        uuid=uuid,
+        model=values["name"],
+        memory_mb=as_number(values.get("memory.total", "")),
+        used_mb=as_number(values.get("memory.used", "")),
+        utilization=as_number(values.get("utilization.gpu", "")),
+        temperature=as_number(values.get("temperature.gpu", "")),
+    )
+    return _Card(seen, values.get("mig.mode.current") == "Enabled")
+
+
+def as_number(text: str) -> int | None:
+    """None for `[N/A]`, `[Not Supported]`, `ERR!` and their likes."""
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+_LISTED = re.compile(r"GPU \d+: .*\(UUID: (GPU-[^)\s]+)\)")
+_SLICE = re.compile(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)\s]+)\)")
+
+
+def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Card's UUID → profile and UUID of its slices, as `nvidia-smi -L` lists them below their card."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    card = ""
+    for line in lines:
+        if listed := _LISTED.match(line):
+            card = listed[1]
+        elif part := _SLICE.match(line):
+            found.setdefault(card, []).append((part[1], part[2]))
+    return found
+
+
+def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]) -> Iterator[GpuSeen]:
+    """What containers can be given: a card in MIG mode offers its slices, not itself."""
+    for card in cards:
+        if not card.is_split:
+            yield card.seen
+            continue
+        for profile, uuid in slices.get(card.seen.uuid, ()):
+            size = re.search(r"(\d+)gb", profile)
+            yield GpuSeen(
+                index=card.seen.index,
+                uuid=uuid,
+                model=f"{card.seen.model} MIG {profile}",
+                memory_mb=int(size[1]) * 1024 if size else None,
+                temperature=card.seen.temperature,
+                parent=card.seen.uuid,
+            )
+
+
+def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
+    """A process on a card in MIG mode is told by its card only, not by its slice: it counts on all slices."""
+    programs: dict[str, list[GpuProcess]] = {}
+    users, containers = _owners(answer.all("owner")), _containers(answer.all("group"))
+    for line in answer.all("app"):
+        gpu, pid, used, name = (*(part.strip() for part in line.split(",", 3)), "", "", "")[:4]
+        number = as_number(pid) or 0
+        program = GpuProcess(number, _told(name), users.get(number, ""), as_number(used))
+        programs.setdefault(gpu, []).append(replace(program, container=containers.get(number, "")))
+    return tuple(_used(gpu, (*programs.get(gpu.uuid, ()), *programs.get(gpu.parent, ()))) for gpu in gpus)
+
+
+def _used(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
+    """Where a card does not say which processes it has, its memory stands in for them."""
+    known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
+    return replace(gpu, processes=tuple(known))
+
+
+def _told(name: str) -> str:
+    return "" if name.startswith("[") else name
+
+
+def _owners(lines: Iterable[str]) -> dict[int, str]:
+    """`/proc/7 1000 ada`; users that the host does not know are told by their number."""
+    found = {}
+    for line in lines:
+        path, uid, name = (*line.split(" "), "", "", "")[:3]
+        pid = as_number(path.removeprefix("/proc/"))
+        if pid is not None:
+            found[pid] = uid if name in ("", "UNKNOWN") else name
+    return found
+
+
+def _containers(lines: Iterable[str]) -> dict[int, str]:
+    """The innermost: an engine may itself run in a container."""
+    found = {}
+    for line in lines:
+        pid, _, group = line.partition(" ")
+        ids = re.findall(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", group)
+        if ids and pid.isdigit():
+            found[int(pid)] = ids[-1]
+    return found

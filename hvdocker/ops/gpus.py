@@ -1,0 +1,224 @@
+"""Gpus: every GPU of every host, what it does, who holds it; from any laptop that has the inventory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from hvdocker.commands.gpus import HUNG
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.model import names
+from hvdocker.model.gpu import GpuProcess
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.placement import from_label
+from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import Session, connected
+from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
+
+# A host whose driver hangs is not asked at every look: each question leaves a process that cannot be ended.
+ASK_AGAIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class CpuSlots:
+    """Of a host without GPUs; `held` by which job of this cluster."""
+
+    total: int
+    held: Mapping[str, int]
+
+    @property
+    def free(self) -> int:
+        return max(0, self.total - sum(self.held.values()))
+
+
+@dataclass(frozen=True)
+class HostGpus:
+    """`uses` and `slots` are empty where `error` says why nothing is known."""
+
+    name: str
+    host: str
+    uses: tuple[GpuUse, ...] = ()
+    slots: CpuSlots | None = None
+    notes: tuple[str, ...] = ()
+    containers: Mapping[str, ContainerSeen] = field(default_factory=dict)
+    error: HvdockerError | None = None
+
+    def container_of(self, process: GpuProcess) -> ContainerSeen | None:
+        """Where it is one of ours, of whichever cluster."""
+        return self.containers.get(process.container)
+
+
+@dataclass(frozen=True)
+class GpuReport:
+    inventory: Inventory
+    hosts: tuple[HostGpus, ...]
+
+    @property
+    def errors(self) -> list[HvdockerError]:
+        return [host.error for host in self.hosts if host.error]
+
+    @property
+    def uses(self) -> list[GpuUse]:
+        return [use for host in self.hosts for use in host.uses]
+
+    def as_json(self) -> Mapping[str, object]:
+        cluster = self.inventory.cluster
+        return {
+            "cluster": cluster,
+            "busy_bytes": self.inventory.gpu_busy_bytes,
+            "gpus": len(self.uses),
+            "free": sum(use.is_free for use in self.uses),
+            "free_in_cluster": sum(use.is_free_in(cluster) for use in self.uses),
+            "hosts": [_host_json(host, cluster) for host in self.hosts],
+        }
+
+
+def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
+    with connected(env, located, accept_new, must_all=False) as session:
+        return _Looker(env, located.inventory, session).look()
+
+
+def watch_gpus(
+    env: Env, located: Located, accept_new: bool = False, every_s: float = 2.0
+) -> Iterator[GpuReport]:
+    """A report for every look, for as long as somebody asks; the connections stay open."""
+    with connected(env, located, accept_new, must_all=False) as session:
+        looker = _Looker(env, located.inventory, session)
+        while True:
+            yield looker.look()
+            time.sleep(every_s)
+
+
+@dataclass
+class _Looker:
+    env: Env
+    inventory: Inventory
+    session: Session
+    hung: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def look(self) -> GpuReport:
+        from hvdocker.hosts.observe import as_state, observe
+
+        now = self.env.now()
+        still = {name for name, (since, _) in self.hung.items() if now - since < ASK_AGAIN_S}
+        outcomes = observe(self.inventory, self.session.links, without_gpus=still)
+        hosts = {name: self._remembered(seen, now, still) for name, seen in outcomes.done.items()}
+        state = as_state(self.inventory, hosts, with_images=False)
+        return report_of(self.inventory, state, {**self.session.failed, **outcomes.failed})
+
+    def _remembered(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
+        if seen.name in still:
+            return replace(seen, gpu_error=self.hung[seen.name][1])
+        if seen.gpu_error:
+            self.hung[seen.name] = (now, seen.gpu_error)
+        else:
+            self.hung.pop(seen.name, None)
+        return seen
+
+
+def report_of(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
+    jobs = job_leases(state.hosts.values())
+    shown: set[str] = set()
+    hosts = []
+    for host in inventory.hosts:
+        seen = state.hosts.get(host.name)
+        if seen is None:
+            error = failed.get(host.name) or HvdockerError("nothing is known of it", host=host.name)
+            hosts.append(HostGpus(host.name, host.host, error=error))
+            continue
+        found = _host(inventory, host, seen, state, jobs)
+        # Hosts of a local cluster share a machine: its GPUs stand with the first of them.
+        uses = tuple(use for use in found.uses if use.gpu.uuid not in shown)
+        shown |= {use.gpu.uuid for use in uses}
+        hosts.append(replace(found, uses=uses))
+    return GpuReport(inventory, tuple(hosts))
+
+
+def _host(
+    inventory: Inventory,
+    host: Host,
+    seen: HostSeen,
+    state: ClusterState,
+    jobs: Mapping[str, tuple[Lease, ...]],
+) -> HostGpus:
+    found = HostGpus(
+        host.name,
+        host.host,
+        gpu_uses(seen, inventory.gpu_busy_bytes, jobs),
+        notes=seen.gpu_notes,
+        containers={one.id: one for one in (*seen.containers, *seen.others)},
+    )
+    if seen.gpu_error:
+        return replace(found, error=_unknown(host.name, seen.gpu_error))
+    if seen.gpus or seen.gpu_notes:
+        return found
+    return replace(found, slots=CpuSlots(host.slots or 1, _held(state, host.name)))
+
+
+def _unknown(host: str, error: str) -> HostUnfit:
+    needs_reboot = error == HUNG or "mismatch" in error
+    return HostUnfit(
+        f"its GPUs are not known: {error}",
+        host=host,
+        command="sudo dmesg | grep -i nvrm",
+        fix=f"on the host: {'sudo reboot' if needs_reboot else 'sudo modprobe nvidia'}",
+    )
+
+
+def _held(state: ClusterState, host: str) -> dict[str, int]:
+    return {
+        master.job: share.slots
+        for master in state.running_jobs()
+        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares
+        if share.host == host
+    }
+
+
+def _host_json(host: HostGpus, cluster: str) -> Mapping[str, object]:
+    slots = host.slots
+    return {
+        "name": host.name,
+        "host": host.host,
+        "error": str(host.error) if host.error else None,
+        "notes": list(host.notes),
+        "gpus": [_gpu_json(host, use, cluster) for use in host.uses],
+        "slots": {"total": slots.total, "free": slots.free, "held": dict(slots.held)} if slots else None,
+    }
+
+
+def _gpu_json(host: HostGpus, use: GpuUse, cluster: str) -> Mapping[str, object]:
+    gpu = use.gpu
+    return {
+        "index": gpu.index,
+        "uuid": gpu.uuid,
+        "model": gpu.model,
+        "parent": gpu.parent or None,
+        "memory_mb": gpu.memory_mb,
+        "free_mb": gpu.free_mb,
+        "utilization": gpu.utilization,
+        "temperature": gpu.temperature,
+        "is_free": use.is_free,
+        "is_free_in_cluster": use.is_free_in(cluster),
+        "leases": [
+            {"cluster": one.cluster, "owner": one.owner, "job": one.job or None, "container": one.container}
+            for one in use.leases
+        ],
+        "processes": [_process_json(host, use, process) for process in gpu.processes],
+    }
+
+
+def _process_json(host: HostGpus, use: GpuUse, process: GpuProcess) -> Mapping[str, object]:
+    container = host.container_of(process)
+    return {
+        "pid": process.pid or None,
+        "program": process.name,
+        "user": process.user or None,
+        "used_mb": process.used_mb,
+        "container": process.container or None,
+        "cluster": container.cluster if container else None,
+        "job": (container.job or None) if container else None,
+        "is_foreign": process in use.foreigners,
+    }

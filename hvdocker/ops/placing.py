@@ -1,0 +1,78 @@
+"""What somebody wants to have placed, as flags say it, and as a request over the hosts of an inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.offer import STRATEGIES, Request
+from hvdocker.plan.placing import parse_gpu, parse_hosts_flag
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The words of `-np`, `-H`, `--strategy`, `--gpu`, `--include` and `--exclude`."""
+
+    np: int | None = None
+    hosts: str | None = None
+    strategy: str | None = None
+    gpu: str | None = None
+    include: str | None = None
+    exclude: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        return self == Wanted()
+
+
+def check_wanted(wanted: Wanted) -> None:
+    """What can be told before a host is asked."""
+    if wanted.np is not None and wanted.np < 1:
+        raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
+    if wanted.strategy and wanted.strategy not in STRATEGIES:
+        raise UsageProblem(
+            f"there is no strategy {wanted.strategy!r}", fix=f"strategies are {', '.join(STRATEGIES)}"
+        )
+    if wanted.hosts and wanted.strategy:
+        raise UsageProblem("-H and --strategy exclude each other: -H says where every rank goes")
+    if wanted.gpu:
+        parse_gpu(wanted.gpu)
+
+
+def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str] = {}) -> Request:
+    """`addresses` are where hosts train, by name: another word for them."""
+    check_wanted(wanted)
+    names = [host.name for host in inventory.hosts]
+    aliases = {address: name for name, address in addresses.items()}
+    aliases |= {host.address: host.name for host in inventory.hosts if host.address}
+    aliases |= {host.host: host.name for host in inventory.hosts if not host.is_local}
+    exact = parse_hosts_flag(wanted.hosts, [*addresses] or names, aliases) if wanted.hosts else ()
+    strangers = [share.host for share in exact if share.host not in names]
+    if strangers:
+        raise _unknown("-H", strangers, names)
+    return Request(
+        np=wanted.np,
+        strategy=wanted.strategy or "pack",
+        gpu=parse_gpu(wanted.gpu) if wanted.gpu else None,
+        include=_hosts("--include", wanted.include, names, aliases),
+        exclude=_hosts("--exclude", wanted.exclude, names, aliases),
+        exact=exact,
+    )
+
+
+def _hosts(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    found = [word if word in names else aliases.get(word, word) for word in words]
+    strangers = [name for name in found if name not in names]
+    if strangers:
+        raise _unknown(flag, strangers, names)
+    return tuple(dict.fromkeys(found))
+
+
+def _unknown(flag: str, strangers: list[str], names: list[str]) -> UsageProblem:
+    return UsageProblem(
+        f"{flag} names {', '.join(map(repr, strangers))}, not in the inventory",
+        fix=f"hosts are {', '.join(names)}",
+    )

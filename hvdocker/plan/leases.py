@@ -1,0 +1,107 @@
+"""Who holds a GPU, as the labels of living containers say: a cluster by its workers, a job by its master."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hvdocker.model import names
+from hvdocker.model.gpu import GpuProcess, GpuSeen
+from hvdocker.model.placement import from_label
+from hvdocker.model.seen import ContainerSeen, HostSeen
+
+
+@dataclass(frozen=True)
+class Lease:
+    """`job` is empty where the cluster holds the GPU and none of its jobs uses it. `container` is the id of
+    the worker or master whose label says so."""
+
+    cluster: str
+    owner: str
+    job: str
+    container: str
+
+    def __str__(self) -> str:
+        """Completes the sentence `held by …`."""
+        whose = f" of {self.owner}" if self.owner else ""
+        return f"{self.job or f'the cluster {self.cluster}'}{whose}"
+
+
+@dataclass(frozen=True)
+class GpuUse:
+    """A GPU, everyone who holds it (more than one only where clusters overlap), and the processes of
+    consequence on it that belong to none of them."""
+
+    gpu: GpuSeen
+    leases: tuple[Lease, ...] = ()
+    foreigners: tuple[GpuProcess, ...] = ()
+
+    @property
+    def lease(self) -> Lease | None:
+        """The one that matters most: a job's, else the first."""
+        return next((lease for lease in self.leases if lease.job), next(iter(self.leases), None))
+
+    @property
+    def is_free(self) -> bool:
+        return not self.leases and not self.foreigners
+
+    def is_free_in(self, cluster: str) -> bool:
+        """For a job of this cluster, which holds it already."""
+        is_own = bool(self.leases) and all(one.cluster == cluster and not one.job for one in self.leases)
+        return is_own and not self.foreigners
+
+
+def gpu_uses(
+    seen: HostSeen, busy_bytes: int, jobs: Mapping[str, tuple[Lease, ...]] | None = None
+) -> tuple[GpuUse, ...]:
+    """Every GPU of a host. `jobs` are the devices that jobs hold (`job_leases` of all hosts): a job's master
+    is on one host only. Without it, those of the masters that this host itself has."""
+    known = (*seen.containers, *seen.others)
+    workers = _worker_leases(known)
+    jobs = job_leases((seen,)) if jobs is None else jobs
+    return tuple(_use(gpu, workers, jobs, known, busy_bytes) for gpu in seen.gpus)
+
+
+def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
+    """Device → the jobs that hold it, of whatever cluster. Hosts that share an engine tell the same."""
+    masters = {
+        one.id: one
+        for host in hosts
+        for one in (*host.containers, *host.others)
+        if one.role == names.ROLE_MASTER and one.is_living
+    }
+    found: dict[str, tuple[Lease, ...]] = {}
+    for master in masters.values():
+        lease = Lease(master.cluster, master.owner, master.job, master.id)
+        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
+            for device in share.devices:
+                found[device] = (*found.get(device, ()), lease)
+    return found
+
+
+def _worker_leases(containers: Iterable[ContainerSeen]) -> dict[str, tuple[Lease, ...]]:
+    found: dict[str, tuple[Lease, ...]] = {}
+    for worker in containers:
+        if worker.role != names.ROLE_WORKER or not worker.is_living:
+            continue
+        lease = Lease(worker.cluster, worker.owner, "", worker.id)
+        for device in filter(None, worker.labels.get(names.LABEL_GPUS, "").split(",")):
+            found[device] = (*found.get(device, ()), lease)
+    return found
+
+
+def _use(
+    gpu: GpuSeen,
+    workers: Mapping[str, tuple[Lease, ...]],
+    jobs: Mapping[str, tuple[Lease, ...]],
+    known: Iterable[ContainerSeen],
+    busy_bytes: int,
+) -> GpuUse:
+    """A job's lease says more than its cluster's. Processes of a cluster are foreign to a GPU that it does
+    not hold."""
+    by_job = jobs.get(gpu.uuid, ())
+    clusters = {lease.cluster for lease in by_job}
+    leases = (*by_job, *(lease for lease in workers.get(gpu.uuid, ()) if lease.cluster not in clusters))
+    holders = {lease.cluster for lease in leases}
+    own = {container.id for container in known if container.cluster in holders}
+    return GpuUse(gpu, leases, gpu.foreigners(own, busy_bytes))

@@ -1,0 +1,142 @@
+"""What the hosts of an inventory offer: to a cluster that comes up, and to a job inside one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from hvdocker.commands.worker import Place
+from hvdocker.model import names
+from hvdocker.model.gpu import GpuProcess, GpuSeen
+from hvdocker.model.inventory import Host, Inventory
+from hvdocker.model.offer import Hold, Offer, Slot
+from hvdocker.model.placement import from_label
+from hvdocker.model.seen import ClusterState, HostSeen
+from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
+
+Leases = Mapping[str, tuple[Lease, ...]]
+
+
+def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
+    """What a cluster of this name may take: GPUs that it holds already, and those that nobody uses. Where
+    there are none, a worker takes processor slots, which it holds against nobody."""
+    seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
+    if inventory.is_local:
+        return _of_this_machine(inventory, seen)
+    jobs = job_leases(seen.values())
+    return [_of_host(inventory, inventory.named(name), found, jobs) for name, found in seen.items()]
+
+
+def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> Offer:
+    if seen.gpu_error:
+        return Offer(host.name, (), (Hold(f"its driver ({seen.gpu_error})", host.slots or 1),), has_gpus=True)
+    if not seen.gpus:
+        return Offer(host.name, (Slot(),) * (host.slots or 1))
+    uses = gpu_uses(seen, inventory.gpu_busy_bytes, jobs)
+    return Offer(host.name, _takeable(inventory, host, uses), _held(inventory, uses), has_gpus=True)
+
+
+def _takeable(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:
+    """At most `slots:` of them; those that the cluster has come first then, so that it keeps them."""
+    free = [use for use in uses if _is_takeable(inventory, use)]
+    if host.slots and host.slots < len(free):
+        kept = sorted(free, key=lambda use: not use.leases)[: host.slots]
+        free = [use for use in free if use in kept]
+    return tuple(_slot(use.gpu) for use in free)
+
+
+def _is_takeable(inventory: Inventory, use: GpuUse) -> bool:
+    """What the cluster holds already it keeps, whoever uses it too."""
+    if use.leases:
+        return all(lease.cluster == inventory.cluster for lease in use.leases)
+    return not use.foreigners
+
+
+def _held(inventory: Inventory, uses: Iterable[GpuUse]) -> tuple[Hold, ...]:
+    theirs = (use for use in uses if not _is_takeable(inventory, use))
+    return _counted(_holder(_others_lease(inventory, use), use.foreigners) for use in theirs)
+
+
+def _others_lease(inventory: Inventory, use: GpuUse) -> Lease | None:
+    return next((lease for lease in use.leases if lease.cluster != inventory.cluster), None)
+
+
+def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
+    """Workers of a local cluster share one machine: its GPUs are dealt out among them. Where there are fewer
+    than workers, they share the processor instead."""
+    first = next(iter(seen.values()))
+    uses = gpu_uses(first, inventory.gpu_busy_bytes)
+    free = [use.gpu for use in uses if _is_takeable(inventory, use)]
+    if len(free) < len(seen):
+        return [Offer(name, (Slot(),) * (inventory.named(name).slots or 1)) for name in seen]
+    least, more = divmod(len(free), len(seen))
+    dealt = iter(free)
+    offers = []
+    for index, name in enumerate(seen):
+        count = least + (index < more)
+        offers.append(Offer(name, tuple(_slot(next(dealt)) for _ in range(count)), has_gpus=True))
+    return offers
+
+
+def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> list[Offer]:
+    """The slots of the cluster's workers, less those that its running jobs hold (their labels are the leases)
+    and GPUs that somebody else uses all the same."""
+    return [_of_worker(inventory, state, place) for place in placed.values()]
+
+
+def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer:
+    if not place.devices:
+        jobs = _jobs_on(state, place.name)
+        left = place.slots - sum(hold.slots for hold in jobs)
+        return Offer(place.name, (Slot(),) * max(0, left), jobs)
+    if place.seen.gpu_error:
+        hold = Hold(f"its driver ({place.seen.gpu_error})", place.slots)
+        return Offer(place.name, (), (hold,), has_gpus=True)
+    uses = {use.gpu.uuid: use for use in gpu_uses(place.seen, inventory.gpu_busy_bytes)}
+    known = [uses[device] for device in place.devices if device in uses]
+    jobs_of = _job_devices(state, place)
+    free, holders = [], ["nobody: the host does not have it any more"] * (len(place.devices) - len(known))
+    for use in known:
+        if use.gpu.uuid in jobs_of:
+            holders.append(jobs_of[use.gpu.uuid])
+        elif use.foreigners:
+            holders.append(_holder(None, use.foreigners))
+        else:
+            free.append(_slot(use.gpu))
+    return Offer(place.name, tuple(free), _counted(holders), has_gpus=True)
+
+
+def _jobs_on(state: ClusterState, host: str) -> tuple[Hold, ...]:
+    return tuple(
+        Hold(f"{master.job} of {master.labels.get(names.LABEL_OWNER, '?')}", share.slots)
+        for master in state.running_jobs()
+        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares
+        if share.host == host
+    )
+
+
+def _job_devices(state: ClusterState, place: Place) -> dict[str, str]:
+    """Who of the running jobs holds which device. Jobs of earlier versions tell only how many: the first."""
+    held: dict[str, str] = {}
+    for master in state.running_jobs():
+        by = f"{master.job} of {master.labels.get(names.LABEL_OWNER, '?')}"
+        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
+            if share.host == place.name:
+                held |= dict.fromkeys(share.devices or place.devices[: share.slots], by)
+    return held
+
+
+def _holder(lease: Lease | None, foreigners: Sequence[GpuProcess]) -> str:
+    if lease:
+        return str(lease)
+    return ", ".join(f"{one.name or 'a process'} (pid {one.pid}) of {one.user or '?'}" for one in foreigners)
+
+
+def _counted(holders: Iterable[str]) -> tuple[Hold, ...]:
+    counts: dict[str, int] = {}
+    for by in holders:
+        counts[by] = counts.get(by, 0) + 1
+    return tuple(Hold(by, count) for by, count in counts.items())
+
+
+def _slot(gpu: GpuSeen) -> Slot:
+    return Slot(gpu.uuid, gpu.model, gpu.memory_mb)

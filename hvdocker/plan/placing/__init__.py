@@ -1,0 +1,7 @@
+"""Which slots a job gets: a pure choice over what hosts offer, the reason why not, and what came close."""
+
+from hvdocker.plan.placing.explain import Explanation, RunnerUp, explain
+from hvdocker.plan.placing.place import place
+from hvdocker.plan.placing.request import parse_gpu, parse_hosts_flag
+
+__all__ = ["Explanation", "RunnerUp", "explain", "parse_gpu", "parse_hosts_flag", "place"]

@@ -1,0 +1,113 @@
+"""Which hosts, and which of their devices, meet a demand: fewest models, fastest links, inventory order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from hvdocker.plan.placing.demand import Demand
+from hvdocker.plan.placing.fitting import Room
+from hvdocker.plan.placing.models import Kind, fewest_models, kinds_of
+from hvdocker.plan.placing.search import Field, Web, first_hosts
+
+Links = Mapping[frozenset[str], float]
+NO_LINKS: Links = MappingProxyType({})
+
+
+# The fastest links are a search for a clique, which may take for ever: beyond so many nodes in all, and so
+# many sets of equally few models, it takes what it has found. A dozen hosts or two stay far below.
+MOST_NODES = 100_000
+MOST_SETS = 32
+# Smaller is better: which hosts, larger shares on earlier ones, which devices.
+_Key = tuple[list[int], list[int], list[tuple[int, ...]]]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What is taken of a room: places in the order of its slots."""
+
+    room: Room
+    places: tuple[int, ...]
+
+
+def choose(demand: Demand, rooms: Sequence[Room], links: Links) -> list[Taken]:
+    """In inventory order. There are enough rooms of every size."""
+    usable = [room for room in rooms if room.size in demand.hosts]
+    kinds = kinds_of(usable)
+    fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
+    fields = {models: _field(models, kinds, demand) for models in fewest}
+    web = _fastest(list(fields.values()), usable, links)
+    best: tuple[_Key, list[Taken]] | None = None
+    for models, field in fields.items():
+        hosts = first_hosts(field, web, best[0][0] if best else None)
+        if hosts is None:
+            continue
+        taken = _taken(hosts, usable, models, field, demand)
+        key = hosts, [-len(one.places) for one in taken], [one.places for one in taken]
+        if best is None or key < best[0]:
+            best = key, taken
+    if best is None:
+        raise AssertionError("a demand that was found to be possible is not")
+    return best[1]
+
+
+def _field(models: frozenset[str], kinds: Sequence[Kind], demand: Demand) -> Field:
+    whole = dict.fromkeys(demand.hosts, 0)
+    odd = 0
+    for kind in kinds:
+        slots = kind.within(models)
+        if slots >= demand.shares[kind.size]:
+            whole[kind.size] |= kind.places
+        elif kind.size == demand.odd_size and slots >= demand.odd_share:
+            odd |= kind.places
+    return Field(demand.hosts, whole, demand.odd_size, odd)
+
+
+def _fastest(fields: Sequence[Field], rooms: Sequence[Room], links: Links) -> Web | None:
+    """The web of the fastest links with which it can be done; None where that is no question."""
+    places = {room.host: place for place, room in enumerate(rooms)}
+    measured = {
+        tuple(sorted(places[host] for host in pair)): speed
+        for pair, speed in links.items()
+        if len(pair) == 2 and all(host in places for host in pair)
+    }
+    if sum(fields[0].needs.values()) < 2 or not measured:
+        return None
+    speeds = sorted(set(measured.values()))
+    most_nodes = max(2 * len(rooms), MOST_NODES // (len(fields) * len(speeds).bit_length()))
+    low, high, best = 0, len(speeds), None
+    while low < high:
+        middle = (low + high) // 2
+        pairs = [pair for pair, speed in measured.items() if speed >= speeds[middle]]
+        web = Web(_joined(len(rooms), pairs), most_nodes)
+        if any(first_hosts(field, web) is not None for field in fields):
+            low, best = middle + 1, web
+        else:
+            high = middle
+    return best
+
+
+def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
+    joined = [0] * count
+    for one, other in pairs:
+        joined[one] |= 1 << other
+        joined[other] |= 1 << one
+    return joined
+
+
+def _taken(
+    hosts: Sequence[int], rooms: Sequence[Room], models: frozenset[str], field: Field, demand: Demand
+) -> list[Taken]:
+    """The rest of the job is on the host that can carry no more, else on the last one of its size."""
+    of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
+    odd = next(
+        (host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1
+    )
+    taken = []
+    for host in hosts:
+        room = rooms[host]
+        share = demand.odd_share if host == odd else demand.shares[room.size]
+        places = [place for place, slot in enumerate(room.slots) if slot.model in models]
+        taken.append(Taken(room, tuple(places[:share])))
+    return taken

@@ -1,0 +1,54 @@
+"""Spread: even shares over all hosts. Balanced: equal shares on the fewest hosts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hvdocker.plan.placing.choose import Links, Taken, choose
+from hvdocker.plan.placing.demand import Demand
+from hvdocker.plan.placing.fitting import Room
+from hvdocker.plan.placing.within import slots_within
+
+
+def spread(np: int, rooms: Sequence[Room]) -> list[Taken]:
+    """As water fills: every host up to the same level, where it has as much; what is left goes to the first
+    ones that have more. Fewer ranks than hosts go to the first hosts."""
+    level, left = 0, np
+    while left >= (higher := sum(room.size > level for room in rooms)) > 0:
+        left -= higher
+        level += 1
+    taken = []
+    for room in rooms:
+        extra = left > 0 and room.size > level
+        left -= extra
+        share = min(room.size, level) + extra
+        if share:
+            taken.append(Taken(room, slots_within(room, share)))
+    return taken
+
+
+def balanced(np: int, rooms: Sequence[Room], links: Links) -> list[Taken] | None:
+    """None where it cannot be had in equal shares."""
+    for hosts in range(1, min(np, len(rooms)) + 1):
+        share, rest = divmod(np, hosts)
+        if rest:
+            continue
+        sizes = sorted(room.size for room in rooms if room.size >= share)[:hosts]
+        if len(sizes) == hosts:
+            return choose(Demand(Counter(sizes), dict.fromkeys(sizes, share)), rooms, links)
+    return None
+
+
+def balanced_near(np: int, rooms: Sequence[Room]) -> list[int]:
+    """The next numbers of ranks, below and above, that can be had in equal shares."""
+    sizes = Counter(room.size for room in rooms)
+    below, above = 0, 0
+    roomy = 0
+    for share in range(max(sizes, default=0), 0, -1):
+        roomy += sizes[share]
+        below = max(below, share * min(roomy, (np - 1) // share))
+        hosts = np // share + 1
+        if hosts <= roomy and (not above or share * hosts < above):
+            above = share * hosts
+    return [found for found in (below, above) if found]

@@ -1,0 +1,33 @@
+"""Exactly as the user said it: `-H a:2,b:1`. There a job may mix hosts with and without GPUs."""
+
+from __future__ import annotations
+
+from hvdocker.errors import NotEnoughSlots, UsageProblem
+from hvdocker.plan.placing.choose import Taken
+from hvdocker.plan.placing.fitting import Fitting
+from hvdocker.plan.placing.refusal import not_enough_on
+from hvdocker.plan.placing.within import slots_within
+
+
+def exactly(found: Fitting) -> list[Taken] | NotEnoughSlots:
+    wanted = {share.host: share.slots for share in found.request.exact}
+    _check(found, wanted)
+    rooms = {room.host: room for room in found.rooms}
+    for host, slots in wanted.items():
+        if host not in rooms or rooms[host].size < slots:
+            return not_enough_on(found, host, slots)
+    return [Taken(room, slots_within(room, wanted[room.host])) for room in found.rooms if room.host in wanted]
+
+
+def _check(found: Fitting, wanted: dict[str, int]) -> None:
+    request = found.request
+    if len(wanted) != len(request.exact):
+        raise UsageProblem("-H names a host twice, perhaps by its name and its address")
+    hosts = [offer.host for offer in found.offers]
+    for host in wanted:
+        if host not in hosts:
+            why = "left out" if host in request.exclude or request.include else "not in the inventory"
+            raise UsageProblem(f"-H names {host!r}, which is {why}", fix=f"hosts are {', '.join(hosts)}")
+    total = sum(wanted.values())
+    if request.np is not None and request.np != total:
+        raise UsageProblem(f"-np {request.np} and -H ({total} slots) disagree", fix="leave one of them out")

@@ -1,0 +1,75 @@
+"""What came close, and by which criterion it lost: the data of `--explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hvdocker.errors import HvdockerError
+from hvdocker.model.offer import STRATEGIES, GpuWish, Offer, Request
+from hvdocker.model.placement import Placement
+from hvdocker.plan.placing.choose import NO_LINKS, Links
+from hvdocker.plan.placing.fitting import fitting
+from hvdocker.plan.placing.place import place
+from hvdocker.plan.placing.score import Judge
+
+# Hosts of the winner that are tried to be done without.
+MOST_TRIED = 12
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """`how` it came about: without a host, or by another strategy, or in several of these ways."""
+
+    how: str
+    placement: Placement
+    lost_by: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """`merits` are what the winner was chosen by: each criterion with its value. `impossible` are ways that
+    lead nowhere."""
+
+    strategy: str
+    winner: Placement
+    merits: Mapping[str, str]
+    runners_up: tuple[RunnerUp, ...] = ()
+    impossible: tuple[str, ...] = ()
+
+
+def explain(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
+    """Raises what `place` raises. What came close is of the same kind, GPUs or not."""
+    winner = place(request, offers, links)
+    strategy = "exact" if request.exact else request.strategy
+    judge = Judge(strategy, request, offers, links)
+    best = judge.score(winner)
+    ways: dict[Placement, list[str]] = {}
+    impossible = []
+    gpu = request.gpu or GpuWish(is_none=not fitting(request, offers).wants_gpus)
+    for how, other in _others(replace(request, np=winner.np, gpu=gpu), winner):
+        try:
+            ways.setdefault(place(other, offers, links), []).append(how)
+        except HvdockerError:
+            impossible.append(how)
+    ways.pop(winner, None)
+    scored = sorted(((judge.score(rival), rival) for rival in ways), key=lambda one: one[0].key)
+    runners_up = tuple(
+        RunnerUp(", ".join(ways[rival]), rival, judge.why(score, best)) for score, rival in scored
+    )
+    return Explanation(strategy, winner, judge.merits(best), runners_up, tuple(impossible))
+
+
+def _others(request: Request, winner: Placement) -> list[tuple[str, Request]]:
+    """Without each of its hosts in turn, and by the other strategies."""
+    free = replace(request, exact=())
+    without = [
+        (f"without {host}", replace(free, exclude=(*request.exclude, host)))
+        for host in winner.hosts[:MOST_TRIED]
+        if not request.exact
+    ]
+    return without + [
+        (strategy, replace(free, strategy=strategy))
+        for strategy in STRATEGIES
+        if request.exact or strategy != request.strategy
+    ]

@@ -1,0 +1,65 @@
+"""From a request and what hosts offer to a placement, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hvdocker.errors import NotEnoughSlots, UsageProblem
+from hvdocker.model.offer import STRATEGIES, Offer, Request
+from hvdocker.model.placement import Placement, Share
+from hvdocker.plan.placing.choose import NO_LINKS, Links, Taken
+from hvdocker.plan.placing.even import balanced, balanced_near, spread
+from hvdocker.plan.placing.exact import exactly
+from hvdocker.plan.placing.fitting import Fitting, fitting
+from hvdocker.plan.placing.pack import pack
+from hvdocker.plan.placing.refusal import not_enough, not_equal
+
+
+def place(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
+    """`offers` are in the inventory's order; `links` are measured speeds between two hosts, perhaps not of
+    all. Raises NotEnoughSlots, or UsageProblem for a request that cannot be meant."""
+    found = fitting(request, offers)
+    taken = _taken(found, links)
+    if isinstance(taken, NotEnoughSlots):
+        raise taken
+    return _head_first(taken)
+
+
+def _taken(found: Fitting, links: Links) -> list[Taken] | NotEnoughSlots:
+    request = found.request
+    if request.np is not None and request.np < 1:
+        raise UsageProblem(f"-np should be at least 1, got {request.np}")
+    if request.exact:
+        return exactly(found)
+    if request.strategy not in STRATEGIES:
+        raise UsageProblem(f"there is no strategy {request.strategy!r}", fix=f"it is {_either(STRATEGIES)}")
+    np = found.free + sum(found.held) if request.np is None else request.np
+    if np > found.free or np == 0:
+        return not_enough(found, max(np, 1), _most(found))
+    if request.strategy == "spread":
+        return spread(np, found.rooms)
+    if request.strategy == "balanced":
+        return balanced(np, found.rooms, links) or not_equal(found, np, balanced_near(np, found.rooms))
+    return pack(np, found.rooms, links)
+
+
+def _most(found: Fitting) -> int:
+    if found.request.strategy == "balanced":
+        return max(balanced_near(found.free + 1, found.rooms), default=0)
+    return found.free
+
+
+def _head_first(taken: Sequence[Taken]) -> Placement:
+    """The smallest share leads, the first of them; the others keep the inventory's order."""
+    shares = [_share(one) for one in sorted(taken, key=lambda one: one.room.index)]
+    head = min(shares, key=lambda share: share.slots)
+    return Placement((head, *(share for share in shares if share is not head)))
+
+
+def _share(taken: Taken) -> Share:
+    slots = [taken.room.slots[place] for place in taken.places]
+    return Share(taken.room.host, len(slots), tuple(slot.device for slot in slots if slot.is_gpu))
+
+
+def _either(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,0 +1,59 @@
+"""What flags mean: `--gpu A100:80GB` and `-H a:2,b:1`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model.offer import GpuWish
+from hvdocker.model.placement import Share
+from hvdocker.model.units import parse_bytes
+
+_MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*[MGT]i?B?", re.IGNORECASE)
+_MEBI = 1 << 20
+_LOCALHOST = "localhost"
+
+
+def parse_gpu(text: str) -> GpuWish:
+    """A model, a least memory, both, or `none`."""
+    words = text.strip()
+    if words.lower() == "none":
+        return GpuWish(is_none=True)
+    if _MEMORY.fullmatch(words):
+        words = f":{words}"
+    model, colon, memory = (part.strip() for part in words.partition(":"))
+    if (colon and not _MEMORY.fullmatch(memory)) or (model and not re.search("[A-Za-z0-9]", model)):
+        raise _unclear(text)
+    memory_mb = (parse_bytes(memory) or 0) // _MEBI
+    if not memory_mb and (colon or not model):
+        raise _unclear(text)
+    return GpuWish(model, memory_mb)
+
+
+def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:
+    """Horovod's `-H host:slots,...`. `aliases` are other words for hosts, as their addresses. `localhost`
+    means the head: where no host has that name, the first one that the text does not name otherwise."""
+    parts = [_part(part) for part in text.split(",")]
+    own = [name if name in hosts or name == _LOCALHOST else aliases.get(name, name) for name, _ in parts]
+    if _LOCALHOST in own and _LOCALHOST not in hosts:
+        head = next((host for host in hosts if host not in own), hosts[0])
+        own = [head if name == _LOCALHOST else name for name in own]
+    if len(set(own)) != len(own):
+        raise UsageProblem(f"-H names a host twice, perhaps by its name and its address: {text}")
+    return tuple(Share(name, slots) for name, (_, slots) in zip(own, parts, strict=True))
+
+
+def _part(text: str) -> tuple[str, int]:
+    """`[::1]:2` is an address with its colons."""
+    host, _, slots = text.strip().rpartition(":")
+    if not host or not re.fullmatch("[0-9]{1,9}", slots) or int(slots) < 1:
+        raise UsageProblem(f"-H should look like a:2,b:1, got {text!r}")
+    return host.removeprefix("[").removesuffix("]"), int(slots)
+
+
+def _unclear(text: str) -> UsageProblem:
+    return UsageProblem(
+        f"--gpu should look like A100, A100:80GB, 80GB or none, got {text!r}",
+        fix="see what there is: hvdocker gpus",
+    )

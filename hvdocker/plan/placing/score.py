@@ -1,0 +1,145 @@
+"""How good a placement is by each criterion of a strategy, and in words by which one it lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from hvdocker.model.offer import Offer, Request
+from hvdocker.model.placement import Placement, Share
+from hvdocker.model.units import count
+from hvdocker.plan.placing.choose import Links
+from hvdocker.plan.placing.fitting import fitting
+
+MOST_LISTED = 8
+# By strategy, the first one that differs decides.
+CRITERIA = {
+    "pack": ("hosts", "left over", "shares", "models", "links", "order", "devices"),
+    "spread": ("even shares", "order", "models per host", "devices"),
+    "balanced": ("equal shares", "hosts", "left over", "models", "links", "order", "devices"),
+    "exact": (),
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """`key` compares, smaller is better; `worse` and `shown` make the sentence `needs 3 hosts, not 2`."""
+
+    key: object
+    shown: str
+    worse: str
+    is_told: bool = True
+
+
+@dataclass(frozen=True)
+class Score:
+    values: Mapping[str, Value]
+
+    @property
+    def key(self) -> list[object]:
+        return [value.key for value in self.values.values()]
+
+
+class Judge:
+    """Measures placements by the criteria of one strategy."""
+
+    def __init__(self, strategy: str, request: Request, offers: Sequence[Offer], links: Links) -> None:
+        found = fitting(request, offers)
+        self.criteria = CRITERIA[strategy]
+        self.links = links
+        self.order = {offer.host: place for place, offer in enumerate(found.offers)}
+        self.free = {room.host: room.size for room in found.rooms}
+        self.places = {
+            slot.device: (place, slot.model)
+            for room in found.rooms
+            for place, slot in enumerate(room.slots)
+            if slot.is_gpu
+        }
+
+    def score(self, placement: Placement) -> Score:
+        measures = {
+            "hosts": self._hosts, "left over": self._left_over, "shares": self._shares,
+            "models": self._models, "links": self._links, "order": self._order,
+            "devices": self._devices, "models per host": self._models_per_host,
+            "even shares": self._evenness, "equal shares": self._equality,
+        }  # fmt: skip
+        return Score({name: measures[name](placement) for name in self.criteria})
+
+    def why(self, score: Score, best: Score) -> str:
+        for name in self.criteria:
+            value, better = score.values[name], best.values[name]
+            if value.key != better.key:
+                return f"{value.worse}, not {better.shown}"
+        return "not what -H says" if not self.criteria else "equally good"
+
+    def merits(self, score: Score) -> Mapping[str, str]:
+        """But for what is no question, as links without a measurement."""
+        return {name: value.shown for name, value in score.values.items() if value.is_told}
+
+    def _hosts(self, placement: Placement) -> Value:
+        hosts = len(placement.shares)
+        return Value(hosts, str(hosts), f"needs {count(hosts, 'host')}")
+
+    def _left_over(self, placement: Placement) -> Value:
+        left = sum(self.free.get(share.host, 0) - share.slots for share in placement.shares)
+        return Value(left, str(left), f"leaves {count(left, 'slot')} over on its hosts")
+
+    def _shares(self, placement: Placement) -> Value:
+        shares = sorted((share.slots for share in placement.shares), reverse=True)
+        shown = _listed(shares)
+        return Value([-share for share in shares], shown, f"its shares are {shown}")
+
+    def _models(self, placement: Placement) -> Value:
+        used = {self.places[device][1] for share in placement.shares for device in share.devices}
+        shown = ", ".join(sorted(used))
+        return Value(
+            len(used), str(len(used)), f"mixes {count(len(used), 'GPU model')} ({shown})", bool(used)
+        )
+
+    def _models_per_host(self, placement: Placement) -> Value:
+        """Spread looks at each host for itself."""
+        key = [
+            len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)
+        ]
+        most = max(key)
+        return Value(key, str(most), f"mixes {count(most, 'GPU model')} on a host", most > 0)
+
+    def _links(self, placement: Placement) -> Value:
+        pairs = [frozenset(pair) for pair in combinations(placement.hosts, 2)]
+        if not pairs or not self.links:
+            return Value(0.0, "", "", is_told=False)
+        speed = min(self.links.get(pair, 0.0) for pair in pairs)
+        shown = f"{speed / 1e9:.1f} Gbit/s" if speed else "an unknown speed"
+        return Value(-speed, shown, f"its slowest link has {shown}", speed > 0)
+
+    def _order(self, placement: Placement) -> Value:
+        shares = self._in_order(placement)
+        key = [self.order[share.host] for share in shares], [-share.slots for share in shares]
+        shown = _listed([f"{share.host}:{share.slots}" for share in shares], ",")
+        return Value(key, shown, f"comes later in the inventory's order: {shown}", is_told=False)
+
+    def _devices(self, placement: Placement) -> Value:
+        key = [[self.places[device][0] for device in share.devices] for share in self._in_order(placement)]
+        return Value(key, "the first ones", "takes later devices of its hosts", is_told=False)
+
+    def _in_order(self, placement: Placement) -> list[Share]:
+        return sorted(placement.shares, key=lambda share: self.order[share.host])
+
+    def _evenness(self, placement: Placement) -> Value:
+        given = {share.host: share.slots for share in placement.shares}
+        shares = sorted(given.get(host, 0) for host in self.free)
+        shown = _listed(sorted(given.values(), reverse=True))
+        return Value([-share for share in shares], shown, f"its shares are {shown}")
+
+    def _equality(self, placement: Placement) -> Value:
+        shares = sorted((share.slots for share in placement.shares), reverse=True)
+        shown = _listed(shares)
+        is_unequal = len(set(shares)) > 1
+        return Value(is_unequal, shown, f"its shares are unequal: {shown}")
+
+
+def _listed(things: Sequence[object], between: str = " + ") -> str:
+    """Some of very many."""
+    shown = [str(thing) for thing in things[:MOST_LISTED]]
+    return between.join([*shown, "…"] if len(things) > MOST_LISTED else shown)

@@ -1,0 +1,33 @@
+"""Slots of one host: of the fewest models, then the first ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hvdocker.plan.placing.fitting import Room
+
+
+def slots_within(room: Room, share: int) -> tuple[int, ...]:
+    """A slot is taken where the share can still be had with so few models."""
+    models = [slot.model for slot in room.slots]
+    left = Counter(models)
+    if share == room.size or len(left) == 1:
+        return tuple(range(share))
+    fewest = next(many for many in range(len(left) + 1) if _most(left, set(), many) >= share)
+    chosen: list[int] = []
+    used: set[str] = set()
+    for place, model in enumerate(models):
+        left[model] -= 1
+        with_it = used | {model}
+        if len(with_it) > fewest or len(chosen) == share:
+            continue
+        if len(chosen) + 1 + _most(left, with_it, fewest) >= share:
+            chosen.append(place)
+            used = with_it
+    return tuple(chosen)
+
+
+def _most(left: Counter[str], used: set[str], models: int) -> int:
+    """Slots that can still be had with so many models in all, of which some are in use."""
+    others = sorted((many for model, many in left.items() if model not in used), reverse=True)
+    return sum(left[model] for model in used) + sum(others[: models - len(used)])

@@ -1,0 +1,94 @@
+"""Whose turn it is, what is said to those who wait, and who is refused at once."""
+
+from functools import partial
+
+import pytest
+
+from hvdocker.errors import NotEnoughSlots, UsageProblem
+from hvdocker.model.placement import Placement
+from hvdocker.model.seen import ClusterState
+from hvdocker.model.ticket import RUNS, Ticket
+from hvdocker.ops.queue import emptied, in_turn, queues, told, wish_words
+from hvdocker.ops.train import TrainRequest, _check, _placement
+from hvdocker.plan.places import places
+from tests.unit.builders import inventory, master, state_of, with_worker
+
+LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
+FREE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+BUSY = state_of(with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), with_worker(LAB, "b"))
+
+
+def ticket(
+    owner: str, wish: str = "4 slots", number: int = 1, cluster: str = "lab", kind: str = "waits"
+) -> Ticket:
+    return Ticket(
+        "aaaa", owner, "desk", owner, "train", cluster, kind=kind, wish=wish, number=number, held_s=5
+    )
+
+
+def place(np: int, state: ClusterState) -> Placement:
+    return _placement(TrainRequest(np=np), places(LAB, state), state)
+
+
+def test_slots_that_others_wait_for_are_nobody_elses() -> None:
+    want = partial(place, 2)
+    assert in_turn(want, FREE, []).np == 2
+    with pytest.raises(
+        NotEnoughSlots, match="2 slots are free, but kim's train of 4 slots waits before you"
+    ) as caught:
+        in_turn(want, FREE, [ticket("kim")])
+    assert caught.value.fix == "queue up behind: --queue"
+    with pytest.raises(NotEnoughSlots, match=r"1 slot is free, but .* and 2 others wait before you"):
+        in_turn(partial(place, 1), FREE, [ticket("kim"), ticket("lee"), ticket("max")])
+
+
+def test_who_could_wait_is_told_so_and_who_could_not_is_not() -> None:
+    with pytest.raises(NotEnoughSlots) as caught:
+        in_turn(partial(place, 5), BUSY, [ticket("kim")])
+    assert "--queue" in str(caught.value.fix)
+    assert "kim's train of 4 slots waits for slots too" in caught.value.lines
+    with pytest.raises(NotEnoughSlots) as caught:
+        in_turn(partial(place, 7), BUSY, [])
+    assert "--queue" not in str(caught.value.fix)
+
+
+def test_as_if_no_job_ran() -> None:
+    assert place(6, emptied(BUSY)).np == 6
+    assert emptied(FREE) == FREE
+
+
+def test_what_is_said_while_waiting() -> None:
+    with pytest.raises(NotEnoughSlots) as caught:
+        place(6, BUSY)
+    assert told([], caught.value) == (
+        "1st in the queue: 6 slots wanted, 4 of 6 free; a: 0 of 2 free, 2 held by train-abcd"
+    )
+    assert told([ticket("kim")], None) == "2nd in the queue: after kim's train of 4 slots"
+    crowd = [ticket(name) for name in ("kim", "lee", "max", "ned")]
+    assert told(crowd, NotEnoughSlots("6 wanted, 4 free: 2 on b are held by mnist of kim")) == (
+        "5th in the queue: 6 wanted, 4 free: 2 on b are held by mnist of kim; after kim's train of 4 slots, "
+        "lee's train of 4 slots, max's train of 4 slots, 1 more"
+    )
+
+
+@pytest.mark.parametrize("flag", ["is_detached", "is_dry_run"])
+def test_nobody_queues_for_somebody_else(flag: str) -> None:
+    with pytest.raises(UsageProblem, match="exclude each other"):
+        _check(TrainRequest(is_queued=True, **{flag: True}))
+
+
+def test_what_is_wanted_in_words() -> None:
+    shown = [wish_words(1, None), wish_words(4, None), wish_words(None, "a:2,b:1"), wish_words(None, None)]
+    assert shown == ["1 slot", "4 slots", "a:2,b:1", "all slots"]
+
+
+def test_every_cluster_has_a_queue_of_its_own() -> None:
+    there = [
+        ticket("kim", number=3),
+        ticket("lee", number=1, cluster="other"),
+        ticket("max", number=2),
+        ticket("ned", number=1, kind=RUNS),
+    ]
+    assert [(n, host, found.owner) for n, host, found in queues({"a": there, "b": []})] == [
+        (1, "a", "max"), (2, "a", "kim"), (1, "a", "lee")
+    ]  # fmt: skip

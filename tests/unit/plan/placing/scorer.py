@@ -1,0 +1,115 @@
+"""An independent judge: every allocation there is, scored by the criteria as they are written down. It shares
+no code with what it judges and is as slow as it is plain."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+from hvdocker.model.offer import Offer, Request, Slot
+
+Links = dict[frozenset[str], float]
+Allocation = tuple[tuple[int, ...], ...]  # for every host the places of the slots that are taken
+
+
+@dataclass(frozen=True)
+class Table:
+    """The hosts that have something that fits, in inventory order."""
+
+    hosts: list[str]
+    slots: list[list[Slot]]
+    links: Links
+
+
+def table_of(request: Request, offers: list[Offer], links: Links) -> Table:
+    hosts = [o for o in offers if (not request.include or o.host in request.include)]
+    hosts = [o for o in hosts if o.host not in request.exclude]
+    are_gpus = any(slot.device for o in hosts for slot in o.free)
+    fitting = {o.host: [slot for slot in o.free if _fits(slot, request, are_gpus)] for o in hosts}
+    there = [host for host, slots in fitting.items() if slots]
+    return Table(there, [fitting[host] for host in there], links)
+
+
+def _fits(slot: Slot, request: Request, are_gpus: bool) -> bool:
+    """Models of the cases are single words, their memory is exact."""
+    wish = request.gpu
+    if wish is None:
+        return bool(slot.device) == are_gpus
+    if wish.is_none:
+        return not slot.device
+    is_model = not wish.model or wish.model == slot.model
+    is_large = not wish.memory_mb or (slot.memory_mb is not None and slot.memory_mb >= wish.memory_mb)
+    return bool(slot.device) and is_model and is_large
+
+
+def best_allocation(strategy: str, np: int, table: Table) -> dict[str, list[Slot]] | None:
+    """What each host gives; None where nothing does."""
+    scored = []
+    for allocation in _allocations(table.slots, np):
+        score = {"pack": _pack, "spread": _spread, "balanced": _balanced}[strategy](allocation, table)
+        if score is not None:
+            scored.append((score, allocation))
+    if not scored:
+        return None
+    _, best = min(scored)
+    return {
+        host: [slots[place] for place in places]
+        for host, slots, places in zip(table.hosts, table.slots, best, strict=True)
+        if places
+    }
+
+
+def _allocations(hosts: list[list[Slot]], np: int) -> Iterator[Allocation]:
+    if not hosts:
+        if np == 0:
+            yield ()
+        return
+    for places in _subsets(hosts[0]):
+        if len(places) <= np <= len(places) + sum(len(slots) for slots in hosts[1:]):
+            for others in _allocations(hosts[1:], np - len(places)):
+                yield (places, *others)
+
+
+def _subsets(slots: list[Slot]) -> Iterator[tuple[int, ...]]:
+    """Of processor slots only how many: they are all alike."""
+    places = range(len(slots))
+    if not any(slot.device for slot in slots):
+        return (tuple(places[:size]) for size in range(len(slots) + 1))
+    return chain.from_iterable(combinations(places, size) for size in range(len(slots) + 1))
+
+
+def _pack(allocation: Allocation, table: Table) -> tuple[object, ...]:
+    used = [host for host, places in enumerate(allocation) if places]
+    fewest_hosts = len(used)
+    fewest_left_over = sum(len(table.slots[host]) - len(allocation[host]) for host in used)
+    largest_shares = [-share for share in sorted((len(allocation[host]) for host in used), reverse=True)]
+    return (fewest_hosts, fewest_left_over, largest_shares, *_models_links_order(allocation, table))
+
+
+def _balanced(allocation: Allocation, table: Table) -> tuple[object, ...] | None:
+    used = [host for host, places in enumerate(allocation) if places]
+    if len({len(allocation[host]) for host in used}) != 1:
+        return None
+    left_over = sum(len(table.slots[host]) - len(allocation[host]) for host in used)
+    return (len(used), left_over, *_models_links_order(allocation, table))
+
+
+def _spread(allocation: Allocation, table: Table) -> tuple[object, ...]:
+    """Even: the smallest squares. Extras to earlier hosts; then each host by its models and its order."""
+    shares = [len(places) for places in allocation]
+    models = [
+        len({slots[place].model for place in places})
+        for slots, places in zip(table.slots, allocation, strict=True)
+    ]
+    return sum(share**2 for share in shares), [-share for share in shares], models, allocation
+
+
+def _models_links_order(allocation: Allocation, table: Table) -> tuple[object, ...]:
+    used = [host for host, places in enumerate(allocation) if places]
+    models = {table.slots[host][place].model for host in used for place in allocation[host]}
+    speeds = [
+        table.links.get(frozenset({table.hosts[one], table.hosts[other]}), -1.0)
+        for one, other in combinations(used, 2)
+    ]
+    slowest = min(speeds, default=0.0)
+    shares = [-len(allocation[host]) for host in used]
+    return len(models), -slowest, used, shares, [allocation[host] for host in used]

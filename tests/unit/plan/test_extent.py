@@ -1,0 +1,280 @@
+"""How far a cluster reaches: what `up` takes, keeps and leaves alone."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from hvdocker.commands.worker import worker_spec
+from hvdocker.errors import ExitCode, HostErrors, HvdockerError, NotEnoughSlots
+from hvdocker.model.gpu import GpuProcess, GpuSeen
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.offer import GpuWish, Hold, Offer, Request, Slot
+from hvdocker.model.placement import Placement, Share
+from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
+from hvdocker.plan.extent import (
+    Extent,
+    as_it_is,
+    asked_for,
+    asked_np,
+    everything,
+    is_complete,
+    request_words,
+    with_outsiders,
+)
+from hvdocker.plan.offers import offers_to_cluster, offers_to_job
+from hvdocker.plan.places import places
+from hvdocker.plan.train import check_workers
+from hvdocker.plan.up import plan_up
+from tests.unit.builders import IMAGE, MAKER, host_seen, inventory, master, state_of
+
+LAB = inventory("hosts: [a, b, c]\nport: 12345\nimage: doc-hvd:cpu\n")
+LEE = GpuProcess(4711, "python", "lee", used_mb=8000)
+
+
+def gpus(host: str, count: int, **processes: GpuProcess) -> tuple[GpuSeen, ...]:
+    used = [(processes[f"at{n}"],) if f"at{n}" in processes else () for n in range(count)]
+    return tuple(GpuSeen(n, f"GPU-{host}{n}", "A100", 81920, processes=found) for n, found in enumerate(used))
+
+
+def devices(host: str, *indexes: int) -> tuple[str, ...]:
+    return tuple(f"GPU-{host}{n}" for n in indexes)
+
+
+def lab(a: int = 5, b: int = 3, c: int = 2) -> ClusterState:
+    return state_of(*(host_seen(name, gpus=gpus(name, n)) for name, n in (("a", a), ("b", b), ("c", c))))
+
+
+def made(wanted: Inventory, state: ClusterState, extent: Extent) -> ClusterState:
+    """The state after `up` made that extent."""
+    hosts = dict(state.hosts)
+    for name, place in places(wanted, state, extent).items():
+        spec = worker_spec(wanted, place, MAKER)
+        labels = {
+            **spec.all_labels(),
+            "hvdocker.hostkey": f"ssh-ed25519 {name}",
+            "hvdocker.clientkey": "ssh-ed25519 K",
+        }
+        worker = ContainerSeen(f"id-{name}", spec.name, "running", IMAGE.id, labels, created=1)
+        others = tuple(one for one in hosts[name].containers if one.role != "worker")
+        hosts[name] = replace(hosts[name], containers=(worker, *others))
+    return replace(state, hosts=hosts)
+
+
+def of_others(seen: HostSeen, held: tuple[str, ...], state: str = "running") -> HostSeen:
+    labels = {"hvdocker.cluster": "theirs", "hvdocker.owner": "kim", "hvdocker.role": "worker",
+              "hvdocker.host": "x", "hvdocker.gpus": ",".join(held)}  # fmt: skip
+    return replace(seen, others=(ContainerSeen("id-x", "hvdocker-theirs-worker", state, "i", labels),))
+
+
+def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
+    state = lab()
+    extent = everything(LAB, state)
+    assert extent == Extent(
+        {
+            "a": Share("a", 5, devices("a", 0, 1, 2, 3, 4)),
+            "b": Share("b", 3, devices("b", 0, 1, 2)),
+            "c": Share("c", 2, devices("c", 0, 1)),
+        }
+    )
+    after = made(LAB, state, extent)
+    assert everything(LAB, after) == extent == as_it_is(LAB, after)
+    assert plan_up(LAB, after, places(LAB, after, everything(LAB, after)), MAKER).is_empty
+
+
+def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
+    state, request = lab(), Request(np=6)
+    extent = asked_for(LAB, state, request, {})
+    assert extent.shares == {
+        "a": Share("a", 5, devices("a", 0, 1, 2, 3, 4)),
+        "c": Share("c", 1, devices("c", 0)),
+    }
+    assert json.loads(extent.asked) == {"np": 6}
+    after = made(LAB, state, extent)
+    assert asked_for(LAB, after, request, {}) == extent == as_it_is(LAB, after)
+    assert plan_up(LAB, after, places(LAB, after, extent), MAKER).is_empty
+    # b is no part of it, and is nobody's trouble.
+    check_workers(LAB, places(LAB, after), after)
+    assert is_complete(LAB, after) and set(with_outsiders(LAB, after).shares) == {"a", "b", "c"}
+
+
+def test_another_request_moves_the_cluster_and_gives_back_what_it_leaves() -> None:
+    state = lab()
+    six = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    three = asked_for(LAB, six, Request(np=3), {})
+    assert three.shares == {"b": Share("b", 3, devices("b", 0, 1, 2))}
+    plan = plan_up(LAB, six, places(LAB, six, three), MAKER)
+    removed = [(step.host, step.why) for step in plan.steps if type(step).__name__ == "RemoveContainer"]
+    assert removed == [(name, "no slot of it is wanted any more") for name in "ac"]
+
+
+def test_a_host_that_a_job_runs_on_is_not_left() -> None:
+    state = lab()
+    six = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    job = master("train-abcd", '{"c":["GPU-c0"]}', host="c")
+    busy = replace(six.hosts["c"], containers=(*six.hosts["c"].containers, job))
+    six = replace(six, hosts={**six.hosts, "c": busy})
+    with pytest.raises(HvdockerError, match="train-abcd is running, and its worker on c would be replaced"):
+        plan_up(LAB, six, places(LAB, six, asked_for(LAB, six, Request(np=3), {})), MAKER)
+
+
+def test_a_cluster_does_not_grow_beneath_a_running_job() -> None:
+    held = of_others(host_seen("a", gpus=gpus("a", 2)), devices("a", 1))
+    one = inventory("hosts: [a]\nport: 12345\nimage: doc-hvd:cpu\n")
+    small = made(one, state_of(held), everything(one, state_of(held)))
+    assert as_it_is(one, small).shares["a"].devices == devices("a", 0)
+    free = replace(small.hosts["a"], others=())
+    assert everything(one, state_of(free)).shares["a"].devices == devices("a", 0, 1)
+    job = master("train-abcd", '{"a":["GPU-a0"]}')
+    busy = state_of(replace(free, containers=(*free.containers, job)))
+    assert everything(one, busy).shares["a"].devices == devices("a", 0)
+
+
+def test_gpus_of_other_clusters_and_of_foreign_processes_are_left_alone() -> None:
+    state = state_of(
+        of_others(host_seen("a", gpus=gpus("a", 4, at3=LEE)), devices("a", 0)),
+        host_seen("b", gpus=gpus("b", 1, at0=replace(LEE, used_mb=20))),
+        host_seen("c", gpus=()),
+    )
+    assert everything(LAB, state).shares == {
+        "a": Share("a", 2, devices("a", 1, 2)),
+        "b": Share("b", 1, devices("b", 0)),
+        "c": Share("c", 1),
+    }
+    assert offers_to_cluster(LAB, state)[0].holds == (
+        Hold("the cluster theirs of kim", 1),
+        Hold("python (pid 4711) of lee", 1),
+    )
+
+
+def test_a_container_that_does_not_live_holds_nothing() -> None:
+    seen = of_others(host_seen("a", gpus=gpus("a", 1)), devices("a", 0), state="exited")
+    assert everything(LAB, state_of(seen)).shares["a"].devices == devices("a", 0)
+
+
+def test_a_host_that_has_nothing_to_give_is_named_with_who_holds_it() -> None:
+    state = state_of(
+        of_others(host_seen("a", gpus=gpus("a", 2)), devices("a", 0, 1)),
+        host_seen("b", gpu_error="nvidia-smi did not answer within 10 s"),
+    )
+    with pytest.raises(HostErrors) as caught:
+        everything(LAB, state)
+    assert [str(error) for error in caught.value.errors] == [
+        "a: none of its GPUs is free: 2 held by the cluster theirs of kim",
+        "b: nothing is known of its GPUs: nvidia-smi did not answer within 10 s",
+    ]
+    assert [error.exit_code for error in caught.value.errors] == [ExitCode.NO_SLOTS, ExitCode.UNFIT]
+
+
+def test_who_wants_some_slots_does_without_a_host_whose_driver_hangs() -> None:
+    state = state_of(host_seen("a", gpu_error="it hangs"), host_seen("b", gpus=gpus("b", 2)))
+    assert set(asked_for(LAB, state, Request(np=2), {}).shares) == {"b"}
+    with pytest.raises(NotEnoughSlots, match=r"3 wanted, 2 free: 1 on a is held by its driver \(it hangs\)"):
+        asked_for(LAB, state, Request(np=3), {})
+
+
+def test_slots_in_the_inventory_are_the_most_that_is_taken() -> None:
+    capped = inventory("hosts: [{host: a, slots: 2}]\nport: 12345\nimage: doc-hvd:cpu\n")
+    state = state_of(host_seen("a", gpus=gpus("a", 4)))
+    assert everything(capped, state).shares["a"].devices == devices("a", 0, 1)
+    # What the cluster has it keeps, also where others became free.
+    held = of_others(host_seen("a", gpus=gpus("a", 4)), devices("a", 0, 1))
+    small = made(capped, state_of(held), everything(capped, state_of(held)))
+    free = state_of(replace(small.hosts["a"], others=()))
+    assert everything(capped, free).shares["a"].devices == devices("a", 2, 3)
+
+
+def test_more_slots_than_gpus_is_an_error() -> None:
+    greedy = inventory("hosts: [{host: a, slots: 4}]\n")
+    with pytest.raises(HvdockerError, match="`slots: 4` is more than the 2 GPUs that it has"):
+        everything(greedy, state_of(host_seen("a", gpus=gpus("a", 2))))
+
+
+def test_workers_that_are_missing_are_missed() -> None:
+    state = lab()
+    six = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    lost = replace(six, hosts={**six.hosts, "c": replace(six.hosts["c"], containers=())})
+    with pytest.raises(HvdockerError, match="it was asked for 6 slots, and has 5") as caught:
+        check_workers(LAB, places(LAB, lost), lost)
+    assert caught.value.fix == "hvdocker up -np 6" and not is_complete(LAB, lost)
+    # The same `up` again brings it back, and leaves the rest as it is.
+    again = asked_for(LAB, lost, Request(np=6), {})
+    plan = plan_up(LAB, lost, places(LAB, lost, again), MAKER)
+    assert {step.host for step in plan.steps if type(step).__name__ == "CreateWorker"} == {"c"}
+
+
+def test_a_job_gets_what_running_jobs_and_strangers_leave() -> None:
+    state = lab(a=4, b=2, c=1)
+    after = made(LAB, state, everything(LAB, state))
+    jobs = (
+        master("train-aaaa", '{"a":["GPU-a1","GPU-a2"],"b":["GPU-b0"]}'),
+        master("done-cccc", '{"a":["GPU-a0"]}', state="exited"),
+        master("old-bbbb", '{"c":1}'),  # of a version that told only how many
+    )
+    seen = replace(
+        after.hosts["a"], containers=(*after.hosts["a"].containers, *jobs), gpus=gpus("a", 4, at3=LEE)
+    )
+    after = replace(after, hosts={**after.hosts, "a": seen})
+    assert offers_to_job(LAB, after, places(LAB, after)) == [
+        Offer("a", (Slot("GPU-a0", "A100", 81920),),
+              (Hold("train-aaaa of ?", 2), Hold("python (pid 4711) of lee", 1)), has_gpus=True),
+        Offer("b", (Slot("GPU-b1", "A100", 81920),), (Hold("train-aaaa of ?", 1),), has_gpus=True),
+        Offer("c", (), (Hold("old-bbbb of ?", 1),), has_gpus=True),
+    ]  # fmt: skip
+
+
+def test_a_process_in_a_container_of_ours_is_no_stranger() -> None:
+    state = lab(a=1, b=1, c=1)
+    after = made(LAB, state, everything(LAB, state))
+    own = replace(LEE, container="id-a")
+    seen = replace(after.hosts["a"], gpus=gpus("a", 1, at0=own))
+    after = replace(after, hosts={**after.hosts, "a": seen})
+    assert [slot.device for slot in offers_to_job(LAB, after, places(LAB, after))[0].free] == ["GPU-a0"]
+
+
+@pytest.mark.parametrize(
+    ("count", "shares"),
+    [
+        (4, {"w1": devices("m", 0, 1), "w2": devices("m", 2, 3)}),
+        (3, {"w1": devices("m", 0, 1), "w2": devices("m", 2)}),
+        (1, {"w1": (), "w2": ()}),
+    ],
+)
+def test_local_workers_share_the_machines_gpus(count: int, shares: dict[str, tuple[str, ...]]) -> None:
+    two = inventory("local: 2\ncluster: lab\nimage: doc-hvd:cpu\n")
+    state = state_of(*(host_seen(name, gpus=gpus("m", count)) for name in ("w1", "w2")))
+    extent = everything(two, state)
+    assert {name: share.devices for name, share in extent.shares.items()} == shares
+    assert all(share.slots == max(1, len(share.devices)) for share in extent.shares.values())
+
+
+@pytest.mark.parametrize(
+    ("request_", "np"),
+    [
+        (Request(np=6), 6),
+        (Request(exact=(Share("a", 2), Share("b", 1))), 3),
+        (Request(gpu=GpuWish("A100")), None),
+        (Request(np=2, strategy="spread", include=("b", "a")), 2),
+    ],
+)
+def test_a_request_is_told_by_its_words(request_: Request, np: int | None) -> None:
+    assert asked_np(request_words(request_)) == np
+    assert request_words(request_) == request_words(replace(request_, include=request_.include[::-1]))
+
+
+def test_all_gpus_of_a_kind_without_a_number() -> None:
+    mixed = (*gpus("a", 1), GpuSeen(1, "GPU-a1", "T4", 16384))
+    state = state_of(
+        of_others(host_seen("a", gpus=mixed), ()), host_seen("b", gpus=gpus("b", 2)), host_seen("c")
+    )
+    extent = asked_for(LAB, state, Request(gpu=GpuWish("T4")), {})
+    assert extent.shares == {"a": Share("a", 1, ("GPU-a1",))}
+
+
+def test_the_head_is_where_the_smallest_share_is() -> None:
+    state = lab()
+    after = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    from hvdocker.plan.placing import place
+
+    found = place(Request(np=6), offers_to_job(LAB, after, places(LAB, after)))
+    assert found == Placement((Share("c", 1, devices("c", 0)), Share("a", 5, devices("a", 0, 1, 2, 3, 4))))
