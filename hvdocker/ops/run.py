@@ -7,6 +7,7 @@ the client's sign of life has its own too."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
@@ -25,10 +26,10 @@ from hvdocker.model.offer import Request
 from hvdocker.model.units import count
 from hvdocker.ops.alive import alive
 from hvdocker.ops.checks import check_hosts
-from hvdocker.ops.down import DownOptions, down
+from hvdocker.ops.down import DownOptions, DownReport, down
 from hvdocker.ops.ending import verdict
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import fetch
+from hvdocker.ops.fetch import FetchReport, fetch
 from hvdocker.ops.insist import LeftUndone, insist
 from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
@@ -87,7 +88,26 @@ class RunReport:
         return None
 
 
-def run(env: Env, located: Located, request: TrainRequest, keep: str, viewer: Viewer) -> RunReport:
+@dataclass(frozen=True)
+class Verbs:
+    """What a run is made of."""
+
+    check: Callable[..., Request | None] = check_hosts
+    alive: Callable[..., AbstractContextManager[None]] = alive
+    up: Callable[..., UpReport] = up
+    train: Callable[..., TrainReport] = train
+    fetch: Callable[..., FetchReport] = fetch
+    down: Callable[..., DownReport] = down
+
+
+def run(
+    env: Env,
+    located: Located,
+    request: TrainRequest,
+    keep: str,
+    viewer: Viewer,
+    verbs: Verbs = Verbs(),
+) -> RunReport:
     """Raises where nothing was made; from then on everything is in the report."""
     if keep not in KEEPS:
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
@@ -96,12 +116,12 @@ def run(env: Env, located: Located, request: TrainRequest, keep: str, viewer: Vi
     claim = claim_of(env, own, "run")
     env = replace(env, run=claim.token)
     wanted = None if request.wanted.is_everything else request_of(request.wanted, own.inventory)
-    wanted = check_hosts(env, own, request.accept_new_host_keys, wanted)
+    wanted = verbs.check(env, own, request.accept_new_host_keys, wanted)
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
-        return RunReport(own, planned=up(env, own, options, viewer.plan, viewer.explained))
-    with alive(env, own, claim, _words(request)):
-        return _Run(env, own, _in_all_of_it(wish), keep, viewer, options).to_the_end()
+        return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
+    with verbs.alive(env, own, claim, _words(request)):
+        return _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs).to_the_end()
 
 
 def final_error(report: RunReport) -> BaseException | None:
@@ -120,7 +140,7 @@ def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
 
 
 def _in_all_of_it(wish: Wish) -> Wish:
-    """`up` chooses the slots, and the job has them all. Who said where every rank goes said it to both."""
+    """`up` chooses the slots, and the job has them all. Whoever said where each rank goes said it to both."""
     if wish.request.hosts:
         return wish
     nothing = replace(wish.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
@@ -150,7 +170,8 @@ class _Run:
     keep: str
     viewer: Viewer
     options: UpOptions
-    has_begun: bool = field(default=False, init=False)
+    verbs: Verbs
+    hosts: frozenset[str] | None = field(default=None, init=False)
     report: RunReport = field(init=False)
 
     def __post_init__(self) -> None:
@@ -163,7 +184,7 @@ class _Run:
             self.report.error = Interrupted("interrupted by Ctrl-C")
         except Exception as error:
             self.report.error = error
-        if not self.has_begun and self.report.error:
+        if self.hosts is None and self.report.error:
             raise self.report.error
         if self._is_adrift:
             self.report.is_adrift = self.report.is_kept = True
@@ -175,14 +196,14 @@ class _Run:
         return self.report
 
     def _up_and_train(self) -> None:
-        up(self.env, self.located, self.options, self._begun, self.viewer.explained)
-        report = train(self.env, self.located, self.wish.request, self._watching(), self.wish)
+        self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
+        report = self.verbs.train(self.env, self.located, self.wish.request, self._watching(), self.wish)
         self.report.train = report
         if report.end:
             verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
 
     def _begun(self, plan: Plan) -> None:
-        self.has_begun = True
+        self.hosts = frozenset(step.host for step in plan.steps)
         self.viewer.plan(plan)
 
     def _watching(self) -> Viewer:
@@ -190,7 +211,13 @@ class _Run:
             self.report.job = info.job
             self.viewer.started(info)
 
-        return Viewer(self.viewer.plan, started, lambda line: self.viewer.line(line), self.viewer.stopping)
+        # Not `explained`: `up` explains the choice. The view of lines is chosen when the job has started.
+        return Viewer(
+            plan=self.viewer.plan,
+            started=started,
+            line=lambda line: self.viewer.line(line),
+            stopping=self.viewer.stopping,
+        )
 
     @property
     def _is_adrift(self) -> bool:
@@ -209,18 +236,27 @@ class _Run:
 
     def _bring_home(self) -> None:
         if self.report.job:
-            self._after(lambda: self._fetched(fetch(self.env, self.located, self.report.job, None).fetched))
+            self._after(self._fetch)
 
-    def _fetched(self, fetched: Fetched | None) -> None:
-        self.report.fetched = fetched
+    def _fetch(self) -> None:
+        self.report.fetched = self.verbs.fetch(self.env, self._used(), self.report.job, None).fetched
+
+    def _used(self) -> Located:
+        """Only the hosts on which something was made: others may be away, and have nothing of it. Workers of
+        a local cluster are one machine."""
+        inventory = self.located.inventory
+        used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))
+        if inventory.is_local or not used:
+            return self.located
+        return replace(self.located, inventory=replace(inventory, hosts=used))
 
     def _give_back(self) -> None:
         wait_s = max(GIVE_BACK_WAIT_S, self.wish.request.lock_wait_s)
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:
-            done = down(self.env, self.located, options)
-            self._fetched(done.fetched.get(self.report.job))
+            done = self.verbs.down(self.env, self._used(), options)
+            self.report.fetched = done.fetched.get(self.report.job)
 
         if not self._after(work):
             self.report.is_kept = True

@@ -1,0 +1,181 @@
+"""`run` has a cluster of its own and gives it back, however it ends; `gc` does so for one that was killed."""
+
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.cli import Result
+from tests.cluster.lab.wait import until
+from tests.cluster.site import Site
+from tests.cluster.traces import untouched
+from tests.cluster.training import DEADLINE_S, await_ranks, finish
+
+pytestmark = pytest.mark.training
+
+OURS = ("docker", "ps", "-a", "--filter", "label=hvdocker.run")
+
+
+@pytest.fixture(autouse=True)
+def the_other_cluster_is_not_touched(training: Site) -> Iterator[None]:
+    """Whatever a run does, the cluster that `up` made stays as it is, and the current one."""
+    before, pointer = training.ids(), training.folder / ".hvdocker" / "current.json"
+    current = pointer.read_text()
+    yield
+    assert (training.ids(), pointer.read_text()) == (before, current)
+    assert {host["state"] for host in training.status()["hosts"]} == {"running"}
+
+
+def clusters(site: Site) -> set[str]:
+    """Those of runs, on any host."""
+    listed = [host.exec([*OURS, "--format", '{{.Label "hvdocker.cluster"}}']).split() for host in site.hosts]
+    return {cluster for there in listed for cluster in there}
+
+
+def start(site: Site, gate: str) -> tuple["subprocess.Popen[str]", Site]:
+    """A run whose ranks wait on both hosts, and its own cluster."""
+    others = clusters(site)
+    process = site.cli.start("run", site.inventory, "code/diary.py", "-np", "2", "--", gate, cwd=site.folder)
+    new = until(lambda: clusters(site) - others or None, "the run has a cluster", DEADLINE_S)
+    own = replace(site, cluster=new.pop())
+    await_ranks(own, f"diary.py {gate}")
+    return process, own
+
+
+def outputs(site: Site, said: str) -> dict[str, str]:
+    """What came home of the job that was named."""
+    job = re.search(r"\b(?:diary|outputs)-[a-z2-7]{4}\b", said)
+    assert job, said
+    folder: Path = site.folder / ".hvdocker" / "jobs" / job[0]
+    assert (folder / "logs" / "output.log").is_file()
+    return {path.name: path.read_text() for path in (folder / "out").iterdir() if path.is_file()}
+
+
+BOTH = {f"rank-{rank}.txt": f"rank {rank} was here\n" for rank in (0, 1)}
+
+
+def pasted(site: Site, err: str, verb: str, *more: str, check: int = 0) -> Result:
+    """The command that was printed, as a person pastes it."""
+    found = re.search(rf"hvdocker ({verb} [^;\n]*--cluster [a-z0-9-]+)", err)
+    assert found, err
+    return site.run(*shlex.split(found[1]), *more, check=check)
+
+
+def test_success_leaves_outputs_at_home_and_nothing_on_the_hosts(training: Site) -> None:
+    with untouched(*training.hosts):
+        shown = training.run("run", training.inventory, "code/outputs.py", "-np", "2", "--dry-run").out
+        assert "create hvdocker-lab-" in shown and re.search(r"ranks +h1 +1 slot", shown)
+        done = training.run("run", "code/outputs.py", "-np", "2", "-i", training.inventory)
+    assert done.out.count("│ written") == 2
+    assert re.search(r"outputs-\w+, 2 ranks, .* s, outputs in .*; lab-\w{4} is given back", done.err)
+    assert outputs(training, done.err)["equal.txt"] == "the same everywhere\n"
+
+
+def test_a_failing_script_ends_with_100_and_its_cluster_can_be_kept(training: Site) -> None:
+    failing = ("run", training.inventory, "code/diary.py", "--", "never", "1", "3")
+    with untouched(*training.hosts):
+        failed = training.run(*failing, check=100)
+        assert "h2: rank 1 failed with exit code 3" in failed.err and "all output: /" in failed.err
+        assert outputs(training, failed.err) == BOTH
+
+        kept = training.run(*failing[:3], "--keep", "failed", *failing[3:], check=100)
+        assert len(clusters(training)) == 1 and "is still there" in kept.err
+        assert outputs(training, kept.err) == BOTH
+        assert "last words before the end" in pasted(training, kept.err, "logs -f").out
+        assert "is down: 2 hosts given back" in pasted(training, kept.err, "down").out
+
+
+def test_ctrl_c_brings_outputs_home_and_gives_back(training: Site) -> None:
+    with untouched(*training.hosts):
+        process, _ = start(training, "interrupted-run")
+        process.send_signal(signal.SIGINT)
+        code, _, err = finish(process)
+    assert code == 130 and "was stopped on all hosts by Ctrl-C" in err
+    assert outputs(training, err) == BOTH
+
+
+def test_ctrl_c_twice_ends_stubborn_ranks_at_once_and_gives_back(training: Site) -> None:
+    with untouched(*training.hosts):
+        process, _ = start(training, "stubborn-run")
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        while "stopping every rank" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        code, _, err = finish(process)
+    assert code == 130 and "was stopped on all hosts by Ctrl-C" in err
+    assert outputs(training, err) == BOTH
+
+
+def test_gc_takes_a_killed_run_and_leftovers_and_leaves_the_living_and_others(training: Site) -> None:
+    first, second = training.hosts
+    first.tiny_image()
+    with untouched(*training.hosts):
+        dead, of_dead = start(training, "killed-run")
+        alive, of_alive = start(training, "living-run")
+        dead.send_signal(signal.SIGKILL)
+        finish(dead)
+        owner = first.docker("inspect", "-f", '{{index .Config.Labels "hvdocker.owner"}}', training.worker)
+        ours = ["--label", f"hvdocker.owner={owner.strip()}", "--label", "hvdocker.cluster=lab"]
+        create = ["docker", "create", "--name"]
+        first.exec([*create, "unborn", *ours, "--label", "hvdocker.role=master", "tiny:lab"])
+        first.exec([*create, "foreign", "--label", "hvdocker.role=master", "tiny:lab"])
+        second.exec("mkdir -m 700 /var/tmp/hvdocker-feed-old", user="trainer")
+        second.exec(["touch", "-d", "2 hours ago", "/var/tmp/hvdocker-feed-old"])
+
+        shown = training.run("gc", "--dry-run").out
+        assert f"remove hvdocker-{of_dead.cluster}-worker" in shown and "which is running" in shown
+        assert "remove unborn (a job that never started)" in shown
+        assert "remove /var/tmp/hvdocker-feed-old" in shown
+        assert of_alive.cluster not in shown and "foreign" not in shown
+        assert "still trains" in training.run("gc", check=2).err
+        others = training.run("gc", "-y", env={"HVDOCKER_OWNER": "somebody-else"}).err
+        assert f"left alone: {of_dead.cluster}, a dead run of" in others
+        assert clusters(training) == {of_dead.cluster, of_alive.cluster}
+
+        given_back = training.run("gc", "-y")
+        assert f"{of_dead.cluster} is given back" in given_back.out
+        assert outputs(training, given_back.err) == BOTH
+        assert clusters(training) == {of_alive.cluster}
+        await_ranks(of_alive, "diary.py living-run")
+        assert "unborn" not in first.docker("ps", "-a") and "foreign" in first.docker("ps", "-a")
+        assert training.run("gc", "-y").out.startswith("nothing to do")
+
+        alive.send_signal(signal.SIGTERM)
+        code, _, err = finish(alive)
+        assert code == 130 and outputs(training, err) == BOTH
+        first.docker("rm", "foreign")
+
+
+def test_a_lost_link_leaves_the_job_running_and_tells_the_commands(training: Site) -> None:
+    with untouched(*training.hosts):
+        process, own = start(training, "lost-run")
+        training.hosts[0].stop_sshd()
+        try:
+            code, _, err = finish(process)
+        finally:
+            training.hosts[0].start_sshd()
+        assert code == 4 and "the job may go on" in err
+        await_ranks(own, "diary.py lost-run")
+        assert "waiting for lost-run" in pasted(training, err.replace("logs -f", "logs"), "logs").out
+        assert "is running" in pasted(training, err, "down", check=2).err
+        assert outputs(training, pasted(training, err, "down", "-y").err) == BOTH
+        # The sign of life on the host that was away is all that is left.
+        assert training.run("gc", "-y").out.startswith("nothing to do")
+
+
+def test_what_the_doctor_finds_bad_stops_it_before_anything_is_made(training: Site) -> None:
+    second = training.hosts[1]
+    with untouched(*training.hosts):
+        second.exec(["chmod", "500", "/home/trainer"])
+        try:
+            refused = training.run("run", training.inventory, "code/outputs.py", check=3).err
+        finally:
+            second.exec(["chmod", "755", "/home/trainer"])
+        assert "h2: home-disk: /home/trainer is not writable" in refused and "sudo chown" in refused
+        assert "is not there" in training.run("run", training.inventory, "code/missing.py", check=2).err

@@ -1,0 +1,224 @@
+"""How a run ends, by what happens on its way; the verbs that it is made of are stood in for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hvdocker.errors import (
+    ExitCode,
+    HostErrors,
+    HostUnreachable,
+    HvdockerError,
+    Interrupted,
+    JobFailed,
+    JobStopped,
+    UsageProblem,
+)
+from hvdocker.model.offer import Request
+from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.down import DownReport
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located, read_inventory
+from hvdocker.ops.run import RunReport, Verbs, final_error, run
+from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer
+from hvdocker.ops.up import UpOptions
+from hvdocker.ops.watch import JobEnd
+from hvdocker.plan.steps import Plan, RemoveTree, plan_of
+
+JOB = "train-aaaa"
+DOWN = "hvdocker down -i inventory.yaml --cluster lab-"
+PLACEMENT = Placement((Share("a", 2),))
+
+
+@dataclass
+class World:
+    """What the verbs do when they are called, and that they were."""
+
+    tmp: Path
+    up: Callable[[], None] = lambda: None
+    train: Callable[[], int] = lambda: 0
+    down: Callable[[], None] = lambda: None
+    starts: bool = True
+    request: Request | None = None
+    did: list[str] = field(default_factory=list)
+    verbs: Verbs = field(default_factory=Verbs)
+
+    def run(self, keep: str = "never", **request: Any) -> RunReport:
+        env = Env(cwd=self.tmp, environ={})
+        located = read_inventory(env, self.tmp / "inventory.yaml")
+        return run(env, located, TrainRequest(script="train.py", **request), keep, Viewer(), self.verbs)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    (tmp_path / "inventory.yaml").write_text("cluster: lab\nhosts: [a, b]\n")
+    (tmp_path / "train.py").write_text("")
+    made = World(tmp_path)
+
+    @contextmanager
+    def alive(env: Env, located: Located, claim: Any, wish: str) -> Iterator[None]:
+        made.did.append(f"alive {wish}")
+        assert (env.run, located.inventory.cluster) == (claim.token, claim.cluster)
+        yield
+        made.did.append("gone")
+
+    def up(env: Env, located: Located, options: UpOptions, show: Callable[[Plan], None], _: object) -> Any:
+        made.did.append("up")
+        made.up()
+        made.request = options.request
+        show(plan_of("up", "", ("files", [RemoveTree("a", "/x")])))
+
+    def train(env: Env, located: Located, request: Any, viewer: Viewer, wish: Any) -> TrainReport:
+        made.did.append("train")
+        if made.starts:
+            viewer.started(Started(JOB, PLACEMENT, 2))
+        return TrainReport(JOB, PLACEMENT, Plan("train", ""), {}, JobEnd(None, made.train()))
+
+    def down(env: Env, located: Located, options: Any) -> DownReport:
+        made.did.append("down")
+        assert options.is_sure and not options.discards
+        assert [host.name for host in located.inventory.hosts] == ["a"], "only where something was made"
+        made.down()
+        return DownReport(Plan("down", ""))
+
+    def fetch(env: Env, located: Located, job: str, target: Any) -> Any:
+        made.did.append(f"fetch {job}")
+        return type("Report", (), {"fetched": None})
+
+    def check(env: Env, located: Located, accept_new: bool, request: Request | None) -> Request | None:
+        made.did.append("check")
+        return request
+
+    made.verbs = Verbs(check, alive, up, train, fetch, down)
+    return made
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def fail() -> Any:
+        raise error
+
+    return fail
+
+
+WHOLE = ["check", "alive every slot", "up", "train", "down", "gone"]
+
+
+def test_success(world: World) -> None:
+    report = world.run()
+    assert world.did == WHOLE
+    assert (report.job, report.error, report.trouble, report.is_kept, report.left) == (
+        JOB,
+        None,
+        None,
+        False,
+        None,
+    )
+    assert report.located.inventory.cluster.startswith("lab-") and len(report.located.inventory.cluster) == 8
+    assert final_error(report) is None
+
+
+def test_what_is_wrong_here_costs_no_host(world: World) -> None:
+    with pytest.raises(UsageProblem, match="--keep"):
+        world.run(keep="sometimes")
+    with pytest.raises(UsageProblem, match="np"):
+        world.run(np=0)
+    assert world.did == []
+
+
+def test_a_failed_job_is_given_back_and_is_what_the_run_ends_with(world: World) -> None:
+    world.train = lambda: 1
+    report = world.run(np=2)
+    assert world.did == ["check", "alive 2 ranks", *WHOLE[2:]] and world.request == Request(np=2)
+    error = final_error(report)
+    assert isinstance(error, JobFailed) and error.exit_code == 100
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Interrupted("by Ctrl-C"), 130), (KeyboardInterrupt(), 130), (JobStopped("by kim"), 103)],
+)
+@pytest.mark.parametrize("keep", ["never", "failed"])
+def test_whoever_ends_it_gets_the_machines_back(
+    world: World, error: BaseException, code: int, keep: str
+) -> None:
+    world.train = raising(error)
+    final = final_error(world.run(keep))
+    assert world.did == WHOLE
+    assert isinstance(final, HvdockerError) and final.exit_code == code
+
+
+def test_a_failed_job_can_be_kept(world: World) -> None:
+    world.train = lambda: 1
+    report = world.run("failed")
+    assert world.did == [*WHOLE[:4], f"fetch {JOB}", "gone"]
+    error = final_error(report)
+    assert isinstance(error, JobFailed) and error.fix and DOWN in error.fix
+    assert f"hvdocker logs -f {JOB} -i inventory.yaml --cluster lab-" in error.fix
+
+
+def test_always_keeps_also_what_succeeded(world: World) -> None:
+    report = world.run("always")
+    assert world.did == [*WHOLE[:4], f"fetch {JOB}", "gone"]
+    assert report.is_kept and report.left and DOWN in report.left and final_error(report) is None
+
+
+def test_a_lost_link_leaves_the_job_alone(world: World) -> None:
+    world.train = raising(HostUnreachable("the connection was lost", host="a"))
+    report = world.run()
+    assert world.did == [*WHOLE[:4], "gone"]
+    error = final_error(report)
+    assert isinstance(error, HostUnreachable) and error.fix
+    assert "hvdocker logs -f" in error.fix and DOWN in error.fix
+
+
+def test_a_link_that_is_lost_before_the_job_started_is_no_reason_to_keep_anything(world: World) -> None:
+    world.starts, world.train = False, raising(HostUnreachable("the connection was lost", host="a"))
+    assert final_error(world.run()) is not None
+    assert world.did == WHOLE
+
+
+def test_an_up_that_made_nothing_has_nothing_to_give_back(world: World) -> None:
+    world.up = raising(HvdockerError("unfit"))
+    with pytest.raises(HvdockerError, match="unfit"):
+        world.run()
+    assert world.did == ["check", "alive every slot", "up"]
+
+
+def test_an_up_that_failed_half_way_is_given_back(world: World) -> None:
+    def half(env: Env, located: Located, options: Any, show: Callable[[Plan], None], _: object) -> Any:
+        show(plan_of("up", "", ("files", [RemoveTree("a", "/x")])))
+        raise KeyboardInterrupt
+
+    world.verbs = replace(world.verbs, up=half)
+    error = final_error(world.run())
+    assert world.did == ["check", "alive every slot", "down", "gone"]
+    assert isinstance(error, Interrupted)
+
+
+def test_both_are_told_where_giving_back_fails_too(world: World) -> None:
+    world.train, world.down = (lambda: 1), raising(HostUnreachable("away", host="a"))
+    report = world.run()
+    error = final_error(report)
+    assert isinstance(error, JobFailed) and error.fix and DOWN in error.fix
+    assert report.is_kept and report.trouble and report.trouble.what == "away"
+
+
+def test_giving_back_that_fails_after_success_is_the_error(world: World) -> None:
+    world.down = raising(HostErrors("some could not be cleaned", [HostUnreachable("away", host="a")]))
+    report = world.run()
+    error = final_error(report)
+    assert isinstance(error, HostErrors) and error.exit_code is ExitCode.UNREACHABLE
+    assert report.left and DOWN in report.left
+    world.down = raising(ValueError("odd"))
+    error = final_error(world.run())
+    assert isinstance(error, HvdockerError) and "ValueError: odd" in error.what
+
+
+def test_what_nobody_foresaw_is_given_back_too(world: World) -> None:
+    world.starts, world.train = False, raising(ValueError("odd"))
+    assert isinstance(final_error(world.run()), ValueError)
+    assert world.did == WHOLE

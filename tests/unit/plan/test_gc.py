@@ -1,0 +1,83 @@
+"""Who is dead, and what nobody uses any more."""
+
+from hvdocker.model.leavings import HostLeavings, RunFolder, UnusedImage
+from hvdocker.model.seen import ContainerSeen
+from hvdocker.plan.gc import DeadRun, dead_runs, plan_rest, whole
+from hvdocker.plan.steps import Plan, RemoveContainer, RemoveImage, RemoveTree, Stage, plan_of
+
+
+def container(
+    name: str, role: str, state: str = "running", cluster: str = "lab", run: str = "", owner: str = "ada"
+) -> ContainerSeen:
+    labels = {"hvdocker.cluster": cluster, "hvdocker.role": role, "hvdocker.owner": owner}
+    if run:
+        labels["hvdocker.run"] = run
+    return ContainerSeen(f"id-{name}", name, state, "sha256:aaaa", labels)
+
+
+def of_run(cluster: str, run: str, owner: str = "ada") -> ContainerSeen:
+    return container(f"{cluster}-worker", "worker", cluster=cluster, run=run, owner=owner)
+
+
+def test_a_run_without_a_sign_of_life_where_its_containers_are_is_dead() -> None:
+    here = HostLeavings((of_run("lab-aaaa", "a1"), of_run("lab-bbbb", "b2")), living=frozenset({"b2"}))
+    there = HostLeavings((of_run("lab-aaaa", "a1"),), living=frozenset({"b2"}))
+    assert dead_runs({"h1": here, "h2": there}) == [DeadRun("lab-aaaa", ("ada",), ("h1", "h2"))]
+
+
+def test_one_sign_of_life_on_one_host_is_enough() -> None:
+    silent, heard = (HostLeavings((of_run("lab-aaaa", "a1"),), frozenset(s)) for s in ((), ("a1",)))
+    assert dead_runs({"h1": silent, "h2": heard}) == []
+
+
+def test_a_folder_without_containers_is_a_dead_runs_by_its_mark() -> None:
+    left = HostLeavings(folders=(RunFolder("lab-aaaa", "a1", "kim"), RunFolder("lab-bbbb", "b2", "kim")))
+    heard = HostLeavings(folders=left.folders, living=frozenset({"b2"}))
+    [dead] = dead_runs({"h1": heard})
+    assert dead == DeadRun("lab-aaaa", ("kim",), ("h1",))
+    assert dead.is_of("kim") and not dead.is_of("ada")
+    mixed = HostLeavings((of_run("lab-aaaa", "a1"),), folders=left.folders[:1])
+    assert not dead_runs({"h1": mixed})[0].is_of("ada"), "of two owners it is nobody's"
+
+
+def test_clusters_that_up_made_are_nobodys_business() -> None:
+    seen = HostLeavings((container("w", "worker"), container("j", "master", "exited")))
+    assert dead_runs({"h1": seen}) == []
+    assert plan_rest("lab", {"h1": seen}, [], "ada").is_empty
+
+
+def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
+    containers = (
+        container("unborn", "master", "created"),
+        container("of-kim", "master", "created", owner="kim"),
+        container("going-anyway", "master", "created", cluster="lab-aaaa"),
+        container("examined", "doctor", "exited"),
+        container("examining", "doctor"),
+        container("half-up", "worker", "created"),
+    )
+    found = {
+        "h1": HostLeavings(containers, feeds=("/var/tmp/hvdocker-feed-1",), parts=("hvdocker-part:x",)),
+        "h2": HostLeavings(containers[:1], images=(UnusedImage("doc-hvd:cpu", 7),)),
+    }
+    removed = [
+        RemoveContainer("h1", "unborn", "id-unborn", "a job that never started"),
+        RemoveContainer("h1", "examined", "id-examined", "of an earlier doctor"),
+    ]
+    whole_plan = plan_rest("lab", found, ["lab-aaaa"], "ada")
+    assert whole_plan == plan_of(
+        "gc",
+        "lab",
+        ("containers", [*removed]),
+        ("files", [RemoveTree("h1", "/var/tmp/hvdocker-feed-1")]),
+        ("images", [RemoveImage("h1", "hvdocker-part:x", "part of an image that was never sent whole")]),
+        ("images", [RemoveImage("h2", "doc-hvd:cpu", "no container uses it", 7)]),
+    )
+    forced = {step.host: step for step in plan_rest("lab", found, ["lab-aaaa"], None).stages[0].steps}
+    names = [getattr(step, "name", "") for step in plan_rest("lab", found, [], None).stages[0].steps]
+    assert names == ["unborn", "of-kim", "going-anyway", "examined"] and set(forced) == {"h1"}
+
+
+def test_it_is_shown_run_after_run() -> None:
+    one = Plan("down", "lab-aaaa", (Stage("files", (RemoveTree("h1", "/a"),)),))
+    rest = Plan("gc", "lab", (Stage("files", (RemoveTree("h1", "/b"),)),))
+    assert [line.split()[-1] for line in whole("lab", [one], rest).lines()] == ["/a", "/b"]
