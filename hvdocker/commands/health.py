@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hvdocker.commands.command import Command, shell
+from hvdocker.commands.gpus import HUNG, LIMIT_S
 
 _SCRIPT = r"""
 top=$1; root=$2; count=$3; shift 3
@@ -58,25 +59,30 @@ for device in "$top"/sys/bus/pci/devices/*; do
     read -r vendor < "$device/vendor"; read -r class < "$device/class"
     case $vendor$class in 0x10de0x03*) echo "card ${device##*/}";; esac
 done
-if command -v nvidia-smi >/dev/null 2>&1; then
-    form="--format=csv,noheader,nounits"
-    basic=index,uuid,name,memory.total,memory.used,driver_version
-    $limit nvidia-smi --query-gpu=$basic,persistence_mode,mig.mode.current $form 2>/dev/null >/dev/null \
-        && basic=$basic,persistence_mode,mig.mode.current
-    if said=$($limit nvidia-smi --query-gpu=$basic $form 2>&1); then
+for dir in "$home"/.hvdocker/*/; do [ -d "$dir" ] && { dir=${dir%/}; echo "cluster ${dir##*/}"; }; done
+for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
+echo "done"
+"""
+
+# On a channel of its own: what a wedged driver keeps cannot be ended.
+_CARDS = r"""
+command -v nvidia-smi >/dev/null 2>&1 || exit 0
+limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
+form="--format=csv,noheader,nounits"
+basic=index,uuid,name,memory.total,memory.used,driver_version
+said=$($limit nvidia-smi --query-gpu=$basic,persistence_mode,mig.mode.current $form 2>&1); code=$?
+[ $code -ne 2 ] || { said=$($limit nvidia-smi --query-gpu=$basic $form 2>&1); code=$?; }
+case $code in
+    0)
         echo "$said" | while read -r line; do echo "gpu $line"; done
         $limit nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_memory $form 2>/dev/null \
             | while IFS=, read -r gpu pid program used; do
                 pid=$(echo $pid); user=; [ -n "$pid" ] && user=$(stat -c %U "/proc/$pid" 2>/dev/null)
                 [ -z "$pid" ] || echo "gpuuser $gpu,$pid,$program,$used,$user"
-            done
-    else
-        echo "$said" | while read -r line; do [ -z "$line" ] || echo "gpuerror $line"; done
-    fi
-fi
-for dir in "$home"/.hvdocker/*/; do [ -d "$dir" ] && { dir=${dir%/}; echo "cluster ${dir##*/}"; }; done
-for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
-echo "done"
+            done;;
+    124|137) echo "gpuerror $2";;
+    *) echo "$said" | while read -r line; do [ -z "$line" ] || echo "gpuerror $line"; done;;
+esac
 """
 
 
@@ -84,6 +90,11 @@ def look(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") 
     """`root` is where the engine keeps images; `peers` are names to look up there."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
+
+
+def look_at_cards() -> Command:
+    """Lines of the same kind; none where there is no nvidia-smi."""
+    return shell(_CARDS, str(LIMIT_S), HUNG)
 
 
 def clock() -> Command:

@@ -141,7 +141,7 @@ def _errors(report: GpuReport) -> Iterator[Text]:
         who = ", ".join(hosts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         yield Text.assemble((f"{who}: {what}", "what"))
         if fix:
-            yield Text(f"  try: {fix}", style="fix")
+            yield Text(f"  → {fix}", style="fix")
 
 
 def summary(report: GpuReport) -> Text:

@@ -11,17 +11,21 @@ from typing import Any, TypeVar
 
 from docker import APIClient
 
-from hvdocker.commands.health import clock, look
+from hvdocker.commands.gpus import HUNG, LIMIT_S
+from hvdocker.commands.health import clock, look, look_at_cards
 from hvdocker.commands.health_answer import read_clock, read_machine
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HvdockerError, TookTooLong
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.sight import see_containers
 from hvdocker.hosts.translate import talking
 from hvdocker.model.health import ClockSeen, EngineState, MachineSeen
 
 LOOK_TIMEOUT_S = 60.0
+# It asks twice.
+CARDS_TIMEOUT_S = 2 * LIMIT_S + 2.0
 CLOCK_TIMEOUT_S = 15.0
 CLOCK_TRIES = 3
+_HANGS = f"gpuerror {HUNG}\n"
 USUAL_ROOT = "/var/lib/docker"
 PART_NAME = "hvdocker-part"
 
@@ -44,12 +48,23 @@ class Attempts:
             return None
 
 
-def see_machine(link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str]) -> MachineSeen:
+def see_machine(
+    link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False
+) -> MachineSeen:
+    """`is_hung`: its nvidia-smi was asked already and did not answer."""
     result = link.run(look(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
-    seen = read_machine(result.text)
+    seen = read_machine(result.text + (_HANGS if is_hung else _cards(link)))
     if seen is None:
         raise HvdockerError("the host could not be looked at", host=link.name, lines=result.tail(5))
     return seen
+
+
+def _cards(link: HostLink) -> str:
+    """A driver that hangs is itself what is told of it."""
+    try:
+        return link.run(look_at_cards(), timeout_s=CARDS_TIMEOUT_S).text
+    except TookTooLong:
+        return _HANGS
 
 
 def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from hvdocker.commands.gpus import HUNG
 from hvdocker.commands.lock import look_at_lock
 from hvdocker.commands.trial import trial_spec
 from hvdocker.commands.worker import Maker, Place
@@ -49,12 +50,15 @@ class Examiner:
         root = str((info or {}).get("DockerRootDir") or USUAL_ROOT)
         mounts = [mount.source for mount in self.inventory.mounts]
         peers = list(looked_up(self.inventory.named(link.name), self.inventory.hosts))
+        is_hung = seen is not None and seen.gpu_error == HUNG
         health = HostHealth(
             link.name,
             login=link.login if isinstance(link, SshLink) else None,
             seen=seen,
             unfit=unfit,
-            machine=attempts.to("looking at the host", lambda: see_machine(link, root, mounts, peers)),
+            machine=attempts.to(
+                "looking at the host", lambda: see_machine(link, root, mounts, peers, is_hung)
+            ),
             clock=attempts.to("asking for the time", lambda: see_clock(link, self.now)),
             engine=engine,
             lock=attempts.to("looking at its lock", lambda: ask(link, look_at_lock()).holder),

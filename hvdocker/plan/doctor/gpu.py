@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hvdocker.commands.gpus import HUNG
 from hvdocker.commands.trial import by_hand
 from hvdocker.model.health import MachineSeen, Trial
 from hvdocker.model.report import Finding
@@ -41,8 +42,8 @@ def _no_answer(machine: MachineSeen) -> Finding:
     said = machine.gpu_error or ""
     if not machine.nvidia_cards and "No devices were found" in said:
         return good("gpus", "none")
-    # After an upgrade the kernel still has the old driver; else it has none.
-    fix = "sudo reboot" if "mismatch" in said else "sudo modprobe nvidia"
+    # After an upgrade the kernel still has the old driver; one that hangs stays so; else there is none.
+    fix = "sudo reboot" if "mismatch" in said or said == HUNG else "sudo modprobe nvidia"
     return bad("gpus", "nvidia-smi fails", [said], "sudo dmesg | grep -i nvrm", fix)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.health import check_hashes, clock, look
+from hvdocker.commands.health import check_hashes, clock, look, look_at_cards
 from hvdocker.commands.health_answer import read_clock, read_machine
 from hvdocker.commands.trial import look_inside, read_inside
 from hvdocker.model.health import MachineSeen
@@ -51,11 +51,15 @@ def looked(top: Path, *mounts: str, **environment: str) -> MachineSeen:
     (bin_dir / "nvidia-smi").write_text(SMI)
     (bin_dir / "nvidia-smi").chmod(0o755)
     path = f"{bin_dir}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-    done = subprocess.run(
-        words.argv, capture_output=True, text=True, env={"HOME": str(top), "PATH": path, **environment}
-    )
-    seen = read_machine(done.stdout)
-    assert (done.returncode, done.stderr) == (0, "") and seen is not None
+    said = ""
+    for command in (words, look_at_cards()):
+        done = subprocess.run(
+            command.argv, capture_output=True, text=True, env={"HOME": str(top), "PATH": path, **environment}
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        said += done.stdout
+    seen = read_machine(said)
+    assert seen is not None
     return seen
 
 
@@ -86,6 +90,9 @@ def test_an_nvidia_smi_that_knows_fewer_fields_or_fails(top: Path) -> None:
     assert (gpu.memory_mb, gpu.is_persistent, gpu.is_split) == (15360, None, False)
     broken = looked(top, OLD="1", BROKEN="1")
     assert (broken.gpus, broken.gpu_error) == ((), "Failed to initialize NVML")
+    (top / "bin" / "timeout").write_text("#!/bin/sh\nexit 137\n")
+    (top / "bin" / "timeout").chmod(0o755)
+    assert looked(top).gpu_error == "nvidia-smi did not answer within 10 s"
 
 
 def test_where_no_name_server_answers_the_rest_is_told_all_the_same(top: Path) -> None:

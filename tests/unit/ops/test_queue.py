@@ -63,7 +63,9 @@ def test_as_if_no_job_ran() -> None:
 def test_what_is_said_while_waiting() -> None:
     with pytest.raises(NotEnoughSlots) as caught:
         place(6, BUSY)
-    assert told([], caught.value) == ("1st in the queue: 6 wanted, 4 free: 2 on a are held by train-abcd of ?")
+    assert told([], caught.value) == (
+        "1st in the queue: 6 wanted, 4 free: 2 on a are held by train-abcd of ?"
+    )
     assert told([ticket("kim")], None) == "2nd in the queue: after kim's train of 4 slots"
     crowd = [ticket(name) for name in ("kim", "lee", "max", "ned")]
     assert told(crowd, NotEnoughSlots("6 wanted, 4 free: 2 on b are held by mnist of kim")) == (
