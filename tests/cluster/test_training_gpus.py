@@ -1,0 +1,122 @@
+"""Slots are GPUs (stand-ins): asked for, placed, leased and given back, on hosts with five, three and two."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+from tests.cluster.training import DATA, IMAGE, SCRIPTS, detached, open_gate, told
+
+COUNTS = {"five": 5, "three": 3, "two": 2}
+
+
+@pytest.fixture(scope="module")
+def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+    hosts = [lab.ensure_special(name, gpus=number) for name, number in COUNTS.items()]
+    for host in hosts:
+        host.reset()
+        host.load(IMAGE)
+        host.exec(f"rm -rf {DATA} && mkdir -m 777 {DATA}")
+    found = Site.write(lab, desk, hosts, image=IMAGE, mounts=[f"{DATA}:/data:ro"])
+    shutil.copytree(SCRIPTS, found.folder / "code")
+    yield found
+    desk.close()
+    for host in hosts:
+        host.reset()
+
+
+def uuids(host: LabHost) -> list[str]:
+    return host.exec("nvidia-smi --query-gpu=uuid --format=csv,noheader").split()
+
+
+def containers(host: LabHost, role: str) -> dict[str, dict[str, Any]]:
+    """Those of that role, running or not, as `docker inspect` shows them."""
+    names = host.docker("ps", "-aq", "--filter", f"label=hvdocker.role={role}").split()
+    found = json.loads(host.docker("inspect", *names)) if names else []
+    return {one["Name"].lstrip("/"): one for one in found}
+
+
+def devices(container: dict[str, Any]) -> list[str]:
+    (request,) = container["HostConfig"]["DeviceRequests"]
+    assert request["Capabilities"] == [["gpu"]] and request["Count"] == 0
+    return list(request["DeviceIDs"])
+
+
+def given(host: LabHost, name: str) -> list[str]:
+    """What the engine itself put into the container."""
+    said = host.docker("exec", name, "sh", "-c", "tr '\\0' '\\n' < /proc/1/environ")
+    (line,) = [line for line in said.splitlines() if line.startswith("NVIDIA_VISIBLE_DEVICES=")]
+    return line.partition("=")[2].split(",")
+
+
+def test_six_of_five_three_and_two(site: Site) -> None:
+    five, three, two = site.hosts
+    up = site.run("up", site.inventory, "-np", "6", "--explain")
+    assert "two:1,five:5" in up.err and "leaves 2" in up.err
+    mine = {"five": uuids(five), "two": uuids(two)[:1]}
+    for host in (five, two):
+        (worker,) = containers(host, "worker").values()
+        assert devices(worker) == mine[host.name] == given(host, site.worker)
+        assert worker["Config"]["Labels"]["hvdocker.gpus"].split(",") == mine[host.name]
+    assert containers(three, "worker") == {}
+    assert site.run("up", site.inventory, "-np", "6").out.startswith("nothing to do")
+
+    trained = site.run("train", "code/devices.py")
+    ranks = told(trained.out)
+    # The head is where the smallest share is: the chief.
+    assert [rank["host"] for rank in ranks] == ["two"] + ["five"] * 5
+    assert [rank["local"] for rank in ranks] == [0, 0, 1, 2, 3, 4]
+    assert all(rank["sees"].split(",") == mine[rank["host"]] for rank in ranks)
+    (master,) = containers(two, "master").values()
+    assert json.loads(master["Config"]["Labels"]["hvdocker.placement"]) == mine
+    assert devices(master) == mine["two"] and containers(five, "master") == {}
+
+    grown = site.run("up", site.inventory)
+    assert "10 slots" in grown.out and devices(containers(three, "worker")[site.worker]) == uuids(three)
+    site.down("--discard")
+    assert left_of(site.hosts, site.cluster) == {}
+
+
+def test_a_run_of_six_gives_all_of_it_back(site: Site) -> None:
+    done = site.run("run", site.inventory, "code/devices.py", "-np", "6")
+    ranks = told(done.out)
+    assert sorted(rank["host"] for rank in ranks) == ["five"] * 5 + ["two"]
+    assert all(not containers(host, role) for host in site.hosts for role in ("worker", "master"))
+
+
+def test_two_jobs_share_the_cluster_and_leave_strangers_alone(site: Site) -> None:
+    three = site.hosts[1]
+    ids = {host.name: uuids(host) for host in site.hosts}
+    three.spawn(["sh", "-c", "echo $$ > /tmp/stranger; exec sleep 86400"], user="outsider")
+    pid = until(lambda: three.attempt(["cat", "/tmp/stranger"])[1].strip() or None, "a stranger works", 30)
+    apps = f"mkdir -p /run/lab-gpu && echo '{ids['three'][1]}, {pid}, python, 9000' > /run/lab-gpu/apps"
+    three.exec(apps)
+    site.up()
+    assert devices(containers(three, "worker")[site.worker]) == [ids["three"][0], ids["three"][2]]
+
+    # It comes to a GPU that the cluster has already: jobs go around it.
+    three.exec(f"echo '{ids['three'][0]}, {pid}, python, 9000' >> /run/lab-gpu/apps")
+    first = detached(site, "-np", "4", "code/devices.py", "--", "open")
+    second = detached(site, "-np", "3", "code/devices.py", "--", "open")
+    refused = site.run("train", "-np", "2", "code/devices.py", check=6)
+    assert "2 wanted, 1 free" in refused.err and "of outsider" in refused.err
+    assert "--queue" in refused.err
+    open_gate(site, "open")
+    seen: dict[str, set[tuple[str, str]]] = {}
+    for job, count in ((first, 4), (second, 3)):
+        ranks = told(site.run("logs", "-f", job).out)
+        assert len(ranks) == count
+        seen[job] = {(rank["host"], device) for rank in ranks for device in rank["sees"].split(",")}
+        assert len(seen[job]) == count
+    assert not seen[first] & seen[second]
+    used = {device for job in seen.values() for _, device in job}
+    assert not used & {ids["three"][0], ids["three"][1]}
+    site.down("--discard")
+    assert left_of(site.hosts, site.cluster) == {}
