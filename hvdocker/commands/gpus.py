@@ -16,31 +16,14 @@ LIMIT_S = 10
 HUNG = f"nvidia-smi did not answer within {LIMIT_S} s"
 NO_CARDS = "No devices were found"
 _KILLED = ("124", "137")
+# 14: all was said, and a card's infoROM is corrupted.
+_WARNED = ("0", "14")
 
-# Names come last in every question: they may have commas in them. Programs are asked for beside the cards; a
-# line is written at once, so that lines of both do not mix.
+# Names come last in every question: they may have commas in them. Nothing is asked of a driver that was
+# silent, and nothing is said while it is: our own limit counts from the last word.
 _SCRIPT = r"""
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
 form=--format=csv,noheader,nounits
-apps() {
-    fields=gpu_uuid,pid,used_memory,process_name
-    { $limit nvidia-smi --query-compute-apps=$fields $form 2>&1; echo "end $?"; } | {
-        paths=
-        while IFS= read -r line; do
-            case $line in "end "*) echo "apps$line"; continue;; esac
-            echo "app $line"
-            pid=${line#*,}; pid=${pid# }; pid=${pid%%,*}
-            case $pid in ''|*[!0-9]*) continue;; esac
-            paths="$paths /proc/$pid"
-            [ -r "/proc/$pid/cgroup" ] || continue
-            while read -r group; do
-                [ ${#group} -gt 64 ] && echo "group $pid $group"
-            done 2>/dev/null < "/proc/$pid/cgroup"
-        done
-        [ -z "$paths" ] || stat -c 'owner %n %u %U' $paths 2>/dev/null
-    }
-}
-apps &
 most=index,uuid,memory.total,memory.used,utilization.gpu,temperature.gpu
 for fields in $most,mig.mode.current,name $most,name index,uuid,name; do
     said=$($limit nvidia-smi --query-gpu=$fields $form 2>&1); code=$?
@@ -48,19 +31,36 @@ for fields in $most,mig.mode.current,name $most,name index,uuid,name; do
 done
 echo "fields $fields"
 echo "code $code"
-printf '%s\n' "$said" | while IFS= read -r line; do [ -z "$line" ] || printf '%s\n' "card $line"; done
-case $fields:$said in
-    *mig*:*Enabled*)
-        $limit nvidia-smi -L 2>/dev/null | while IFS= read -r line; do printf '%s\n' "list $line"; done;;
-esac
-if [ "$code" -ne 0 ]; then
+[ -z "$said" ] || printf '%s\n' "$said" | while IFS= read -r line; do printf '%s\n' "card $line"; done
+if [ $code -ne 0 ]; then
     for device in /sys/bus/pci/devices/*; do
         [ -r "$device/vendor" ] || continue
         read -r vendor < "$device/vendor"; read -r class < "$device/class"
         case $vendor$class in 0x10de0x03*) echo "pci ${device##*/}";; esac
     done
 fi
-wait
+case $said in *GPU-*) ;; *) echo "done"; exit 0;; esac
+case $fields:$said in
+    *mig*:*Enabled*)
+        said=$($limit nvidia-smi -L 2>&1); echo "listcode $?"
+        printf '%s\n' "$said" | while IFS= read -r line; do printf '%s\n' "list $line"; done;;
+esac
+said=$($limit nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory,process_name $form 2>&1)
+echo "appscode $?"
+[ -z "$said" ] || printf '%s\n' "$said" | {
+    paths=
+    while IFS= read -r line; do
+        printf '%s\n' "app $line"
+        pid=${line#*,}; pid=${pid# }; pid=${pid%%,*}
+        case $pid in ''|*[!0-9]*) continue;; esac
+        paths="$paths /proc/$pid"
+        [ -r "/proc/$pid/cgroup" ] || continue
+        while read -r group; do
+            [ ${#group} -gt 64 ] && echo "group $pid $group"
+        done 2>/dev/null < "/proc/$pid/cgroup"
+    done
+    [ -z "$paths" ] || stat -c 'owner %n %u %U' $paths 2>/dev/null
+}
 echo "done"
 """
 
@@ -103,18 +103,20 @@ class _Card:
 
 def read_gpus(text: str) -> GpuAnswer:
     answer = read_probe(text)
-    codes = (answer.values.get("code", ""), answer.values.get("appsend", ""))
-    if any(code in _KILLED for code in codes) or not answer.is_whole:
-        return GpuAnswer(error=HUNG if answer.is_whole else "the host did not say all about its GPUs")
+    code, apps, listing = (answer.values.get(key, "0") for key in ("code", "appscode", "listcode"))
+    if not answer.is_whole:
+        return GpuAnswer(error="the host did not say all about its GPUs")
+    if any(one in _KILLED for one in (code, apps, listing)):
+        return GpuAnswer(error=HUNG)
     lines = answer.all("card")
     cards = {line: card for line in lines if (card := _card(answer.values.get("fields", ""), line))}
     if not cards:
         said = " ".join(line.strip() for line in lines)
-        is_none = codes[0] == "0" or (NO_CARDS in said and not answer.all("pci"))
-        return GpuAnswer(error="" if is_none else said or f"nvidia-smi fails (exit {codes[0]})")
-    if codes[1] != "0":
+        is_none = code == "0" or (NO_CARDS in said and not answer.all("pci"))
+        return GpuAnswer(error="" if is_none else said or f"nvidia-smi fails (exit {code})")
+    if apps not in _WARNED:
         said = " ".join(line.strip() for line in answer.all("app"))
-        return GpuAnswer(error=f"nvidia-smi does not tell who uses the GPUs: {said or f'exit {codes[1]}'}")
+        return GpuAnswer(error=f"nvidia-smi does not tell who uses the GPUs: {said or f'exit {apps}'}")
     slices = _slices(answer.all("list"))
     found = tuple(_devices(cards.values(), slices))
     notes = [line.strip() for line in lines if line not in cards]

@@ -86,9 +86,9 @@ def test_why_nothing_is_known() -> None:
     lost = (FIXTURES / "no-devices.txt").read_text().replace("done", "pci 0000:01:00.0\ndone")
     assert read_gpus(lost).error == "No devices were found"
     mixed = (FIXTURES / "mixed.txt").read_text()
-    assert read_gpus(mixed.replace("appsend 0", "appsend 137")).error == HUNG
+    assert read_gpus(mixed.replace("appscode 0", "appscode 137")).error == HUNG
     assert read_gpus(mixed.replace("code 0", "code 124")).error == HUNG
-    assert read_gpus(mixed.replace("appsend 0", "appsend 9")).error.startswith(
+    assert read_gpus(mixed.replace("appscode 0", "appscode 9")).error.startswith(
         "nvidia-smi does not tell who uses the GPUs: "
     )
     assert read_gpus(mixed.removesuffix("done\n")).error == "the host did not say all about its GPUs"
