@@ -156,6 +156,11 @@ class HostSeen:
     home_free_bytes: int | None = None
     needs_sudo: bool = False
 
+    @property
+    def gpu_problem(self) -> str:
+        """Why none of its GPUs can be given away, where it should have some."""
+        return self.gpu_error or ("" if self.gpus else "; ".join(self.gpu_notes))
+
     def worker(self, name: str) -> ContainerSeen | None:
         return next((c for c in self.containers if c.role == names.ROLE_WORKER and c.host == name), None)
 

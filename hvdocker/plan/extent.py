@@ -154,12 +154,12 @@ def _empty_handed(
 ) -> Iterator[HvdockerError]:
     for offer in offers:
         host, seen = inventory.named(offer.host), state.hosts[offer.host]
-        if seen.gpu_error:
+        if seen.gpu_problem:
             yield HostUnfit(
-                f"nothing is known of its GPUs: {seen.gpu_error}",
+                f"its GPUs cannot be used: {seen.gpu_problem}",
                 host=offer.host,
                 command="nvidia-smi",
-                lines=[seen.gpu_error],
+                lines=[seen.gpu_problem],
                 fix="sudo dmesg | grep -i nvrm; a driver that hangs needs a reboot of the host",
             )
         elif not offer.free:

@@ -27,8 +27,10 @@ def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
 
 
 def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> Offer:
-    if seen.gpu_error:
-        return Offer(host.name, (), (Hold(f"its driver ({seen.gpu_error})", host.slots or 1),), has_gpus=True)
+    if seen.gpu_problem:
+        return Offer(
+            host.name, (), (Hold(f"its driver ({seen.gpu_problem})", host.slots or 1),), has_gpus=True
+        )
     if not seen.gpus:
         return Offer(host.name, (Slot(),) * (host.slots or 1))
     uses = gpu_uses(seen, inventory.gpu_busy_bytes, jobs)
@@ -88,8 +90,8 @@ def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer
         jobs = _jobs_on(state, place.name)
         left = place.slots - sum(hold.slots for hold in jobs)
         return Offer(place.name, (Slot(),) * max(0, left), jobs)
-    if place.seen.gpu_error:
-        hold = Hold(f"its driver ({place.seen.gpu_error})", place.slots)
+    if place.seen.gpu_problem:
+        hold = Hold(f"its driver ({place.seen.gpu_problem})", place.slots)
         return Offer(place.name, (), (hold,), has_gpus=True)
     uses = {use.gpu.uuid: use for use in gpu_uses(place.seen, inventory.gpu_busy_bytes)}
     known = [uses[device] for device in place.devices if device in uses]

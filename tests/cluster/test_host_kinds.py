@@ -28,8 +28,8 @@ def test_a_worker_gets_the_gpus_of_its_host(lab: Lab, cli: Cli, special: Special
     assert [host["slots"] for host in site.status()["hosts"]] == [1, 2]
     seen = site.seen(gpu)
     (request,) = seen["HostConfig"]["DeviceRequests"]
-    assert request["Capabilities"] == [["gpu"]] and request["Count"] == -1
     uuids = [line.split("UUID: ")[1].rstrip(")") for line in gpu.exec("nvidia-smi -L").splitlines()]
+    assert request["Capabilities"] == [["gpu"]] and request["DeviceIDs"] == uuids
     assert seen["Config"]["Labels"]["hvdocker.gpus"].split(",") == uuids
     assert not site.seen(plain)["HostConfig"]["DeviceRequests"]
     assert site.up().out.startswith("nothing to do")

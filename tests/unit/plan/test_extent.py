@@ -161,7 +161,7 @@ def test_a_host_that_has_nothing_to_give_is_named_with_who_holds_it() -> None:
         everything(LAB, state)
     assert [str(error) for error in caught.value.errors] == [
         "a: none of its GPUs is free: 2 held by the cluster theirs of kim",
-        "b: nothing is known of its GPUs: nvidia-smi did not answer within 10 s",
+        "b: its GPUs cannot be used: nvidia-smi did not answer within 10 s",
     ]
     assert [error.exit_code for error in caught.value.errors] == [ExitCode.NO_SLOTS, ExitCode.UNFIT]
 
