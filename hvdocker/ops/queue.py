@@ -211,6 +211,8 @@ class _Wait:
             return error
         except HvdockerError as error:
             if error.exit_code == ExitCode.UNREACHABLE:
+                # Where it is the queue's own host, this says what becomes of the place.
+                self.ticket.look()
                 error.fix = "it has left the queue: run it again when the host is back"
                 raise
             self.sight.forget()
