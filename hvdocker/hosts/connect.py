@@ -76,8 +76,13 @@ class Credentials:
         self.accepted = accepted
         found = ssh_config.load()
         self.notes = found.notes
-        self.config = fabric.Config(ssh_config=found)
+        self._ssh_config = found
         self.pulse = pulse or Pulse()
+
+    def config(self) -> Any:
+        """One for each connection: making a connection empties and fills the configuration that it is given,
+        while others may read it. Any: fabric carries no types."""
+        return fabric.Config(ssh_config=self._ssh_config)
 
 
 @dataclass
@@ -132,7 +137,7 @@ def _connect(host: Host, way: Way) -> Any:
         gateway=False,
         forward_agent=False,  # nothing of ours needs it, and fabric stumbles over ForwardAgent with a path
         connect_timeout=int(CONNECT_TIMEOUT_S),
-        config=way.credentials.config,
+        config=way.credentials.config(),
     )
     judge = _judge(host, connection, way.credentials)
     login = _login(ssh, connection, way.credentials)

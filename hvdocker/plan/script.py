@@ -334,6 +334,10 @@ def _remove_network(writer: Writer, step: steps.RemoveNetwork, trust: Any) -> It
     yield writer.on(step.host, command("docker", "network", "rm", step.name))
 
 
+def _remove_image(writer: Writer, step: steps.RemoveImage, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, command("docker", "rmi", "--", step.reference))
+
+
 # Any: each renderer takes its own kind of step.
 _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.BuildImage: _build,
@@ -360,4 +364,5 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.FetchJobs: _fetch,
     steps.RemoveTree: _remove_tree,
     steps.RemoveNetwork: _remove_network,
+    steps.RemoveImage: _remove_image,
 }

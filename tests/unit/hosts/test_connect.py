@@ -4,11 +4,12 @@ import threading
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+import fabric
 import paramiko
 import pytest
 
 from hvdocker.hosts import connect as module
-from hvdocker.hosts.connect import MOST_OPENING, Way, _pauses, _was_dropped, connect
+from hvdocker.hosts.connect import MOST_OPENING, Credentials, Way, _pauses, _was_dropped, connect
 from hvdocker.model.inventory import Host
 
 HOST = Host("a", "gpu-a")
@@ -150,3 +151,11 @@ def test_only_so_many_are_opened_at_once(opening: Opening, threads: list[threadi
     assert not inside.acquire(timeout=0.05)
     go_on.set()
     assert all(inside.acquire(timeout=10) for _ in range(5))
+
+
+def test_no_configuration_is_read_while_another_connection_is_made() -> None:
+    """Fabric empties and fills the one that it is given: `No attribute or config key found` on a busy machine."""
+    credentials = Credentials()
+    first, second = credentials.config(), credentials.config()
+    fabric.Connection("a", user="ada", config=first)
+    assert first is not second and first.base_ssh_config is second.base_ssh_config

@@ -62,6 +62,8 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
         (steps.FetchJobs(CONTROLLER, ("x", "y")), "bring home outputs and logs of x, y"),
         (steps.RemoveTree("a", "/there"), "remove /there"),
         (steps.RemoveNetwork(CONTROLLER, "n"), "remove the network n"),
+        (steps.RemoveImage("a", "i:1", "unused", 2 << 30), "remove the image i:1 (2.0 GB, unused)"),
+        (steps.RemoveImage("a", "i:1", "unused"), "remove the image i:1 (unused)"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Step) else "",
 )
