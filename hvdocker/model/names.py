@@ -33,7 +33,7 @@ ROLE_MASTER = "master"
 ROLE_DOCTOR = "doctor"
 
 DEFAULT_PORT = 12345
-OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
+OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu", "doc-hvd:gpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
 IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)
 IMAGE_COMMAND = ("/bin/bash",)
