@@ -77,7 +77,7 @@ def build(
 
     The Debian base is pulled where a registry answers, else made from the
     distribution's packages. The target gpu builds base first; it needs no GPU
-    and no registry, but 15 GB of disk and a quarter of an hour.
+    and no registry, but 18 GB of disk and about ten minutes.
     """
     no_rest(ctx)
     from hvdocker.console.style import out
