@@ -7,7 +7,7 @@ WHEEL_BIN := .venv-wheel/bin
 PEERS := .venv-bench
 N ?= 3
 
-.PHONY: help demo test unit cluster training heavy scale lint format schema lab lab-down bench clean engine images wheel venv
+.PHONY: help demo test unit cluster training heavy scale lint format schema lab lab-down bench clean engine images gpu-image wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -34,9 +34,12 @@ training: engine images wheel ## Real Horovod training on real hosts
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
 		$(wildcard tests/cluster/test_training*.py)
 
-heavy: engine images wheel ## Long tests, not part of test: 3 GB of data, images built on hosts, registries, requirements
+heavy: engine images gpu-image wheel ## Long tests, not part of test: 3 GB of data, images built on hosts, the gpu image, registries, requirements
 	@echo "heavy: tests that take minutes each"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest tests/heavy
+
+gpu-image: engine $(VENV)/.ready ## Build doc-hvd:gpu (CUDA, NCCL, TensorFlow, Horovod), without a GPU or a registry
+	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/gpu-image.sh
 
 scale: engine images wheel ## How cost grows: 500 SSH servers on loopback, 32 real hosts (not part of test)
 	@tests/setup/sshd.sh

@@ -33,7 +33,11 @@ def build(
     ctx: typer.Context,
     target: Annotated[
         str,
-        typer.Option("--target", metavar="TARGET", help="base (sshd and Python) or cpu (with TensorFlow)."),
+        typer.Option(
+            "--target",
+            metavar="TARGET",
+            help="base (sshd and Python), cpu (with TensorFlow) or gpu (TensorFlow with CUDA and NCCL).",
+        ),
     ] = "cpu",
     on: Annotated[
         Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
@@ -57,13 +61,23 @@ def build(
             "--base", metavar="IMAGE", help="The image to build on. Default: Debian's.", show_default=False
         ),
     ] = None,
+    cuda_image: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option(
+            "--cuda-image",
+            metavar="IMAGE",
+            help="For gpu: NVIDIA's devel image for CUDA 12 to compile with, and TensorFlow 2.18. Untried.",
+            show_default=False,
+        ),
+    ] = None,
     inventory: InventoryFlag = None,
     quiet: QuietFlag = False,
 ) -> None:
     """Build doc-hvd:TARGET through a Docker engine's API.
 
     The Debian base is pulled where a registry answers, else made from the
-    distribution's packages.
+    distribution's packages. The target gpu builds base first; it needs no GPU
+    and no registry, but 18 GB of disk and about ten minutes.
     """
     no_rest(ctx)
     from hvdocker.console.style import out
@@ -71,7 +85,7 @@ def build(
     from hvdocker.ops.image import build as run
 
     with working(quiet) as (env, _):
-        tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base), inventory)
+        tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base, cuda_image), inventory)
     out().print(tag)
 
 

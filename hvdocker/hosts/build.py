@@ -7,7 +7,7 @@ import os
 import tarfile
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docker import APIClient
@@ -18,17 +18,24 @@ from hvdocker.hosts.distro import ensure_base
 
 Say = Callable[[str], None]
 SUITE = "bookworm"
+# Targets with a Dockerfile of their own take their programs from doc-hvd:base; the classic builder runs every
+# stage above a target, so one file for all would build TensorFlow twice.
+DOCKERFILES = {"gpu": "Dockerfile.gpu"}
+GPU_ARCHITECTURE = "amd64"
+CUDA_IMAGE_REQUIREMENTS = "requirements-gpu-cuda12.txt"
 _CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`ca_bundle` is the site's own certificate authority; `wheelhouse` a folder of wheels to prefer."""
+    """`ca_bundle` is the site's own certificate authority; `wheelhouse` a folder of wheels to prefer;
+    `cuda_image` has NVIDIA's toolkit for CUDA 12, in place of Debian's for CUDA 11.8."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None
     wheelhouse: Path | None = None
     base: str | None = None
+    cuda_image: str | None = None
 
 
 def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
@@ -41,24 +48,53 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
-    tag = f"doc-hvd:{options.target}"
+    if options.target == "gpu":
+        _demand_gpu_architecture(engine)
     base = options.base or ensure_base(engine, SUITE, say)
+    if options.target in DOCKERFILES:
+        # Where it is up to date, the builder finds every step in its cache.
+        _build(engine, replace(options, target="base"), base, say)
+    return _build(engine, options, base, say)
+
+
+def _demand_gpu_architecture(engine: APIClient) -> None:
+    """Before minutes are spent: there are no wheels of TensorFlow and CUDA for others."""
+    found = str(engine.version()["Arch"])
+    if found != GPU_ARCHITECTURE:
+        raise HvdockerError(
+            f"doc-hvd:gpu can be built for {GPU_ARCHITECTURE} only, this engine is {found}",
+            command="docker version --format '{{.Server.Arch}}'",
+            fix="build your own image FROM doc-hvd:base, and name it in `image:`",
+        )
+
+
+def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str:
+    tag = f"doc-hvd:{options.target}"
     say(f"building {tag} from {base}")
     with _context(options) as context:
         output = engine.build(
             fileobj=context,
             custom_context=True,
+            dockerfile=DOCKERFILES.get(options.target, "Dockerfile"),
             tag=tag,
             target=options.target,
             rm=True,
             forcerm=True,
             network_mode="host",
-            buildargs={"BASE": base},
+            buildargs=_arguments(options, base),
             decode=True,
             timeout=3600,
         )
         _follow(output, tag, say)
     return tag
+
+
+def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
+    if options.target != "gpu":
+        return {"BASE": base}
+    if options.cuda_image:
+        return {"BASE": base, "TOOLKIT": options.cuda_image, "REQUIREMENTS": CUDA_IMAGE_REQUIREMENTS}
+    return {"BASE": base, "TOOLKIT": base}
 
 
 def _follow(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:

@@ -38,7 +38,7 @@ ROLE_MASTER = "master"
 ROLE_DOCTOR = "doctor"
 
 DEFAULT_PORT = 12345
-OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu")
+OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu", "doc-hvd:gpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
 # The default where hosts have GPUs.
 GPU_IMAGE = "doc-hvd:gpu"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import UsageProblem
+from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.seen import HostSeen
@@ -21,7 +22,7 @@ from hvdocker.plan.steps import Plan
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
 
-TARGETS = ("base", "cpu")
+TARGETS = tuple(image.partition(":")[2] for image in names.OWN_IMAGES)
 
 Show = Callable[[Plan], None]
 
@@ -33,6 +34,7 @@ class BuildRequest:
     ca_bundle: Path | None = None
     wheelhouse: Path | None = None
     base: str | None = None
+    cuda_image: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str
     """Returns the tag."""
     if request.target not in TARGETS:
         raise UsageProblem(f"there is no target {request.target!r}", fix=f"targets are {', '.join(TARGETS)}")
+    if request.cuda_image and request.target != "gpu":
+        raise UsageProblem(
+            f"--cuda-image is for the target gpu, not for {request.target}",
+            fix=f"hvdocker image build --target gpu --cuda-image {request.cuda_image}",
+        )
     for flag, path in (("--ca-bundle", request.ca_bundle), ("--wheelhouse", request.wheelhouse)):
         if path and not path.exists():
             raise UsageProblem(f"{flag} {path} is not there")
@@ -121,7 +128,9 @@ def _build(env: Env, target: HostLink, request: BuildRequest) -> str:
     from hvdocker.hosts.build import BuildOptions, build_image
     from hvdocker.hosts.translate import talking
 
-    options = BuildOptions(request.target, request.ca_bundle, request.wheelhouse, request.base)
+    options = BuildOptions(
+        request.target, request.ca_bundle, request.wheelhouse, request.base, request.cuda_image
+    )
     with talking(target.name, "building the image"):
         tag = build_image(
             target.engine(), options, lambda text: env.listener(Event("build", text, target.name))

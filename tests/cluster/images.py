@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import docker
 import docker.errors
@@ -83,6 +84,16 @@ def ids(hosts: list[LabHost], tag: str) -> dict[str, str]:
 
 def layers(host: LabHost, tag: str) -> list[str]:
     return list(json.loads(host.docker("image", "inspect", "-f", "{{json .RootFS.Layers}}", tag)))
+
+
+def programs_lie_on_top(newest_first: list[dict[str, Any]]) -> None:
+    """Of an image's history: above the first large layer are our programs, and kilobytes in all."""
+    sizes = [layer["Size"] for layer in newest_first]
+    large = next(number for number, size in enumerate(sizes) if size > 10 << 20)
+    ours = [number for number, layer in enumerate(newest_first) if "/opt/hvdocker" in layer["CreatedBy"]]
+    copies = [number for number in ours if sizes[number] > 0]
+    assert copies and max(copies) < large
+    assert sum(sizes[:large]) < 1 << 20
 
 
 def leftovers(hosts: list[LabHost]) -> dict[str, str]:

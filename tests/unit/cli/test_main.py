@@ -54,7 +54,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         "logs --tail -1", "logs -- x", "train train.py --frobnicate", "train --frobnicate",
         "train --frobnicate train.py", "train -x train.py", "train train.py extra", "train train.py -np two",
         "train train.py --cycle-time-ms", "train train.py --script", "image build --target nope",
-        "image build --wheelhouse nope", "image nosuch", "fetch a b c",
+        "image build --wheelhouse nope", "image build --cuda-image x", "image nosuch", "fetch a b c",
     ],
 )  # fmt: skip
 def test_a_usage_error_ends_with_2(run, line: str) -> None:
