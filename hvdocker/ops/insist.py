@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+_POLL_S = 0.2
+
 
 class LeftUndone(Exception):
     """Ctrl-C came a second time."""
@@ -29,7 +31,8 @@ def insist(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
         try:
             if thread.ident is None:
                 thread.start()
-            over.wait()
+            # Not for ever: a signal that another thread happened to take is noticed only between waits.
+            over.wait(_POLL_S)
         except KeyboardInterrupt:
             presses += 1
             if presses > 1:

@@ -154,7 +154,7 @@ def test_only_so_many_are_opened_at_once(opening: Opening, threads: list[threadi
 
 
 def test_no_configuration_is_read_while_another_connection_is_made() -> None:
-    """Fabric empties and fills the one that it is given: `No attribute or config key found` on a busy machine."""
+    """Fabric empties and fills the one that it is given: `No attribute or config key found`, when busy."""
     credentials = Credentials()
     first, second = credentials.config(), credentials.config()
     fabric.Connection("a", user="ada", config=first)
