@@ -132,8 +132,14 @@ def test_a_held_host_is_left_alone_and_its_holder_named(
     out, err = waiting.communicate(timeout=120)
     assert (waiting.returncode, out) == (0, "tiny:lab is on 2 hosts\n"), err
     assert locks(pair) == {}
-    # The small image has no Horovod: the job fails, and the lock is gone long before.
-    one.run("train", "train.py", check=100)
+    # `train` waits unasked. The small image has no Horovod: the job fails, and the lock is gone long before.
+    hold(pair[1])
+    pair[1].exec(f'sed -i \'s/"since": [0-9]*/"since": 1/\' {LOCK_DIR}/who.json')
+    waiting = one.cli.start("train", "train.py", cwd=one.folder)
+    next(line for line in lines_of(waiting) if "waiting: bob@desk is running" in line)
+    let_go(pair[1])
+    waiting.communicate(timeout=120)
+    assert waiting.returncode == 100
     assert locks(pair) == {}
     one.down("--discard")
 
