@@ -17,7 +17,7 @@ from hvdocker.errors import ExitCode, HvdockerError, Interrupted, NotEnoughSlots
 from hvdocker.model import names
 from hvdocker.model.event import Event
 from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState
+from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.model.ticket import WAITS, Ticket, in_line, ordinal
 from hvdocker.model.units import count
 from hvdocker.ops.env import Env
@@ -113,14 +113,17 @@ def _ever_fits(place: Place, state: ClusterState) -> bool:
 
 
 def emptied(state: ClusterState) -> ClusterState:
-    """As if no job ran, of whatever cluster."""
-    hosts = {
-        name: replace(
-            seen, containers=tuple(c for c in seen.containers if c.role != names.ROLE_MASTER), others=()
-        )
-        for name, seen in state.hosts.items()
-    }
-    return replace(state, hosts=hosts)
+    """As if no job ran, of whatever cluster, and nobody else used a GPU."""
+    return replace(state, hosts={name: _emptied(seen) for name, seen in state.hosts.items()})
+
+
+def _emptied(seen: HostSeen) -> HostSeen:
+    return replace(
+        seen,
+        containers=tuple(one for one in seen.containers if one.role != names.ROLE_MASTER),
+        others=(),
+        gpus=tuple(replace(gpu, processes=()) for gpu in seen.gpus),
+    )
 
 
 def wait_in_queue(

@@ -47,12 +47,13 @@ def places(inventory: Inventory, state: ClusterState, extent: Extent | None = No
 
 def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
     """Hosts whose home is another's too: workers of one machine, or one network file system (whose
-    device is written server:/path) on several."""
+    device is written server:/path) on several. Where the other is not seen now, the folder tells."""
     devices = [(seen.home_device, seen.home) for seen in state.hosts.values()]
     return frozenset(
         name
         for name, seen in state.hosts.items()
         if inventory.named(name).is_local
+        or (seen.cluster_dir or "").endswith(f"/{inventory.cluster}/{name}")
         or (":" in seen.home_device and devices.count((seen.home_device, seen.home)) > 1)
     )
 

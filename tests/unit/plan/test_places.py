@@ -266,3 +266,9 @@ def test_as_many_cpus_as_there_are_and_just_enough_room() -> None:
 )  # fmt: skip
 def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) -> None:
     assert is_too_old(version) is is_old
+
+
+def test_a_folder_below_a_shared_home_stays_where_it_is_while_the_other_host_is_away() -> None:
+    lab = inventory("hosts: [a, b]\n")
+    alone = state_of(host_seen("a", home="/net", home_device="nas:/home", cluster_dir="/net/.hvdocker/lab/a"))
+    assert places(lab, alone)["a"].folder == "/net/.hvdocker/lab/a"
