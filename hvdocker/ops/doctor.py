@@ -74,7 +74,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
             placed.get(host.name),
             problems.get(host.name, {}),
             _missing_image_bytes(state, state.hosts.get(host.name)),
-            bool(state.workers()),
+            _is_up_on(host.name, state, placed),
             whys.get(host.name),
             networks.get(host.name),
             {name: place.address for name, place in placed.items()},
@@ -100,6 +100,13 @@ def _between(
     return networks, examine_pairs(
         env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
     )
+
+
+def _is_up_on(name: str, state: ClusterState, placed: Mapping[str, Place]) -> bool:
+    """Whether a worker should be there. A cluster that was asked for some slots only leaves hosts out."""
+    workers = state.workers()
+    is_left_out = name in placed and bool(placed[name].asked) and name not in workers
+    return bool(workers) and not is_left_out
 
 
 def _say(env: Env, text: str, host: str | None = None) -> None:
