@@ -35,7 +35,7 @@ def show_status(console: Console, report: StatusReport, now: float) -> None:
 
 def _host_row(host: HostStatus) -> tuple[str | Text, ...]:
     labels = host.worker.labels if host.worker else {}
-    style = "good" if host.state == "running" else "what"
+    style = {"running": "good", "left out": "quiet"}.get(host.state, "what")
     address = (
         f"{labels[names.LABEL_ADDRESS]}:{labels.get(names.LABEL_PORT, '?')}"
         if names.LABEL_ADDRESS in labels

@@ -22,12 +22,16 @@ class HostStatus:
     worker: ContainerSeen | None = None
     seen: HostSeen | None = None
     error: HvdockerError | None = None
+    # The cluster was asked for some slots only, and none of them is there.
+    is_left_out: bool = False
 
     @property
     def state(self) -> str:
         if self.error:
             return "unreachable" if self.error.exit_code == 4 else "unfit"
-        return self.worker.state if self.worker else "no worker"
+        if self.worker:
+            return self.worker.state
+        return "left out" if self.is_left_out else "no worker"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ class StatusReport:
 
     @property
     def is_up(self) -> bool:
-        return all(host.state == "running" for host in self.hosts)
+        return all(host.state in ("running", "left out") for host in self.hosts)
 
     def as_json(self) -> Mapping[str, object]:
         return {
@@ -92,11 +96,19 @@ def status(env: Env, located: Located) -> StatusReport:
         state = as_state(inventory, outcomes.done, with_images=False)
         failed = {**session.failed, **outcomes.failed}
         workers = state.workers()
+        is_asked = any(names.LABEL_ASKED in worker.labels for worker in workers.values())
         return StatusReport(
             inventory,
             tuple(
-                HostStatus(h.name, h.host, workers.get(h.name), state.hosts.get(h.name), failed.get(h.name))
-                for h in inventory.hosts
+                HostStatus(
+                    host.name,
+                    host.host,
+                    workers.get(host.name),
+                    state.hosts.get(host.name),
+                    failed.get(host.name),
+                    is_left_out=is_asked and host.name not in workers,
+                )
+                for host in inventory.hosts
             ),
             tuple(_job(master) for master in state.masters()),
         )

@@ -66,6 +66,8 @@ def test_six_of_five_three_and_two(site: Site) -> None:
         assert devices(worker) == mine[host.name] == given(host, site.worker)
         assert worker["Config"]["Labels"]["hvdocker.gpus"].split(",") == mine[host.name]
     assert containers(three, "worker") == {}
+    states = {host["name"]: (host["state"], host["slots"]) for host in site.status()["hosts"]}
+    assert states == {"five": ("running", 5), "three": ("left out", None), "two": ("running", 1)}
     assert site.run("up", site.inventory, "-np", "6").out.startswith("nothing to do")
 
     trained = site.run("train", "code/devices.py")
