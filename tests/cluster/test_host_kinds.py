@@ -35,3 +35,7 @@ def test_a_worker_gets_the_gpus_of_its_host(lab: Lab, cli: Cli, special: Special
     assert site.up().out.startswith("nothing to do")
     site.down()
     assert left_of(site.hosts, "lab") == {}
+    # Where no image is named, GPUs decide.
+    for hosts, image in (([plain, gpu], "doc-hvd:gpu"), ([plain], "doc-hvd:cpu")):
+        unnamed = Site.write(lab, cli, hosts, image=None)
+        assert image in unnamed.run("up", unnamed.inventory, "--dry-run", "--script").out

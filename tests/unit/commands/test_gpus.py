@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.gpus import HUNG, GpuAnswer, look_at_gpus, read_gpus
+from hvdocker.commands.gpus import HUNG, GpuAnswer, count_gpus, look_at_gpus, read_gpus
 from hvdocker.model.gpu import GpuProcess, GpuSeen
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "gpus"
@@ -140,3 +140,22 @@ def test_a_driver_that_fails_or_hangs(tmp_path: Path) -> None:
 def test_a_process_that_is_gone_by_now(tmp_path: Path) -> None:
     (gpu,) = asked(tmp_path, WHO="999999999").gpus
     assert gpu.processes == (GpuProcess(999999999, "a program, with commas", "", 100),)
+
+
+@pytest.mark.parametrize(
+    ("program", "count"),
+    [
+        (None, "0"),
+        ("echo 'GPU 0: A (UUID: GPU-1)'; echo '  MIG 1g.5gb Device 0: (UUID: MIG-1)'; echo 'GPU 1: B'", "2"),
+        ("echo 'No devices were found'; exit 6", "0"),
+        # It has some, and hangs.
+        ("kill -9 $$", "1"),
+    ],
+)
+def test_how_many_there_are(tmp_path: Path, program: str | None, count: str) -> None:
+    if program:
+        (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{program}\n")
+        (tmp_path / "nvidia-smi").chmod(0o755)
+    path = f"{tmp_path}:/usr/bin:/bin"
+    done = subprocess.run(count_gpus().argv, env={"PATH": path}, capture_output=True, text=True, check=True)
+    assert done.stdout == f"count {count}\n"

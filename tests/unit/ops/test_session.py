@@ -10,8 +10,9 @@ from hvdocker.errors import HostErrors, HostUnreachable, LockedKey, UnknownHostK
 from hvdocker.hosts.keys import make_pair
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.session import _may_trust, _unlocked, connected
+from hvdocker.ops.session import Session, _may_trust, _unlocked, connected, with_image
 from tests.unit.builders import inventory
+from tests.unit.fakes import Answer, FakeLink
 
 UNKNOWN = [
     UnknownHostKey("a", "[10.0.0.11]:22", "ssh-ed25519", "AAAA", "SHA256:abc", "/home/me/.ssh/known_hosts")
@@ -171,3 +172,25 @@ def test_without_a_terminal_a_locked_key_says_what_to_do(locked_key: str) -> Non
     errors = {"a": LockedKey(locked_key), "b": HostUnreachable("down")}
     assert _unlocked(Person().env(is_interactive=False), errors) == set()
     assert "ssh-add" in (errors["a"].fix or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "counts", "image"),
+    [
+        ("hosts: [a, b]", ("0", "2"), "doc-hvd:gpu"),
+        ("hosts: [a, b]", ("0", "0"), "doc-hvd:cpu"),
+        ("{hosts: [a, b], image: mine}", ("1", "2"), "mine"),
+        # Local workers share one machine: where they cannot have a GPU each, none has.
+        ("local: 2", ("2", ""), "doc-hvd:gpu"),
+        ("local: 2", ("1", ""), "doc-hvd:cpu"),
+    ],
+)
+def test_the_image_where_none_is_named(text: str, counts: tuple[str, str], image: str) -> None:
+    wanted = Located(inventory(text), Path("inventory.yaml"))
+    names = [host.name for host in wanted.inventory.hosts]
+
+    def answering(count: str) -> Answer:
+        return lambda command, stdin: (0, f"count {count}\n".encode(), b"")
+
+    links = {name: FakeLink(name, answering(count)) for name, count in zip(names, counts, strict=True)}
+    assert with_image(wanted, Session(links, {})).inventory.image == image
