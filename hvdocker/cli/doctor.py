@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, InventoryFlag, JsonFlag, QuietFlag, no_rest, working
+from hvdocker.cli.state import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, QuietFlag, no_rest, working
 
 if TYPE_CHECKING:
     from hvdocker.ops.doctor import DoctorOptions
@@ -26,6 +26,7 @@ def doctor(
         bool, typer.Option("-v", "--verbose", metavar="", help="Show what every check found.")
     ] = False,
     inventory_flag: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     json: JsonFlag = False,
     accept_new_host_keys: AcceptFlag = False,
     quiet: QuietFlag = False,
@@ -41,7 +42,8 @@ def doctor(
 
     if inventory and inventory_flag:
         raise UsageProblem("an inventory and -i exclude each other")
-    examine(inventory or inventory_flag, DoctorOptions(accept_new_host_keys, deep), json, verbose, quiet)
+    options = DoctorOptions(accept_new_host_keys, deep)
+    examine(inventory or inventory_flag, options, json, verbose, quiet, cluster)
 
 
 def examine(
@@ -50,13 +52,14 @@ def examine(
     json: bool = False,
     verbose: bool = False,
     quiet: bool = False,
+    cluster: str | None = None,
 ) -> None:
     """Looks, shows, and ends with the code that says how bad it is."""
     from hvdocker.ops.doctor import doctor as run
     from hvdocker.ops.locate import locate
 
     with working(quiet or json) as (env, _):
-        report = run(env, locate(env, inventory), options)
+        report = run(env, locate(env, inventory, cluster), options)
     if json:
         import json as encoder
 

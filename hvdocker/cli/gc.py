@@ -50,7 +50,7 @@ def gc(
     no_rest(ctx)
     from hvdocker.console import words
     from hvdocker.console.style import err, out
-    from hvdocker.errors import UsageProblem
+    from hvdocker.errors import UsageProblem, raise_together
     from hvdocker.ops.gc import GcOptions
     from hvdocker.ops.gc import gc as run
     from hvdocker.ops.locate import locate
@@ -69,3 +69,4 @@ def gc(
         out().print(words.nothing_left(len(located.inventory.hosts)))
     elif not dry_run:
         out().print(words.collected(report.runs, len(list(report.plan.steps))))
+    raise_together("not everything could be looked at or given back", report.errors)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.state import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
 
 if TYPE_CHECKING:
     from hvdocker.ops.gpus import GpuReport
@@ -24,6 +24,7 @@ def gpus(
         bool, typer.Option("-w", "--watch", metavar="", help="Look again every 2 s, until Ctrl-C.")
     ] = False,
     inventory_flag: InventoryFlag = None,
+    cluster: ClusterFlag = None,
     json: JsonFlag = False,
     accept_new_host_keys: AcceptFlag = False,
 ) -> None:
@@ -42,10 +43,10 @@ def gpus(
         raise UsageProblem("an inventory and -i exclude each other")
     chosen = inventory or inventory_flag
     if watch:
-        _watch(chosen, json, accept_new_host_keys)
+        _watch(chosen, cluster, json, accept_new_host_keys)
         return
     with working(is_quiet=json) as (env, _):
-        report = run(env, locate(env, chosen), accept_new_host_keys)
+        report = run(env, locate(env, chosen, cluster), accept_new_host_keys)
     if json:
         _print_json(report, indent=1)
     else:
@@ -57,7 +58,7 @@ def gpus(
         raise typer.Exit(int(worst(error.exit_code for error in report.errors)))
 
 
-def _watch(inventory: Path | None, json: bool, accept_new: bool) -> None:
+def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
     from hvdocker.console.gpus import watching
     from hvdocker.console.style import out
     from hvdocker.errors import UsageProblem
@@ -70,7 +71,7 @@ def _watch(inventory: Path | None, json: bool, accept_new: bool) -> None:
             fix="hvdocker gpus --watch --json writes an object per line",
         )
     with working(is_quiet=json) as (env, progress):
-        reports = watch_gpus(env, locate(env, inventory), accept_new)
+        reports = watch_gpus(env, locate(env, inventory, cluster), accept_new)
         if json:
             for report in reports:
                 _print_json(report)

@@ -126,7 +126,7 @@ def up(
     elif not dry_run:
         out().print(words.is_up(located.inventory.cluster, len(report.places), report.slots))
         if not quiet:
-            err().print(f"next: hvdocker train train.py -np {report.slots}{located.flag}", style="quiet")
+            err().print(f"next: hvdocker train train.py -np {report.ranks}{located.flag}", style="quiet")
 
 
 def _located(

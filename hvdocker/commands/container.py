@@ -44,6 +44,10 @@ class ContainerSpec:
         """Equal for equal containers, whoever made them with whichever version of hvdocker."""
         fields = asdict(self)
         ignored = (names.LABEL_SPEC, names.LABEL_OWNER, names.LABEL_VERSION, names.LABEL_RUN)
+        # As it was told when containers had all GPUs or none: who has none need not be made anew.
+        if not fields["devices"]:
+            del fields["devices"]
+            fields["has_gpus"] = False
         fields["labels"] = {k: v for k, v in self.labels.items() if k not in ignored}
         text = json.dumps(fields, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

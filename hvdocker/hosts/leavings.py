@@ -12,6 +12,7 @@ from hvdocker.commands.leavings import leavings, read_leavings
 from hvdocker.errors import HostUnfit
 from hvdocker.hosts.images.parts import stale_parts
 from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.observe import find_engine
 from hvdocker.hosts.pool import Outcomes, each
 from hvdocker.hosts.sight import see_containers
 from hvdocker.hosts.tickets import queue_of
@@ -30,6 +31,7 @@ def see_leavings(links: Mapping[str, HostLink], with_images: bool, clears: bool)
 
 def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeavings:
     with talking(link.name, "looking for what is left"):
+        find_engine(link)
         # Containers before signs of life: who makes containers gives a sign first.
         containers = see_containers(link.engine())
         result = link.run(leavings(link.name), timeout_s=TIMEOUT_S)

@@ -60,12 +60,15 @@ def whole_state(
 
 
 def partial_state(
-    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
+    inventory: Inventory,
+    links: Mapping[str, HostLink],
+    with_images: bool = True,
+    without_gpus: Collection[str] = (),
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
     """The state of the hosts that can be used, and why others cannot."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
-        outcomes = observe(inventory, links)
+        outcomes = observe(inventory, links, without_gpus)
     return replace(here.result(), hosts=_in_order(inventory, outcomes.done)), outcomes.failed
 
 
@@ -183,8 +186,18 @@ def _listening(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSee
     return listening_ports(read_probe(link.run(listeners(), timeout_s=PROBE_TIMEOUT_S).text))
 
 
+def find_engine(link: HostLink) -> None:
+    """Finds the way to the host's engine, for whoever asks nothing else of it."""
+    if isinstance(link, SshLink):
+        link.use_engine(choose_access(_ask(link, "", []), link))
+
+
 def _probe(link: HostLink, inventory: Inventory) -> ProbeAnswer:
-    words = probe(inventory.cluster, link.name, [mount.source for mount in inventory.mounts])
+    return _ask(link, inventory.cluster, [mount.source for mount in inventory.mounts])
+
+
+def _ask(link: HostLink, cluster: str, paths: Iterable[str]) -> ProbeAnswer:
+    words = probe(cluster, link.name, paths)
     result = link.run(words, timeout_s=PROBE_TIMEOUT_S)
     answer = read_probe(result.text)
     if not answer.is_whole:

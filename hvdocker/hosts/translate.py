@@ -163,6 +163,13 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
             lines=[said],
             fix="free some space: docker image prune && docker builder prune",
         )
+    if "unknown device" in lowered and "nvidia" in lowered:
+        return HostUnfit(
+            f"a GPU that the container should get is not there any more: {what}",
+            host=name,
+            lines=[said],
+            fix="see what there is with hvdocker gpus, then hvdocker up: it takes others",
+        )
     if "could not select device driver" in lowered or "nvidia" in lowered:
         return HostUnfit(
             f"the NVIDIA container toolkit is missing or broken: {what}",

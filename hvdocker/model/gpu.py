@@ -38,10 +38,6 @@ class GpuSeen:
     processes: tuple[GpuProcess, ...] = ()
 
     @property
-    def is_slice(self) -> bool:
-        return bool(self.parent)
-
-    @property
     def free_mb(self) -> int | None:
         if self.memory_mb is None or self.used_mb is None:
             return None

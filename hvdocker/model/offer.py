@@ -67,7 +67,7 @@ class GpuWish:
 @dataclass(frozen=True)
 class Request:
     """`np` of None means all that is there. `exact` is the user's own `-H`; with it there is no strategy.
-    `include` and `exclude` name hosts."""
+    `include` and `exclude` name hosts; `head` is the host that `-H` means by localhost."""
 
     np: int | None = None
     strategy: str = "pack"
@@ -75,3 +75,4 @@ class Request:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     exact: tuple[Share, ...] = ()
+    head: str = ""

@@ -48,7 +48,7 @@ class Placement:
 def from_label(text: str) -> Placement:
     try:
         return Placement(tuple(_read_share(str(host), held) for host, held in json.loads(text).items()))
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return Placement(())
 
 
@@ -56,4 +56,4 @@ def _read_share(host: str, held: object) -> Share:
     """A number of slots, or the devices that are held."""
     if isinstance(held, list):
         return Share(host, len(held), tuple(str(device) for device in held))
-    return Share(host, int(str(held)))
+    return Share(host, max(0, int(str(held))))

@@ -195,9 +195,10 @@ class ClusterState:
 
     def host_of(self, container: ContainerSeen) -> str:
         """The host whose engine has the container; by its own label where hosts share an engine."""
-        if container.host in self.hosts:
-            return container.host
-        return next(name for name, host in self.hosts.items() if container in host.containers)
+        ids = {name: {one.id for one in host.containers} for name, host in self.hosts.items()}
+        having = [name for name in self.hosts if container.id in ids[name]]
+        return container.host if container.host in having else having[0]
 
     def running_jobs(self) -> list[ContainerSeen]:
-        return [master for master in self.masters() if master.is_running]
+        """Those that hold slots: also one that somebody paused."""
+        return [master for master in self.masters() if master.is_living]

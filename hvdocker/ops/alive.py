@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,9 +16,11 @@ from hvdocker.ops.session import connected, reopened
 
 
 @contextmanager
-def alive(env: Env, located: Located, claim: Claim, wish: str) -> Iterator[None]:
-    """On all hosts that can be reached now; others have none of the run's containers. Hosts of a local
-    cluster are one machine."""
+def alive(
+    env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()
+) -> Iterator[None]:
+    """On all hosts that can be reached now, but for some; others have none of the run's containers. Hosts of
+    a local cluster are one machine."""
     from hvdocker.hosts.lasting import LastingLink
     from hvdocker.hosts.presence import present_everywhere
 
@@ -27,6 +29,7 @@ def alive(env: Env, located: Located, claim: Claim, wish: str) -> Iterator[None]
         links = {
             name: LastingLink(name, link, partial(reopened, env, located, name))
             for name, link in list(session.links.items())[: 1 if located.inventory.is_local else None]
+            if name not in without
         }
         try:
             with present_everywhere(links, claim, RUNS, wish):

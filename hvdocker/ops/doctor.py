@@ -17,14 +17,15 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.examine import Examiner
 from hvdocker.ops.interfaces import examine_interfaces
 from hvdocker.ops.links import keep_links
-from hvdocker.ops.locate import Located, inventory_flag
+from hvdocker.ops.locate import Located, cluster_flag, inventory_flag
 from hvdocker.ops.pairs import examine_pairs
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected, with_image
+from hvdocker.plan.asked import asked_in
 from hvdocker.plan.doctor.across import judge_across
 from hvdocker.plan.doctor.host import Case, Words, judge_host
 from hvdocker.plan.doctor.worker import why_anew
-from hvdocker.plan.extent import with_outsiders
+from hvdocker.plan.extent import is_complete, with_outsiders
 from hvdocker.plan.places import (
     address_problems,
     architecture_problems,
@@ -51,7 +52,7 @@ class DoctorOptions:
 
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
-    words = Words(inventory_flag(env, located))
+    words = Words(inventory_flag(env, located), cluster_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         inventory = with_image(located, session).inventory
         from hvdocker.hosts.observe import as_state, observe
@@ -59,6 +60,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         _say(env, "looking at every host")
         outcomes = observe(inventory, session.links)
         state = as_state(inventory, outcomes.done, with_images=True)
+        words = replace(words, asked=asked_in(state))
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
@@ -74,7 +76,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
             placed.get(host.name),
             problems.get(host.name, {}),
             _missing_image_bytes(state, state.hosts.get(host.name)),
-            _is_up_on(host.name, state, placed),
+            _is_up_on(host.name, inventory, state),
             whys.get(host.name),
             networks.get(host.name),
             {name: place.address for name, place in placed.items()},
@@ -102,11 +104,11 @@ def _between(
     )
 
 
-def _is_up_on(name: str, state: ClusterState, placed: Mapping[str, Place]) -> bool:
-    """Whether a worker should be there. A cluster that was asked for some slots only leaves hosts out."""
+def _is_up_on(name: str, inventory: Inventory, state: ClusterState) -> bool:
+    """Whether a worker should be there. A cluster that was asked for some slots only, and has them, leaves
+    hosts out."""
     workers = state.workers()
-    is_left_out = name in placed and bool(placed[name].asked) and name not in workers
-    return bool(workers) and not is_left_out
+    return name in workers or (bool(workers) and not is_complete(inventory, state))
 
 
 def _say(env: Env, text: str, host: str | None = None) -> None:

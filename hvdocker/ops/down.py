@@ -16,6 +16,7 @@ from hvdocker.ops.locate import Located, forget
 from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.down import plan_down
+from hvdocker.plan.extent import is_complete
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.steps import Plan
 
@@ -70,6 +71,9 @@ class Sight:
 def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = look(env, located, session.links, options, tuple(session.failed.values()))
+        if not seen.lost:
+            for name, error in session.failed.items():
+                env.listener(Event("note", f"no part of the cluster, and left alone: {error.what}", name))
         if options.is_dry_run:
             show(seen.plan)
             return seen.report()
@@ -98,11 +102,13 @@ def look(
     from hvdocker.hosts.observe import as_state, observe
 
     inventory = located.inventory
-    outcomes = observe(inventory, links)
+    outcomes = observe(inventory, links, without_gpus=links)
     state = as_state(inventory, outcomes.done, with_images=False)
     jobs = () if options.discards else unfetched(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    return Sight(state, plan_down(inventory, state, jobs), (*lost, *outcomes.failed.values()))
+    # A cluster that was asked for some slots only, and has them all here, has nothing elsewhere.
+    away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
+    return Sight(state, plan_down(inventory, state, jobs), away)
 
 
 def _take_down(

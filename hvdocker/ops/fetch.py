@@ -12,7 +12,7 @@ from hvdocker.model import names
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, at_home
-from hvdocker.ops.session import Session, connected
+from hvdocker.ops.session import Session, connected, members_state
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -30,10 +30,8 @@ class FetchReport:
 
 
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
-    with connected(env, located) as session:
-        from hvdocker.hosts.observe import whole_state
-
-        state = whole_state(located.inventory, session.links, with_images=False)
+    with connected(env, located, must_all=False) as session:
+        state = members_state(located, session, without_gpus=session.links)
         job = names.match_job(wanted, known_jobs(state))
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_together
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 from hvdocker.model.event import Event, ignore
 from hvdocker.model.leavings import HostLeavings
 from hvdocker.model.units import count
@@ -65,7 +65,6 @@ def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan:
         report = GcReport(plan, errors=list(found.errors))
         if not plan.is_empty and not options.is_dry_run:
             report = _collect(env, located, session, _agreed(env, found, options), options)
-    raise_together("not everything could be looked at or given back", report.errors)
     return report
 
 
@@ -105,9 +104,16 @@ def _sight(
 
 def _agreed(env: Env, found: _Found, options: GcOptions) -> _Found:
     """What a person lets go: all of it or nothing, but every job that still trains is asked about apart."""
+    running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
+    if found.errors and running:
+        # Its client may be alive, and heard of only where nobody could look.
+        for name in running:
+            text = f"left alone: {name} still trains, and not every host could be asked who wants it"
+            env.listener(Event("note", text))
+        found = replace(found, runs={name: found.runs[name] for name in found.runs if name not in running})
+        running = {}
     if options.is_sure:
         return found
-    running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if not env.is_interactive:
         jobs = ", ".join(job for jobs in running.values() for job in jobs)
         raise UsageProblem(
@@ -133,7 +139,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Found, optio
     with locked(env, located, session.links, "gc", options.lock_wait_s, is_needed=False) as held:
         # Whoever was at work until now may have changed the hosts: only what is still dead goes.
         now = _look(replace(env, listener=ignore), located, session, options, list(agreed.errors))
-        runs = {name: now.runs[name] for name in now.runs if name in agreed.runs}
+        runs = {name: one for name, one in now.runs.items() if _is_agreed(agreed.runs.get(name), one)}
         rest = _still(now.rest, agreed.rest)
         plan = whole(located.inventory.cluster, [sight.plan for _, sight in runs.values()], rest)
         report = GcReport(plan, tuple(runs), errors=_unlike(now.errors))
@@ -142,6 +148,11 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Found, optio
         context = Context(located.inventory, session.links, env.listener, guard=held.check)
         report.errors += apply_all(rest, context)
     return report
+
+
+def _is_agreed(before: tuple[Located, Sight] | None, now: tuple[Located, Sight]) -> bool:
+    """A job that began since was not asked about."""
+    return before is not None and set(now[1].running()) <= set(before[1].running())
 
 
 def _unlike(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:

@@ -26,17 +26,21 @@ def insist(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
             over.set()
 
     thread = threading.Thread(target=run, name="insist", daemon=True)
-    presses = 0
-    while not over.is_set():
+    try:
+        _wait(thread, over)
+    except KeyboardInterrupt:
         try:
-            if thread.ident is None:
-                thread.start()
-            # Not for ever: a signal that another thread happened to take is noticed only between waits.
-            over.wait(_POLL_S)
-        except KeyboardInterrupt:
-            presses += 1
-            if presses > 1:
-                raise LeftUndone from None
             on_interrupt()
+            _wait(thread, over)
+        except KeyboardInterrupt:
+            raise LeftUndone from None
     for error in errors:
         raise error
+
+
+def _wait(thread: threading.Thread, over: threading.Event) -> None:
+    while not over.is_set():
+        if thread.ident is None:
+            thread.start()
+        # Not for ever: a signal that another thread happened to take is noticed only between waits.
+        over.wait(_POLL_S)

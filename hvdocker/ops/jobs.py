@@ -119,7 +119,7 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
         from hvdocker.hosts.observe import observe
 
         # It also finds the way to each engine.
-        seen = observe(inventory, session.links)
+        seen = observe(inventory, session.links, without_gpus=session.links)
         links = {name: session.links[name] for name in seen.done}
         masters = see_masters(links, None if shows_all else MOST_ENDED)
         queued = tickets.look(session.links)

@@ -11,7 +11,7 @@ from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, cluster_flag
 from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected, with_image
+from hvdocker.ops.session import Session, connected, members_state, with_image
 from hvdocker.ops.up import UpReport, brought_public
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
@@ -53,10 +53,8 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
 def _look(
     env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
 ) -> UpReport:
-    from hvdocker.hosts.observe import whole_state
-
     inventory = located.inventory
-    state = whole_state(inventory, session.links, unreached=session.failed.values())
+    state = members_state(located, session, with_images=True)
     placed = places(inventory, state)
     raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_rotation(inventory, state, placed, env.maker(), brought)

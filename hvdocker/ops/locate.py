@@ -68,7 +68,8 @@ def named(env: Env, located: Located, cluster: str | None) -> Located:
         return located
     check_cluster_name(cluster)
     flag = f"{inventory_flag(env, located)} --cluster {cluster}"
-    return replace(located, inventory=replace(located.inventory, cluster=cluster), flag=flag)
+    # The port that the inventory names is its own cluster's.
+    return replace(located, inventory=replace(located.inventory, cluster=cluster, port=None), flag=flag)
 
 
 def check_cluster_name(cluster: str) -> None:
@@ -179,7 +180,7 @@ def generate(
     source = "--local" if local is not None else "--hosts"
     text = _generated(body)
     path = env.cwd / FOLDER / "inventory.yaml"
-    _refuse_other(path, is_local=local is not None)
+    _refuse_other(path, local is not None, str(body["cluster"]))
     return Located(parse(text, source, ""), path, text)
 
 
@@ -199,7 +200,7 @@ def _is_untouched(text: str) -> bool:
     return f"{header}\n" == _header(body)
 
 
-def _refuse_other(path: Path, is_local: bool) -> None:
+def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
     """A cluster that a generated inventory describes would be orphaned by another that takes its place."""
     if not path.is_file():
         return
@@ -207,7 +208,8 @@ def _refuse_other(path: Path, is_local: bool) -> None:
         earlier = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError):
         earlier = None
-    if not isinstance(earlier, dict) or ("local" in earlier) != is_local:
+    is_same = isinstance(earlier, dict) and ("local" in earlier) == is_local
+    if not is_same or earlier.get("cluster") != cluster:
         raise HvdockerError(
             f"this folder already has a cluster: {path}",
             fix="take it down first (hvdocker down), or work elsewhere",

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from hvdocker.errors import UsageProblem
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.offer import STRATEGIES, Request
+from hvdocker.model.placement import Share
 from hvdocker.plan.placing import parse_gpu, parse_hosts_flag
+
+_LOCALHOST = "localhost"
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str
     if strangers:
         raise _unknown("-H", strangers, names)
     return Request(
+        head=_head(wanted.hosts or "", exact, names),
         np=wanted.np,
         strategy=wanted.strategy or "pack",
         gpu=parse_gpu(wanted.gpu) if wanted.gpu else None,
@@ -60,6 +64,14 @@ def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str
         exclude=_hosts("--exclude", wanted.exclude, names, aliases),
         exact=exact,
     )
+
+
+def _head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
+    """Whom `localhost` means is where the launcher runs, however large its share is."""
+    words = [part.strip().rpartition(":")[0] for part in text.split(",")]
+    if _LOCALHOST not in words or _LOCALHOST in names:
+        return ""
+    return exact[words.index(_LOCALHOST)].host
 
 
 def _hosts(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:

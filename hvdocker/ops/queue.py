@@ -91,7 +91,7 @@ def in_turn(place: Place, state: ClusterState, waiting: Sequence[Ticket]) -> Pla
         raise NotEnoughSlots(
             f"{_free(placement)}, but {first.words}{also} {verb} before you",
             lines=[_waits(ticket) for ticket in waiting],
-            fix="queue up behind: --queue",
+            fix="queue up behind: --queue (without -d)",
         )
     return placement
 
@@ -166,12 +166,23 @@ class _Sight:
         now = time.monotonic()
         inventory, links = self.located.inventory, self.session.links
         if self.state is None or now - self._looked_whole > _WHOLE_S:
-            self.state = members_state(self.located, self.session)
+            self.state = self._whole()
             self._looked = self._looked_whole = now
         elif is_near or now - self._looked > _GLANCE_S:
             self.state = leases_again(inventory, links, self.state)
             self._looked = now
         return self.state
+
+    def _whole(self) -> ClusterState:
+        """Every question to a driver that hangs leaves a process there: it is asked once."""
+        before = self.state.hosts if self.state else {}
+        hung = {name: seen for name, seen in before.items() if seen.gpu_error}
+        state = members_state(self.located, self.session, without_gpus=hung)
+        known = {
+            name: replace(seen, gpu_error=hung[name].gpu_error) if name in hung else seen
+            for name, seen in state.hosts.items()
+        }
+        return replace(state, hosts=known)
 
     def forget(self) -> None:
         self.state = None

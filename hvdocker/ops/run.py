@@ -120,8 +120,16 @@ def run(
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
         return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
-    with verbs.alive(env, own, claim, _words(request)):
-        return _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs).to_the_end()
+    report: RunReport | None = None
+    try:
+        with verbs.alive(env, own, claim, _words(request), wanted.exclude if wanted else ()):
+            report = _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs).to_the_end()
+    except KeyboardInterrupt:
+        # In giving up the signs of life: they go stale by themselves, and what the run did is to be told.
+        if report is None:
+            raise
+    assert report is not None, "a run that ended has a report"
+    return report
 
 
 def final_error(report: RunReport) -> BaseException | None:

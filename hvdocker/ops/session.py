@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -64,13 +64,15 @@ def with_image(located: Located, session: Session) -> Located:
     return replace(located, inventory=replace(inventory, image=image))
 
 
-def members_state(located: Located, session: Session) -> ClusterState:
+def members_state(
+    located: Located, session: Session, with_images: bool = False, without_gpus: Collection[str] = ()
+) -> ClusterState:
     """The state of a cluster that should be up. Hosts that cannot be used are no matter where it was asked
     for some slots only, and has them all elsewhere."""
     from hvdocker.hosts.observe import partial_state
     from hvdocker.plan.extent import is_complete
 
-    state, unfit = partial_state(located.inventory, session.links, with_images=False)
+    state, unfit = partial_state(located.inventory, session.links, with_images, without_gpus)
     failed = [*session.failed.values(), *unfit.values()]
     if failed and not is_complete(located.inventory, state):
         raise_together("some hosts cannot be used", failed)

@@ -91,12 +91,13 @@ def status(env: Env, located: Located) -> StatusReport:
     with connected(env, located, must_all=False) as session:
         inventory = with_image(located, session).inventory
         from hvdocker.hosts.observe import as_state, observe
+        from hvdocker.plan.extent import is_complete
 
         outcomes = observe(inventory, session.links)
         state = as_state(inventory, outcomes.done, with_images=False)
         failed = {**session.failed, **outcomes.failed}
         workers = state.workers()
-        is_asked = any(names.LABEL_ASKED in worker.labels for worker in workers.values())
+        has_all = is_complete(inventory, state)
         return StatusReport(
             inventory,
             tuple(
@@ -106,7 +107,7 @@ def status(env: Env, located: Located) -> StatusReport:
                     workers.get(host.name),
                     state.hosts.get(host.name),
                     failed.get(host.name),
-                    is_left_out=is_asked and host.name not in workers,
+                    is_left_out=has_all and host.name not in workers,
                 )
                 for host in inventory.hosts
             ),

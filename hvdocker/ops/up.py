@@ -19,11 +19,10 @@ from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located, forget, point_at
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected, with_image
-from hvdocker.plan.extent import asked_for, everything
-from hvdocker.plan.offers import offers_to_cluster
+from hvdocker.plan.extent import asked_for, everything, explained, is_complete
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places, port_conflicts
-from hvdocker.plan.placing import Explanation, explain
+from hvdocker.plan.placing import Explanation
 from hvdocker.plan.steps import Plan
 from hvdocker.plan.up import plan_up
 
@@ -59,32 +58,37 @@ class UpReport:
     def slots(self) -> int:
         return sum(place.slots for place in self.places.values())
 
+    @property
+    def ranks(self) -> int:
+        """What one job can have: all GPUs, or, where there are none, all slots."""
+        return sum(len(place.devices) for place in self.places.values()) or self.slots
+
 
 def up(
     env: Env,
     located: Located,
     options: UpOptions,
     show: Show = lambda plan: None,
-    explained: Explain | None = None,
+    tell: Explain | None = None,
 ) -> UpReport:
-    """`explained` is told why the slots are where they are, before anything is made."""
+    """`tell` is told why the slots are where they are, before anything is made."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_image(located, session)
         report, state = _look(env, located, session, options)
-        if explained and options.request:
-            offers = offers_to_cluster(located.inventory, state)
-            explained(explain(options.request, offers, read_links(located)))
         if options.is_dry_run or report.plan.is_empty:
+            _explain(env, located, options, state, tell)
             show(report.plan)
             if not options.is_dry_run:
                 _point(env, located)
             return report
         from hvdocker.ops.lock import locked
 
-        with locked(env, located, session.links, "up", options.lock_wait_s) as held:
+        links = {name: session.links[name] for name in _concerned(state, options.request)}
+        with locked(env, located, links, "up", options.lock_wait_s) as held:
             # Somebody may have changed the hosts until we had the lock.
             known = None if held.has_waited or located.inventory.is_local else state
             report, state = _look(env, located, session, options, known)
+            _explain(env, located, options, state, tell)
             show(report.plan)
             _point(env, located)
             _make(env, located, session, report.plan, state, held, options.keep)
@@ -101,7 +105,7 @@ def _look(
     if known:
         state = seen_again(inventory, session.links, known)
     elif request:
-        state = _usable(env, inventory, session, request)
+        state = _usable(env, inventory, session, options)
     else:
         state = whole_state(inventory, session.links, unreached=session.failed.values())
     if request:
@@ -116,14 +120,35 @@ def _look(
     return UpReport(plan, placed), state
 
 
-def _usable(env: Env, inventory: Inventory, session: Session, request: Request) -> ClusterState:
-    """Who wants some slots only does without the hosts that cannot be used, unless they were named."""
+def _concerned(state: ClusterState, request: Request | None) -> list[str]:
+    """The hosts that may be changed."""
+    excluded = request.exclude if request else ()
+    return [name for name in state.hosts if name not in excluded or name in state.workers()]
+
+
+def _explain(
+    env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None
+) -> None:
+    if tell is None or options.request is None:
+        return
+    found = explained(located.inventory, state, options.request, read_links(located))
+    if found:
+        tell(found)
+    else:
+        env.listener(Event("note", "the cluster of this request is there already, and stays where it is"))
+
+
+def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
+    """Who wants some slots only does without the hosts that cannot be used, unless they were named; or a part
+    of the cluster may be there, perhaps with the master of a job that runs here."""
     from hvdocker.hosts.observe import partial_state
 
     state, unfit = partial_state(inventory, session.links)
     failed = {**session.failed, **unfit}
+    request = options.request or Request()
     named = {*request.include, *(share.host for share in request.exact)}
-    needed = [error for name, error in failed.items() if name in named or not state.hosts]
+    is_torn = bool(state.workers()) and not is_complete(inventory, state) and not options.is_forced
+    needed = [error for name, error in failed.items() if name in named or is_torn or not state.hosts]
     raise_together("some hosts cannot be used", needed)
     for name, error in failed.items():
         if name not in request.exclude:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,8 +11,17 @@ from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.offer import Offer, Request
 from hvdocker.model.placement import Share, from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.plan.asked import (
+    asked_in,
+    asked_np,
+    asked_of,
+    has_number,
+    request_words,
+    with_count,
+    without_count,
+)
 from hvdocker.plan.offers import offers_to_cluster
-from hvdocker.plan.placing import place
+from hvdocker.plan.placing import Explanation, explain, place
 
 
 @dataclass(frozen=True)
@@ -29,7 +37,7 @@ def as_it_is(inventory: Inventory, state: ClusterState) -> Extent:
     """What the labels of its workers tell; a host that lacks one counts with what it has to offer, unless
     the cluster was asked for some slots only."""
     workers = state.workers()
-    asked = next(filter(None, (_asked_of(worker) for worker in workers.values())), "")
+    asked = asked_in(state)
     if asked:
         return Extent({name: _share_of(inventory, worker) for name, worker in workers.items()}, asked)
     offers = {offer.host: offer for offer in offers_to_cluster(inventory, state)}
@@ -52,6 +60,9 @@ def with_outsiders(inventory: Inventory, state: ClusterState) -> Extent:
 
 def everything(inventory: Inventory, state: ClusterState) -> Extent:
     """`up` alone takes all that is free. A cluster does not grow beneath a job that runs on it."""
+    if inventory.is_local and state.running_jobs():
+        # The GPUs of one machine are dealt out to all workers together.
+        return replace(as_it_is(inventory, state), asked="")
     offers = offers_to_cluster(inventory, state)
     raise_together("some hosts have no GPU to give", list(_empty_handed(inventory, state, offers)))
     kept = _kept_by_jobs(inventory, state)
@@ -66,65 +77,55 @@ def asked_for(
 ) -> Extent:
     """The request's slots and no more. The cluster that the same request made stays where it is."""
     words = request_words(request)
-    offers = offers_to_cluster(inventory, state)
-    if _still_has(inventory, state, request, words, offers):
+    offers = _offers_to(inventory, state, request)
+    if _still_has(inventory, state, words, offers):
         return as_it_is(inventory, state)
-    if request.np is None and not request.exact:
-        offers = [replace(offer, holds=()) for offer in offers]
     placement = place(request, offers, links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
-    return Extent(ordered, words)
+    return Extent(ordered, with_count(words, placement.np))
 
 
-def request_words(request: Request) -> str:
-    """What a worker's label says of the request that it was made for; equal for equal requests."""
-    gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
-    words = {
-        "np": request.np,
-        "strategy": None if request.strategy == "pack" else request.strategy,
-        "gpu": gpu,
-        "include": sorted(request.include),
-        "exclude": sorted(request.exclude),
-        "exact": {share.host: share.slots for share in request.exact},
-    }
-    return json.dumps({key: value for key, value in words.items() if value}, separators=(",", ":"))
-
-
-def asked_np(words: str) -> int | None:
-    """How many slots the request was for, where it said so."""
-    try:
-        asked = json.loads(words)
-        exact = asked.get("exact")
-        return sum(int(slots) for slots in exact.values()) if exact else int(asked["np"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+def explained(
+    inventory: Inventory,
+    state: ClusterState,
+    request: Request,
+    links: Mapping[frozenset[str], float],
+) -> Explanation | None:
+    """Why `asked_for` places as it does; None where its cluster is there already."""
+    offers = _offers_to(inventory, state, request)
+    if _still_has(inventory, state, request_words(request), offers):
         return None
+    return explain(request, offers, links)
+
+
+def _offers_to(inventory: Inventory, state: ClusterState, request: Request) -> list[Offer]:
+    """Who does not say how many means all that is free: what others hold is then not missed."""
+    offers = offers_to_cluster(inventory, state)
+    if request.np is None and not request.exact:
+        return [replace(offer, holds=(), has_gpus=offer.offers_gpus) for offer in offers]
+    return offers
 
 
 def is_complete(inventory: Inventory, state: ClusterState) -> bool:
     """Whether the cluster was asked for some slots only, and the workers there are have them all."""
     extent = as_it_is(inventory, state)
     asked = asked_np(extent.asked)
-    return asked is not None and sum(share.slots for share in extent.shares.values()) >= asked
+    return asked is not None and sum(share.slots for share in extent.shares.values()) == asked
 
 
-def _still_has(
-    inventory: Inventory, state: ClusterState, request: Request, words: str, offers: Sequence[Offer]
-) -> bool:
+def _still_has(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
     """Whether the workers are those of this request, all of them, and nobody took their GPUs meanwhile."""
     workers = state.workers()
-    if not workers or any(_asked_of(worker) != words for worker in workers.values()):
+    labels = {asked_of(worker) for worker in workers.values()}
+    if len(labels) != 1 or without_count(label := labels.pop()) != words:
         return False
-    if asked_np(words) is None:
-        return bool(state.running_jobs())
+    if not has_number(words) and not state.running_jobs():
+        return False
     free = {slot.device for offer in offers for slot in offer.free}
     shares = [_share_of(inventory, worker) for worker in workers.values()]
-    is_whole = sum(share.slots for share in shares) == asked_np(words)
+    is_whole = sum(share.slots for share in shares) == asked_np(label)
     return is_whole and all(device in free for share in shares for device in share.devices)
-
-
-def _asked_of(worker: ContainerSeen) -> str:
-    return worker.labels.get(names.LABEL_ASKED, "")
 
 
 def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
@@ -132,7 +133,7 @@ def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
     if devices:
         return Share(worker.host, len(devices), devices)
     told = worker.labels.get(names.LABEL_SLOTS, "")
-    if _asked_of(worker) and told.isdigit():
+    if asked_of(worker) and told.isdigit():
         return Share(worker.host, int(told))
     return Share(worker.host, inventory.named(worker.host).slots or 1)
 
@@ -154,6 +155,8 @@ def _empty_handed(
 ) -> Iterator[HvdockerError]:
     for offer in offers:
         host, seen = inventory.named(offer.host), state.hosts[offer.host]
+        if host.is_local:
+            continue
         if seen.gpu_problem:
             yield HostUnfit(
                 f"its GPUs cannot be used: {seen.gpu_problem}",
@@ -164,7 +167,7 @@ def _empty_handed(
             )
         elif not offer.free:
             yield _nothing_free(offer)
-        elif seen.gpus and not host.is_local and (host.slots or 0) > len(seen.gpus):
+        elif seen.gpus and (host.slots or 0) > len(seen.gpus):
             yield _too_many_slots(host, len(seen.gpus))
 
 

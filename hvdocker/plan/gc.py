@@ -50,8 +50,10 @@ def dead_runs(found: Mapping[str, HostLeavings]) -> list[DeadRun]:
 def _runs(here: HostLeavings) -> Iterator[tuple[str, str, str]]:
     """Cluster, token and owner of whatever a run made there."""
     for container in here.containers:
-        if token := container.labels.get(names.LABEL_RUN):
-            yield container.labels.get(names.LABEL_CLUSTER, ""), token, owner_of(container)
+        token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
+        # Labels are foreign words: what no run of ours can have made is left alone.
+        if token and names.cluster_name_problem(cluster) is None:
+            yield cluster, token, owner_of(container)
     yield from ((folder.cluster, folder.token, folder.owner) for folder in here.folders)
 
 

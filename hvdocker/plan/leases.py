@@ -59,7 +59,20 @@ def gpu_uses(
     known = (*seen.containers, *seen.others)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
-    return tuple(_use(gpu, workers, jobs, known, busy_bytes) for gpu in seen.gpus)
+    return tuple(_use(gpu, workers, jobs, known, busy_bytes, _siblings(gpu, seen.gpus)) for gpu in seen.gpus)
+
+
+def _siblings(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
+    """The slices of the same card, itself included."""
+    return [one.uuid for one in gpus if one is gpu or (gpu.parent and one.parent == gpu.parent)]
+
+
+def _leases_of(
+    uuid: str, workers: Mapping[str, tuple[Lease, ...]], jobs: Mapping[str, tuple[Lease, ...]]
+) -> tuple[Lease, ...]:
+    by_job = jobs.get(uuid, ())
+    clusters = {lease.cluster for lease in by_job}
+    return (*by_job, *(lease for lease in workers.get(uuid, ()) if lease.cluster not in clusters))
 
 
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
@@ -96,12 +109,12 @@ def _use(
     jobs: Mapping[str, tuple[Lease, ...]],
     known: Iterable[ContainerSeen],
     busy_bytes: int,
+    siblings: Iterable[str],
 ) -> GpuUse:
     """A job's lease says more than its cluster's. Processes of a cluster are foreign to a GPU that it does
     not hold."""
-    by_job = jobs.get(gpu.uuid, ())
-    clusters = {lease.cluster for lease in by_job}
-    leases = (*by_job, *(lease for lease in workers.get(gpu.uuid, ()) if lease.cluster not in clusters))
-    holders = {lease.cluster for lease in leases}
+    leases = _leases_of(gpu.uuid, workers, jobs)
+    # Which slice a process is on is not told: those of the holders of other slices are no strangers.
+    holders = {lease.cluster for uuid in siblings for lease in _leases_of(uuid, workers, jobs)}
     own = {container.id for container in known if container.cluster in holders}
     return GpuUse(gpu, leases, gpu.foreigners(own, busy_bytes))

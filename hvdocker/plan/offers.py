@@ -65,6 +65,8 @@ def _others_lease(inventory: Inventory, use: GpuUse) -> Lease | None:
 def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
     """Workers of a local cluster share one machine: its GPUs are dealt out among them. Where there are fewer
     than workers, they share the processor instead."""
+    if not seen:
+        return []
     first = next(iter(seen.values()))
     uses = gpu_uses(first, inventory.gpu_busy_bytes)
     free = [use.gpu for use in uses if _is_takeable(inventory, use)]
@@ -100,6 +102,8 @@ def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer
     for use in known:
         if use.gpu.uuid in jobs_of:
             holders.append(jobs_of[use.gpu.uuid])
+        elif theirs := _others_lease(inventory, use):
+            holders.append(str(theirs))
         elif use.foreigners:
             holders.append(_holder(None, use.foreigners))
         else:
@@ -130,7 +134,13 @@ def _job_devices(state: ClusterState, place: Place) -> dict[str, str]:
 def _holder(lease: Lease | None, foreigners: Sequence[GpuProcess]) -> str:
     if lease:
         return str(lease)
-    return ", ".join(f"{one.name or 'a process'} (pid {one.pid}) of {one.user or '?'}" for one in foreigners)
+    return ", ".join(_told(one) for one in foreigners)
+
+
+def _told(process: GpuProcess) -> str:
+    if not process.pid:
+        return "processes that the driver does not name"
+    return f"{process.name or 'a process'} (pid {process.pid}) of {process.user or '?'}"
 
 
 def _counted(holders: Iterable[str]) -> tuple[Hold, ...]:

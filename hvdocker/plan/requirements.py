@@ -13,6 +13,7 @@ from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.seen import ClusterState, ImageSeen
+from hvdocker.plan.asked import asked_in, up_again
 from hvdocker.plan.steps import CONTROLLER, BuildLayer, CreateWorker, Plan, ShipImage, Step, plan_of
 from hvdocker.plan.workers import worker_of, worker_stages
 
@@ -42,13 +43,13 @@ def layer_on(
         raise HvdockerError(
             f"the image {inventory.image} is on no host of this job",
             command=shlex.join(("docker", "image", "inspect", inventory.image)),
-            fix="hvdocker up brings it there",
+            fix=f"{up_again(asked_in(state))} brings it there",
         )
     if len(set(contents.values())) > 1:
         raise HostUnfit(
             f"the hosts have different builds of {inventory.image}",
             lines=[f"{name}: {content}" for name, content in contents.items()],
-            fix="hvdocker up brings them in line",
+            fix=f"{up_again(asked_in(state))} brings them in line",
         )
     return Layer(requirements, next(iter(contents.values())))
 
@@ -151,7 +152,7 @@ def plan_plain(
         raise HostUnfit(
             "the hosts run different builds of the image",
             lines=[f"{name}: {contents[name]}" for name in hosts],
-            fix="hvdocker up brings them in line",
+            fix=f"{up_again(asked_in(state))} brings them in line",
         )
     specs = {name: worker_of(inventory, placed[name], maker, inventory.image) for name in layered}
     reasons = dict.fromkeys(layered, "other workers lack its requirements")

@@ -10,7 +10,7 @@ from hvdocker.errors import HostUnfit, HvdockerError, raise_together
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.seen import ClusterState
-from hvdocker.plan.extent import asked_np
+from hvdocker.plan.asked import asked_np, up_again
 from hvdocker.plan.secrets import deliveries
 from hvdocker.plan.steps import (
     CreateMaster,
@@ -82,17 +82,18 @@ def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: Clus
         )
     asked = next((place.asked for place in placed.values()), "")
     wanted, there = asked_np(asked) or 0, sum(place.slots for place in placed.values())
-    if there < wanted:
+    if wanted and there != wanted:
+        what = "workers of the cluster are missing" if there < wanted else "a worker is left of before"
         raise HostUnfit(
-            f"workers of the cluster are missing: it was asked for {wanted} slots, and has {there}",
+            f"{what}: it was asked for {wanted} slots, and has {there}",
             lines=[f"{place.name}: {place.slots}" for place in placed.values()],
-            fix=f"hvdocker up -np {wanted}",
+            fix=up_again(asked),
         )
     errors: list[HvdockerError] = [
         HostUnfit(
             "its worker is not there" if name not in workers else f"its worker is {workers[name].state}",
             host=name,
-            fix="hvdocker up",
+            fix=up_again(asked),
         )
         for name in placed
         if name not in workers or not workers[name].is_running

@@ -10,6 +10,7 @@ import yaml
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabError, LabHost
+from tests.cluster.lab.spec import PREFIX
 
 Hosts = Callable[[int], list[LabHost]]
 Special = Callable[..., LabHost]
@@ -30,7 +31,7 @@ def ssh(lab: Lab, host: LabHost, user: str, command: str) -> subprocess.Complete
 
 def test_hosts_have_addresses_and_engines_of_their_own(lab: Lab, hosts: Hosts) -> None:
     h1, h2 = hosts(2)
-    assert (h1.address, h2.address) == ("198.18.0.11", "198.18.0.12")
+    assert (h1.address, h2.address) == (f"{PREFIX}11", f"{PREFIX}12")
     assert ssh(lab, h1, "trainer", "hostname").stdout == "h1\n"
     assert ssh(lab, h2, "trainer", "hostname").stdout == "h2\n"
     engines = {host.docker("info", "-f", "{{.ID}}") for host in (h1, h2)}
@@ -119,6 +120,6 @@ def test_the_inventory_names_the_hosts(lab: Lab, hosts: Hosts, cli: Cli, tmp_pat
         "cluster": "lab",
         "ssh": {"user": "trainer", "key": str(lab.state.key)},
         "port": 23456,
-        "hosts": [{"host": "198.18.0.11", "name": "h1"}, {"host": "198.18.0.12", "name": "h2"}],
+        "hosts": [{"host": f"{PREFIX}11", "name": "h1"}, {"host": f"{PREFIX}12", "name": "h2"}],
     }
     assert cli.home.is_relative_to(tmp_path)

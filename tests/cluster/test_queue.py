@@ -26,8 +26,8 @@ BOB = Sign("b0b", "bob", "desk", "bob", "train", "lab", wish="1 slot")
 
 @pytest.fixture(scope="module")
 def site(lab: Lab, desk: Cli) -> Iterator[Site]:
-    """Two hosts with a slot each."""
-    with training_site(lab, desk) as site:
+    """Two hosts with a GPU each, which stands in for hardware."""
+    with training_site(lab, desk, gpus=1) as site:
         yield site
 
 
@@ -156,7 +156,7 @@ def test_first_come_first_served_without_the_dead(site: Site, tmp_path: Path) ->
 def test_what_nobody_should_wait_for_is_refused_at_once(site: Site) -> None:
     detached_words = site.run("train", "--queue", "-d", "code/gate.py", check=2).err
     assert "detached nobody would wait" in detached_words and "tmux" in detached_words
-    assert "3 slots wanted" in site.run("train", "--queue", "-np", "3", "code/gate.py", check=6).err
+    assert "3 wanted, 2 free" in site.run("train", "--queue", "-np", "3", "code/gate.py", check=6).err
 
 
 def test_a_lost_link_to_the_queue_ends_the_waiting(site: Site) -> None:

@@ -1,5 +1,6 @@
 """`run` has a cluster of its own and gives it back, however it ends; `gc` does so for one that was killed."""
 
+import json
 import re
 import shlex
 import signal
@@ -10,15 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.cli import Result
+from tests.cluster.cli import Cli, Result
+from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import until
 from tests.cluster.site import Site
 from tests.cluster.traces import untouched
-from tests.cluster.training import DEADLINE_S, await_ranks, finish
+from tests.cluster.training import DEADLINE_S, await_ranks, finish, training_site
 
 pytestmark = pytest.mark.training
 
+# One rank on each host, beside the cluster that is up and perhaps another run.
+SPREAD = ("-np", "2", "--strategy", "spread")
 OURS = ("docker", "ps", "-a", "--filter", "label=hvdocker.run")
+
+
+@pytest.fixture(scope="module")
+def training(lab: Lab, desk: Cli) -> Iterator[Site]:
+    """Three GPUs (stand-ins) on each of two hosts; a cluster that is up holds one of each."""
+    with training_site(lab, desk, gpus=3, asked=("-H", "h1:1,h2:1")) as site:
+        yield site
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +40,8 @@ def the_other_cluster_is_not_touched(training: Site) -> Iterator[None]:
     yield
     assert (training.ids(), pointer.read_text()) == (before, current)
     assert {host["state"] for host in training.status()["hosts"]} == {"running"}
+    gpus = json.loads(training.run("gpus", "--json").out)
+    assert (gpus["free"], gpus["free_in_cluster"]) == (4, 2)
 
 
 def clusters(site: Site) -> set[str]:
@@ -40,7 +53,7 @@ def clusters(site: Site) -> set[str]:
 def start(site: Site, gate: str) -> tuple["subprocess.Popen[str]", Site]:
     """A run whose ranks wait on both hosts, and its own cluster."""
     others = clusters(site)
-    process = site.cli.start("run", site.inventory, "code/diary.py", "-np", "2", "--", gate, cwd=site.folder)
+    process = site.cli.start("run", site.inventory, "code/diary.py", *SPREAD, "--", gate, cwd=site.folder)
     new = until(lambda: clusters(site) - others or None, "the run has a cluster", DEADLINE_S)
     own = replace(site, cluster=new.pop())
     await_ranks(own, f"diary.py {gate}")
@@ -68,16 +81,16 @@ def pasted(site: Site, err: str, verb: str, *more: str, check: int = 0) -> Resul
 
 def test_success_leaves_outputs_at_home_and_nothing_on_the_hosts(training: Site) -> None:
     with untouched(*training.hosts):
-        shown = training.run("run", training.inventory, "code/outputs.py", "-np", "2", "--dry-run").out
+        shown = training.run("run", training.inventory, "code/outputs.py", *SPREAD, "--dry-run").out
         assert "create hvdocker-lab-" in shown and re.search(r"ranks +h1 +1 slot", shown)
-        done = training.run("run", "code/outputs.py", "-np", "2", "-i", training.inventory)
+        done = training.run("run", "code/outputs.py", *SPREAD, "-i", training.inventory)
     assert done.out.count("│ written") == 2
     assert re.search(r"outputs-\w+, 2 ranks, .* s, outputs in .*; lab-\w{4} is given back", done.err)
     assert outputs(training, done.err)["equal.txt"] == "the same everywhere\n"
 
 
 def test_a_failing_script_ends_with_100_and_its_cluster_can_be_kept(training: Site) -> None:
-    failing = ("run", training.inventory, "code/diary.py", "--", "never", "1", "3")
+    failing = ("run", training.inventory, "code/diary.py", *SPREAD, "--", "never", "1", "3")
     with untouched(*training.hosts):
         failed = training.run(*failing, check=100)
         assert "h2: rank 1 failed with exit code 3" in failed.err and "all output: /" in failed.err

@@ -11,7 +11,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.traces import left_of, untouched
 from tests.cluster.training import DATA, IMAGE, SCRIPTS, detached, open_gate, told
 
 COUNTS = {"five": 5, "three": 3, "two": 2}
@@ -76,9 +76,22 @@ def test_six_of_five_three_and_two(site: Site) -> None:
     assert [rank["host"] for rank in ranks] == ["two"] + ["five"] * 5
     assert [rank["local"] for rank in ranks] == [0, 0, 1, 2, 3, 4]
     assert all(rank["sees"].split(",") == mine[rank["host"]] for rank in ranks)
+    # In the worker and in the master alike: what the engine gave to the container.
+    assert all(rank["container"].split(",") == mine[rank["host"]] for rank in ranks)
     (master,) = containers(two, "master").values()
     assert json.loads(master["Config"]["Labels"]["hvdocker.placement"]) == mine
     assert devices(master) == mine["two"] and containers(five, "master") == {}
+
+    # A host that is no part of it may be away.
+    job = json.loads(site.run("jobs", "--json").out)["jobs"][0]["job"]
+    three.stop_sshd()
+    site.run("train", "code/devices.py", "-np", "2", "--strategy", "balanced")
+    site.run("fetch", job)
+    site.run("keys", "rotate")
+    assert {host.name for host in (five, two) if site.seen(host)["State"]["Running"]} == {"five", "two"}
+    assert devices(site.seen(five)) == mine["five"]
+    assert site.run("up", site.inventory, "-np", "6").out.startswith("nothing to do")
+    three.start_sshd()
 
     grown = site.run("up", site.inventory)
     assert "10 slots" in grown.out and devices(containers(three, "worker")[site.worker]) == uuids(three)
@@ -86,11 +99,62 @@ def test_six_of_five_three_and_two(site: Site) -> None:
     assert left_of(site.hosts, site.cluster) == {}
 
 
-def test_a_run_of_six_gives_all_of_it_back(site: Site) -> None:
-    done = site.run("run", site.inventory, "code/devices.py", "-np", "6")
+def test_a_run_of_six_does_without_a_host_that_is_away_and_gives_all_of_it_back(site: Site) -> None:
+    five, three, two = site.hosts
+    three.stop_sshd()
+    with untouched(five, two):
+        done = site.run("run", site.inventory, "code/devices.py", "-np", "6", "--explain")
+    three.start_sshd()
+    assert "three" in done.err and "left out" in done.err and "two:1,five:5" in done.err
     ranks = told(done.out)
-    assert sorted(rank["host"] for rank in ranks) == ["five"] * 5 + ["two"]
-    assert all(not containers(host, role) for host in site.hosts for role in ("worker", "master"))
+    assert [rank["host"] for rank in ranks] == ["two"] + ["five"] * 5
+    assert [rank["sees"].split(",") for rank in ranks[:2]] == [uuids(two)[:1], uuids(five)]
+    assert json.loads(site.run("gpus", "-i", site.inventory, "--json").out)["free"] == 10
+
+
+def test_two_clusters_that_come_up_at_once_get_different_gpus(site: Site) -> None:
+    asked = ("up", site.inventory, "-np", "6", "--lock-wait", "120", "--cluster")
+    both = [site.cli.start(*asked, name, cwd=site.folder) for name in ("mine", "yours")]
+    ends = [(process.communicate(timeout=300), process.returncode) for process in both]
+    print(ends)
+    assert sorted(code for _, code in ends) == [0, 6]
+    (refused,) = [err for (_, err), code in ends if code == 6]
+    winner = "mine" if ends[0][1] == 0 else "yours"
+    assert "6 wanted, 4 free" in refused and f"the cluster {winner} of " in refused
+    loser = "yours" if winner == "mine" else "mine"
+    site.run("up", site.inventory, "-np", "4", "--cluster", loser)
+    held = [
+        device
+        for host in site.hosts
+        for worker in containers(host, "worker").values()
+        for device in devices(worker)
+    ]
+    assert len(held) == len(set(held)) == 10
+    nothing = site.run("up", site.inventory, check=6).err
+    assert "none of its GPUs is free" in nothing
+    for name in ("mine", "yours"):
+        site.run("down", "-i", site.inventory, "--cluster", name, "-y")
+        assert left_of(site.hosts, name) == {}
+
+
+def test_models_and_slices(site: Site) -> None:
+    two = site.hosts[2]
+    fields = "mkdir -p /run/lab-gpu/0 /run/lab-gpu/1 && cd /run/lab-gpu && "
+    fields += "echo 'NVIDIA A100-SXM4-80GB' | tee 0/name > 1/name && echo 81559 > 0/memory.total && "
+    two.exec(fields + "printf '3g.40gb\\n3g.40gb\\n' > 1/slices")
+    refused = site.run("up", site.inventory, "-np", "2", "--gpu", "A100:80GB", check=6).err
+    assert "2 wanted, 1 free of A100:80GB" in refused
+    site.run("up", site.inventory, "-np", "1", "--gpu", "A100:80GB")
+    assert devices(containers(two, "worker")[site.worker]) == uuids(two)[:1]
+    site.run("up", site.inventory, "-H", "two:3")
+    held = devices(containers(two, "worker")[site.worker])
+    assert [device[:4] for device in held] == ["GPU-", "MIG-", "MIG-"]
+    ranks = told(site.run("train", "code/devices.py", "-np", "2", "--gpu", "40GB").out)
+    # Of slices a process can use one: each rank sees its own.
+    assert sorted(rank["sees"] for rank in ranks) == sorted(held[1:])
+    site.down("--discard")
+    assert left_of(site.hosts, site.cluster) == {}
+    two.exec("rm -rf /run/lab-gpu")
 
 
 def test_two_jobs_share_the_cluster_and_leave_strangers_alone(site: Site) -> None:

@@ -3,8 +3,8 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,43 @@ DEADLINE_S = 90.0
 
 
 @contextmanager
-def training_site(lab: Lab, desk: Cli, mounts: Sequence[str] = (), **extra: Any) -> Iterator[Site]:
-    """More mounts, and other settings, may be named."""
+def training_site(
+    lab: Lab, desk: Cli, mounts: Sequence[str] = (), gpus: int = 0, asked: Sequence[str] = (), **extra: Any
+) -> Iterator[Site]:
+    """More mounts, stand-in GPUs for each host, flags of `up` and other settings may be named."""
     hosts = lab.fresh(2)
+    with gpus_on(hosts, gpus) if gpus else nullcontext():
+        yield from _trained_on(lab, desk, hosts, mounts, asked, extra)
+
+
+@contextmanager
+def gpus_on(hosts: Sequence[LabHost], count: int) -> Iterator[None]:
+    """The engine looks for the stand-in's hook when it starts."""
+    give = f"echo {count} > /etc/lab-gpus && ln -sf /opt/lab-gpu/* /usr/local/bin/"
+    take = "rm -rf /etc/lab-gpus /run/lab-gpu /usr/local/bin/nvidia-*"
+    for host in hosts:
+        _with_new_engine(host, give)
+    try:
+        yield
+    finally:
+        for host in hosts:
+            _with_new_engine(host, take)
+
+
+def _with_new_engine(host: LabHost, script: str) -> None:
+    host.stop_engine()
+    host.exec(script)
+    host.start_engine()
+
+
+def _trained_on(
+    lab: Lab,
+    desk: Cli,
+    hosts: list[LabHost],
+    mounts: Sequence[str],
+    asked: Sequence[str],
+    extra: Mapping[str, Any],
+) -> Iterator[Site]:
     for host in hosts:
         host.exec(
             f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}"
@@ -38,7 +72,7 @@ def training_site(lab: Lab, desk: Cli, mounts: Sequence[str] = (), **extra: Any)
     site = Site.write(lab, desk, hosts, image=IMAGE, **settings)
     shutil.copytree(SCRIPTS, site.folder / "code")
     try:
-        site.up()
+        site.run("up", site.inventory, *asked)
         yield site
     finally:
         desk.close()

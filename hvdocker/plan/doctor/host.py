@@ -10,6 +10,7 @@ from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.model.health import HostHealth
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.report import Finding, HostReport, Mark
+from hvdocker.plan.asked import up_again
 from hvdocker.plan.doctor.cluster import judge_code, judge_image, judge_leftovers, judge_worker
 from hvdocker.plan.doctor.connection import judge_reach
 from hvdocker.plan.doctor.container import judge_container
@@ -23,13 +24,20 @@ from hvdocker.plan.doctor.machine import judge_clock, judge_cpu, judge_disks, ju
 
 @dataclass(frozen=True)
 class Words:
-    """Commands of ours that mend things, with the flag that names this inventory."""
+    """Commands of ours that mend things, with the flag that names this inventory, or, where they are about
+    one cluster, the cluster. `asked` is the label of a cluster that was asked for some slots only."""
 
     flag: str = ""
+    cluster_flag: str = ""
+    asked: str = ""
+
+    @property
+    def cluster(self) -> str:
+        return self.cluster_flag or self.flag
 
     @property
     def up(self) -> str:
-        return f"hvdocker up{self.flag}"
+        return f"{up_again(self.asked)}{self.cluster}"
 
     @property
     def push(self) -> str:
@@ -37,11 +45,11 @@ class Words:
 
     @property
     def down(self) -> str:
-        return f"hvdocker down{self.flag}"
+        return f"hvdocker down{self.cluster}"
 
     @property
     def retrain(self) -> str:
-        return f"bring the same code everywhere: hvdocker train{self.flag} --checksum SCRIPT"
+        return f"bring the same code everywhere: hvdocker train{self.cluster} --checksum SCRIPT"
 
 
 @dataclass(frozen=True)

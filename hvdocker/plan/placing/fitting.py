@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hvdocker.errors import UsageProblem
 from hvdocker.model.offer import GpuWish, Offer, Request, Slot
 
 # Cards report less than their name says: a T4 of 16 GB has 15079 MiB, an A10 of 24 GB has 23028. The next
@@ -76,12 +75,8 @@ def fits(slot: Slot, wish: GpuWish | None, is_gpu: bool | None) -> bool:
 
 
 def _considered(request: Request, offers: Sequence[Offer]) -> tuple[Offer, ...]:
-    known = [offer.host for offer in offers]
-    for name in (*request.include, *request.exclude):
-        if name not in known:
-            raise UsageProblem(
-                f"there is no host {name!r} in the inventory", fix=f"hosts are {', '.join(known)}"
-            )
+    """Hosts that are named and offer nothing may be away, or no part of the cluster: whoever reads the flags
+    knows the inventory."""
     return tuple(
         offer
         for offer in offers

@@ -22,7 +22,7 @@ def place(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) ->
     taken = _taken(found, links)
     if isinstance(taken, NotEnoughSlots):
         raise taken
-    return _head_first(taken)
+    return _head_first(taken, request.head)
 
 
 def _taken(found: Fitting, links: Links) -> list[Taken] | NotEnoughSlots:
@@ -49,10 +49,11 @@ def _most(found: Fitting) -> int:
     return found.free
 
 
-def _head_first(taken: Sequence[Taken]) -> Placement:
-    """The smallest share leads, the first of them; the others keep the inventory's order."""
+def _head_first(taken: Sequence[Taken], named: str) -> Placement:
+    """The smallest share leads, the first of them, unless another was named; the others keep the inventory's
+    order."""
     shares = [_share(one) for one in sorted(taken, key=lambda one: one.room.index)]
-    head = min(shares, key=lambda share: share.slots)
+    head = min(shares, key=lambda share: (share.host != named, share.slots))
     return Placement((head, *(share for share in shares if share is not head)))
 
 

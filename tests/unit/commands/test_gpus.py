@@ -111,11 +111,16 @@ echo "0, GPU-1, 15360, 100, 5, 40$tail, Tesla T4"
 """
 
 
-def asked(folder: Path, **environment: str) -> GpuAnswer:
+def asked(folder: Path, has_card: bool = True, **environment: str) -> GpuAnswer:
+    card = folder / "top" / "sys" / "bus" / "pci" / "devices" / "0000:01:00.0"
+    if has_card:
+        card.mkdir(parents=True, exist_ok=True)
+        (card / "vendor").write_text("0x10de\n")
+        (card / "class").write_text("0x030200\n")
     (folder / "nvidia-smi").write_text(SMI)
     (folder / "nvidia-smi").chmod(0o755)
     settings = {"PATH": f"{folder}:/usr/bin:/bin", "WHO": str(os.getpid()), **environment}
-    words = look_at_gpus().argv
+    words = look_at_gpus(str(folder / "top")).argv
     done = subprocess.run(words, capture_output=True, text=True, env=settings)
     assert done.returncode == 0
     return read_gpus(done.stdout)
@@ -131,6 +136,8 @@ def test_a_driver_is_asked_for_what_it_knows(tmp_path: Path, old: str, memory: i
 
 
 def test_a_driver_that_fails_or_hangs(tmp_path: Path) -> None:
+    # Tools without a card are nobody's trouble.
+    assert asked(tmp_path, has_card=False, BROKEN="1") == GpuAnswer()
     assert asked(tmp_path, BROKEN="1") == GpuAnswer(error="Failed to initialize NVML")
     (tmp_path / "timeout").write_text('#!/bin/sh\nshift 3\nexec /usr/bin/timeout -s KILL 0.2 "$@"\n')
     (tmp_path / "timeout").chmod(0o755)

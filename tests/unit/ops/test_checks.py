@@ -1,8 +1,16 @@
 """What the doctor finds bad is an error in its own words."""
 
+from pathlib import Path
+
+import pytest
+
 from hvdocker.errors import HostUnfit, HostUnreachable
+from hvdocker.model.offer import Request
+from hvdocker.model.placement import Share
 from hvdocker.model.report import Finding, HostReport, Mark, Report
-from hvdocker.ops.checks import bad_news
+from hvdocker.ops.checks import _spared, bad_news
+from hvdocker.ops.locate import Located
+from tests.unit.builders import inventory
 
 
 def test_bad_findings_become_errors_with_evidence_and_way_out() -> None:
@@ -20,3 +28,24 @@ def test_bad_findings_become_errors_with_evidence_and_way_out() -> None:
     assert (unfit.command, unfit.lines, unfit.fix) == ("date", ("asked",), "sudo timedatectl set-ntp true")
     assert isinstance(gone, HostUnreachable) and gone.host == "b"
     assert all_hosts.host is None and all_hosts.what == "same image: two builds"
+
+
+LAB = Located(inventory("hosts: [a, b, c]"), Path("inventory.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "bad", "spared"),
+    [
+        (None, "b", set()),
+        (Request(np=2), "b", {"b"}),
+        (Request(np=2, include=("a", "b")), "b", set()),
+        (Request(exact=(Share("b", 1),)), "b", set()),
+        # Where nothing is left their own errors say more.
+        (Request(np=2), "abc", set()),
+        (Request(np=2, exclude=("a",)), "bc", set()),
+    ],
+)
+def test_who_wants_some_slots_does_without_hosts_that_are_not_fit(
+    request_: Request | None, bad: str, spared: set[str]
+) -> None:
+    assert _spared(LAB, request_, [HostUnfit("no", host=name) for name in bad]) == spared

@@ -40,7 +40,7 @@ def test_slots_that_others_wait_for_are_nobody_elses() -> None:
         NotEnoughSlots, match="2 slots are free, but kim's train of 4 slots waits before you"
     ) as caught:
         in_turn(want, FREE, [ticket("kim")])
-    assert caught.value.fix == "queue up behind: --queue"
+    assert caught.value.fix == "queue up behind: --queue (without -d)"
     with pytest.raises(NotEnoughSlots, match=r"1 slot is free, but .* and 2 others wait before you"):
         in_turn(partial(place, 1), FREE, [ticket("kim"), ticket("lee"), ticket("max")])
 

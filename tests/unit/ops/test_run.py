@@ -60,7 +60,7 @@ def world(tmp_path: Path) -> World:
     made = World(tmp_path)
 
     @contextmanager
-    def alive(env: Env, located: Located, claim: Any, wish: str) -> Iterator[None]:
+    def alive(env: Env, located: Located, claim: Any, wish: str, without: object = ()) -> Iterator[None]:
         made.did.append(f"alive {wish}")
         assert (env.run, located.inventory.cluster) == (claim.token, claim.cluster)
         yield

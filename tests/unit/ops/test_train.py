@@ -33,6 +33,8 @@ def placed(state: ClusterState = STATE, **request: object) -> Placement:
         # A host goes by its name, by where it is reached and by its training address.
         ({"hosts": "gpu-a:2,10.0.0.12:1"}, Placement((Share("b", 1), Share("a", 2)))),
         ({"hosts": "localhost:1", "np": 1}, Placement((Share("a", 1),))),
+        # localhost is where the launcher runs: the head, however large its share is.
+        ({"hosts": "localhost:3,a:1"}, Placement((Share("b", 3), Share("a", 1)))),
     ],
 )
 def test_a_requests_placement(request_: dict[str, object], placement: Placement) -> None:

@@ -12,14 +12,14 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.offer import GpuWish, Hold, Offer, Request, Slot
 from hvdocker.model.placement import Placement, Share
 from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
+from hvdocker.plan.asked import asked_np, request_words, up_again
 from hvdocker.plan.extent import (
     Extent,
     as_it_is,
     asked_for,
-    asked_np,
     everything,
+    explained,
     is_complete,
-    request_words,
     with_outsiders,
 )
 from hvdocker.plan.offers import offers_to_cluster, offers_to_job
@@ -278,3 +278,58 @@ def test_the_head_is_where_the_smallest_share_is() -> None:
 
     found = place(Request(np=6), offers_to_job(LAB, after, places(LAB, after)))
     assert found == Placement((Share("c", 1, devices("c", 0)), Share("a", 5, devices("a", 0, 1, 2, 3, 4))))
+
+
+def test_hosts_that_are_away_may_be_excluded() -> None:
+    state = state_of(host_seen("a", gpus=gpus("a", 2)))
+    assert set(asked_for(LAB, state, Request(np=2, exclude=("b",)), {}).shares) == {"a"}
+
+
+def test_a_cluster_of_a_kind_knows_how_much_it_got() -> None:
+    state = lab(a=2, b=1, c=1)
+    request = Request(gpu=GpuWish("A100"), exclude=("c",))
+    after = made(LAB, state, asked_for(LAB, state, request, {}))
+    assert asked_np(as_it_is(LAB, after).asked) == 3
+    away = replace(after, hosts={name: after.hosts[name] for name in "ab"})
+    assert is_complete(LAB, away) and not is_complete(LAB, replace(after, hosts={"a": after.hosts["a"]}))
+    assert plan_up(LAB, after, places(LAB, after, asked_for(LAB, after, request, {})), MAKER).is_empty
+
+
+def test_a_paused_job_holds_its_gpus() -> None:
+    state = lab(a=2, b=1, c=1)
+    after = made(LAB, state, everything(LAB, state))
+    paused = master("train-abcd", '{"a":["GPU-a0"]}', state="paused")
+    seen = replace(after.hosts["a"], containers=(*after.hosts["a"].containers, paused))
+    after = replace(after, hosts={**after.hosts, "a": seen})
+    assert [slot.device for slot in offers_to_job(LAB, after, places(LAB, after))[0].free] == ["GPU-a1"]
+
+
+def test_a_gpu_that_another_cluster_took_while_the_worker_slept_is_not_used() -> None:
+    state = lab(a=2, b=1, c=1)
+    after = made(LAB, state, everything(LAB, state))
+    after = replace(after, hosts={**after.hosts, "a": of_others(after.hosts["a"], devices("a", 1))})
+    offer = offers_to_job(LAB, after, places(LAB, after))[0]
+    assert [slot.device for slot in offer.free] == ["GPU-a0"]
+    assert offer.holds == (Hold("the cluster theirs of kim", 1),)
+
+
+@pytest.mark.parametrize(
+    ("request_", "command"),
+    [
+        (Request(np=6), "hvdocker up -np 6"),
+        (Request(exact=(Share("a", 2), Share("b", 1))), "hvdocker up -H a:2,b:1"),
+        (Request(np=2, gpu=GpuWish("RTX 3090", 8192), strategy="spread", exclude=("c",)),
+         "hvdocker up -np 2 --strategy spread --gpu 'RTX 3090:8192MB' --exclude c"),
+        (Request(gpu=GpuWish(is_none=True), include=("a", "b")), "hvdocker up --gpu none --include a,b"),
+    ],
+)  # fmt: skip
+def test_the_command_that_makes_it_whole_again(request_: Request, command: str) -> None:
+    assert up_again(request_words(request_)) == command
+    assert up_again("") == up_again("[") == up_again('{"np":null,"gpu":3}') == "hvdocker up"
+
+
+def test_why_there_is_told_only_of_what_is_placed_now() -> None:
+    state, request = lab(), Request(np=6)
+    told = explained(LAB, state, request, {})
+    assert told and told.winner.hosts == ("c", "a")
+    assert explained(LAB, made(LAB, state, asked_for(LAB, state, request, {})), request, {}) is None

@@ -114,3 +114,22 @@ def test_a_slice_is_held_like_a_card() -> None:
 def test_labels_that_say_nothing_hold_nothing() -> None:
     seen: HostSeen = host_seen("a", gpus=GPUS, containers=(worker(gpus=""), master("no json"), master("[]")))
     assert all(use.is_free for use in gpu_uses(seen, 1))
+
+
+def test_slices_of_one_card_are_shared_without_taking_each_other_for_strangers() -> None:
+    """Which slice a process is on is not told: on a card that two clusters share it is nobody's stranger."""
+    theirs = GpuProcess(7, "python", "kim", 9000, container="t")
+    slices = tuple(
+        GpuSeen(0, f"MIG-{n}", "A100 MIG 1g.5gb", 5120, parent="GPU-0", processes=(theirs,)) for n in range(3)
+    )
+    containers = (worker("w", "MIG-0"), worker("t", "MIG-1", cluster="theirs"))
+    own, other, free = uses(*containers, gpus=slices)
+    assert own.is_free_in("lab") and other.lease and free.is_free
+    # Somebody who holds none of them is one.
+    stranger = tuple(
+        GpuSeen(
+            0, f"MIG-{n}", "A100 MIG 1g.5gb", 5120, parent="GPU-0", processes=(GpuProcess(8, used_mb=9000),)
+        )
+        for n in range(3)
+    )
+    assert not any(use.is_free or use.is_free_in("lab") for use in uses(*containers, gpus=stranger))
