@@ -143,7 +143,7 @@ HOST = (
     Field(
         "slots",
         Kind.WHOLE,
-        "How many ranks fit.",
+        "How many ranks fit; on a host with GPUs, the most of them that are taken.",
         "4",
         "its GPUs, else 1",
         low=1,

@@ -143,3 +143,11 @@ def test_no_field_is_forgotten_above() -> None:
         "name", "image", "command", "uid", "gid", "network", "address", "binds", "labels", "devices",
         "shm_bytes", "memory_bytes", "cpus", "restart", "stop_timeout_s",
     }  # fmt: skip
+
+
+def test_who_has_no_gpus_is_told_as_earlier_versions_told_it() -> None:
+    """Else their workers would all be made anew by the first `up` of a newer version."""
+    spec = ContainerSpec(
+        name="w", image="doc-hvd:cpu", command=("worker",), uid=1000, gid=1001, labels={"hvdocker.host": "a"}
+    )
+    assert spec.fingerprint() == "7a2c157a433c079e"

@@ -87,3 +87,12 @@ def test_another_image_has_another_content(change: dict[str, Any]) -> None:
 
 def test_an_image_that_was_seen_without_its_content_goes_by_its_id() -> None:
     assert ImageSeen("sha256:f1", "amd64", 1, True).content == "sha256:f1"
+
+
+def test_a_container_is_on_the_host_whose_engine_has_it_whatever_its_label_says() -> None:
+    """Another inventory may have named the hosts the other way round."""
+    odd = container("w", "worker", host="a")
+    state = ClusterState({"a": host_seen("a"), "b": host_seen("b", containers=(odd,))})
+    assert state.host_of(odd) == "b"
+    shared = ClusterState({name: host_seen(name, containers=(odd,)) for name in ("b", "a")})
+    assert shared.host_of(odd) == "a"

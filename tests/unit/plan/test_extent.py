@@ -333,3 +333,52 @@ def test_why_there_is_told_only_of_what_is_placed_now() -> None:
     told = explained(LAB, state, request, {})
     assert told and told.winner.hosts == ("c", "a")
     assert explained(LAB, made(LAB, state, asked_for(LAB, state, request, {})), request, {}) is None
+
+
+TWO = inventory("local: 2\ncluster: lab\nimage: doc-hvd:cpu\n")
+
+
+def test_local_workers_keep_what_they_have_while_a_job_runs() -> None:
+    busy, free = gpus("m", 4, at0=LEE), gpus("m", 4)
+    state = state_of(*(host_seen(name, gpus=busy) for name in ("w1", "w2")))
+    after = made(TWO, state, everything(TWO, state))
+    # Hosts of a local cluster share an engine.
+    workers = tuple(one for seen in after.hosts.values() for one in seen.containers)
+    job = master("train-abcd", '{"w1":["GPU-m1"]}', host="w1")
+    running = state_of(*(host_seen(name, gpus=free, containers=(*workers, job)) for name in ("w1", "w2")))
+    shares = everything(TWO, running).shares
+    assert [share.devices for share in shares.values()] == [devices("m", 1, 2), devices("m", 3)]
+    idle = state_of(*(host_seen(name, gpus=free, containers=workers) for name in ("w1", "w2")))
+    assert [share.devices for share in everything(TWO, idle).shares.values()] == [
+        devices("m", 0, 1),
+        devices("m", 2, 3),
+    ]
+
+
+def test_a_broken_driver_keeps_nobody_from_working_on_this_machine() -> None:
+    broken = state_of(
+        *(host_seen(name, gpu_error="driver/library version mismatch") for name in ("w1", "w2"))
+    )
+    assert [share.slots for share in everything(TWO, broken).shares.values()] == [1, 1]
+
+
+def test_a_machine_without_an_engine_offers_nothing() -> None:
+    assert offers_to_cluster(TWO, ClusterState({})) == []
+    assert as_it_is(TWO, ClusterState({})).shares == {}
+
+
+def test_a_worker_that_came_back_is_not_taken_for_a_part_of_the_cluster() -> None:
+    state = lab(a=1, b=1, c=1)
+    first = made(LAB, state, asked_for(LAB, state, Request(np=2, exclude=("c",)), {}))
+    back = replace(first.hosts["a"].containers[0], id="id-c")
+    labels = {**back.labels, "hvdocker.host": "c", "hvdocker.gpus": "GPU-c0"}
+    seen = replace(first.hosts["c"], containers=(replace(back, labels=labels),))
+    torn = replace(first, hosts={**first.hosts, "c": seen})
+    with pytest.raises(
+        HvdockerError, match="a worker is left of before: it was asked for 2 slots, and has 3"
+    ):
+        check_workers(LAB, places(LAB, torn), torn)
+    assert not is_complete(LAB, torn)
+    again = asked_for(LAB, torn, Request(np=2, exclude=("c",)), {})
+    plan = plan_up(LAB, torn, places(LAB, torn, again), MAKER)
+    assert [step.host for step in plan.steps if type(step).__name__ == "RemoveContainer"] == ["c"]

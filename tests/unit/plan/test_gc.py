@@ -81,3 +81,8 @@ def test_it_is_shown_run_after_run() -> None:
     one = Plan("down", "lab-aaaa", (Stage("files", (RemoveTree("h1", "/a"),)),))
     rest = Plan("gc", "lab", (Stage("files", (RemoveTree("h1", "/b"),)),))
     assert [line.split()[-1] for line in whole("lab", [one], rest).lines()] == ["/a", "/b"]
+
+
+def test_containers_that_no_run_of_ours_can_have_made_are_left_alone() -> None:
+    here = HostLeavings((of_run("", "a1"), of_run("Lab; rm", "b2"), of_run("../lab", "c3")))
+    assert dead_runs({"h1": here}) == []
