@@ -70,4 +70,4 @@ def down(
     if report.plan.is_empty:
         out().print(f"nothing to do: {located.inventory.cluster} is not up on any host")
     else:
-        out().print(words.is_down(located.inventory.cluster, len(located.inventory.hosts)))
+        out().print(words.is_down(located.inventory.cluster, report.hosts))

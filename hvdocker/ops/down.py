@@ -18,7 +18,7 @@ from hvdocker.ops.session import Session, connected
 from hvdocker.plan.down import plan_down
 from hvdocker.plan.extent import is_complete
 from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.steps import Plan
+from hvdocker.plan.steps import CONTROLLER, Plan
 
 if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
@@ -48,6 +48,11 @@ class DownReport:
     fetched: dict[str, Fetched] = field(default_factory=dict)
     errors: list[HvdockerError] = field(default_factory=list)
     seen: Mapping[str, HostSeen] = field(default_factory=dict)
+
+    @property
+    def hosts(self) -> int:
+        """Those that had something of the cluster."""
+        return len({step.host for step in self.plan.steps} - {CONTROLLER})
 
     def script(self, inventory: Inventory) -> str:
         return as_script(self.plan, inventory, self.seen)

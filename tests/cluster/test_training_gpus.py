@@ -133,7 +133,8 @@ def test_two_clusters_that_come_up_at_once_get_different_gpus(site: Site) -> Non
     nothing = site.run("up", site.inventory, check=6).err
     assert "none of its GPUs is free" in nothing
     for name in ("mine", "yours"):
-        site.run("down", "-i", site.inventory, "--cluster", name, "-y")
+        said = site.run("down", "-i", site.inventory, "--cluster", name, "-y").out
+        assert f"{name} is down: 2 hosts given back" in said
         assert left_of(site.hosts, name) == {}
 
 
