@@ -257,7 +257,7 @@ def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements |
 def _choose(env: Env, located: Located, request: TrainRequest, state: ClusterState) -> Placement:
     inventory = located.inventory
     placed = places(inventory, state)
-    check_workers(inventory, placed, state)
+    check_workers(inventory, placed, state, located.flag)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
     offers = offers_to_job(inventory, state, placed)
     return place(_request(inventory, request, placed), offers, read_links(located))

@@ -72,13 +72,16 @@ def plan_train(
     )  # fmt: skip
 
 
-def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: ClusterState) -> None:
-    """A job needs a running worker on every host of its cluster."""
+def check_workers(
+    inventory: Inventory, placed: Mapping[str, Place], state: ClusterState, flag: str = ""
+) -> None:
+    """A job needs a running worker on every host of its cluster. `flag` is what our own commands need to mean
+    this cluster."""
     workers = state.workers()
     if not workers:
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(state.hosts)}",
-            fix="hvdocker up",
+            fix=f"hvdocker up{flag}",
         )
     asked = next((place.asked for place in placed.values()), "")
     wanted, there = asked_np(asked) or 0, sum(place.slots for place in placed.values())
@@ -87,13 +90,13 @@ def check_workers(inventory: Inventory, placed: Mapping[str, Place], state: Clus
         raise HostUnfit(
             f"{what}: it was asked for {wanted} slots, and has {there}",
             lines=[f"{place.name}: {place.slots}" for place in placed.values()],
-            fix=up_again(asked),
+            fix=f"{up_again(asked)}{flag}",
         )
     errors: list[HvdockerError] = [
         HostUnfit(
             "its worker is not there" if name not in workers else f"its worker is {workers[name].state}",
             host=name,
-            fix=up_again(asked),
+            fix=f"{up_again(asked)}{flag}",
         )
         for name in placed
         if name not in workers or not workers[name].is_running
