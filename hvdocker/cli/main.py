@@ -16,6 +16,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     own = [word for word in own if word != "--debug"]
     if not is_debug:
         _silence_paramiko()
+    if not is_debug and argv is None:
+        # Files of a lost connection complain once more when they are cleared away, to nobody who could help.
+        sys.unraisablehook = lambda unraisable: None
     try:
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
     except HvdockerError as error:

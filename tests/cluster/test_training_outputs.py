@@ -59,7 +59,7 @@ def test_a_job_holds_its_slots(site: Site) -> None:
     job = detached(site, "code/gate.py", "--", "held")
     await_ranks(site, "gate.py held")
     result = site.run("train", "code/tell.py", "-np", "1", check=6)
-    assert "1 slot wanted, 0 of 2 free" in result.err
+    assert "1 wanted, 0 free: 1 on h1 is held by " in result.err
     assert (
         f"h1: 0 of 1 free, 1 held by {job}" in result.err
         and f"h2: 0 of 1 free, 1 held by {job}" in result.err

@@ -110,4 +110,4 @@ def _would_do(found: Fitting, np: int) -> bool:
 def _with_waiting(ways: str, offers: Sequence[Offer]) -> str:
     if not any(offer.holds for offer in offers):
         return ways
-    return "; ".join(part for part in (ways, "wait, or stop what holds them") if part)
+    return "; ".join(part for part in (ways, "stop what holds them") if part)

@@ -1,5 +1,7 @@
 """The words of a command line, and the codes it ends with."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,3 +119,23 @@ def test_nothing_is_written_where_nothing_was_done(run, tmp_path: Path) -> None:
     run("status")
     run("up --hosts a,a")
     assert [path.name for path in tmp_path.iterdir()] == ["train.py"]
+
+
+@pytest.mark.parametrize(("flag", "is_told"), [("", False), ("--debug", True)])
+def test_what_is_cleared_away_complains_to_nobody(flag: str, is_told: bool) -> None:
+    """A file of a connection that was lost, say."""
+    script = f"""
+import sys
+from hvdocker.cli.main import main
+class Odd:
+    def __del__(self):
+        raise ValueError("odd")
+sys.argv = ["hvdocker", *"{flag}".split(), "--version"]
+try:
+    main()
+except SystemExit:
+    Odd()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("hvdocker")
+    assert ("ValueError: odd" in done.stderr) is is_told

@@ -10,7 +10,7 @@ from tests.unit.plan.placing.build import cpus, gpus, sizes
 
 KIM = Hold("mnist-4kq2 of kim", 2)
 ADA = Hold("bert-7xx3 of ada", 1)
-WAIT = "wait, or stop what holds them"
+WAIT = "stop what holds them"
 
 
 def refused(request: Request, offers: list[Offer]) -> NotEnoughSlots:
