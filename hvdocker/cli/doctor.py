@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, QuietFlag, no_rest, working
+from hvdocker.cli.state import (
+    AcceptFlag,
+    ClusterFlag,
+    InventoryFlag,
+    JsonFlag,
+    QuietFlag,
+    no_rest,
+    one_inventory,
+    working,
+)
 
 if TYPE_CHECKING:
     from hvdocker.ops.doctor import DoctorOptions
@@ -37,13 +46,10 @@ def doctor(
     something is red, 4 when a host cannot be reached; yellow only hurts.
     """
     no_rest(ctx)
-    from hvdocker.errors import UsageProblem
     from hvdocker.ops.doctor import DoctorOptions
 
-    if inventory and inventory_flag:
-        raise UsageProblem("an inventory and -i exclude each other")
     options = DoctorOptions(accept_new_host_keys, deep)
-    examine(inventory or inventory_flag, options, json, verbose, quiet, cluster)
+    examine(one_inventory(inventory, inventory_flag), options, json, verbose, quiet, cluster)
 
 
 def examine(

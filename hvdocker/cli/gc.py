@@ -16,6 +16,7 @@ from hvdocker.cli.state import (
     QuietFlag,
     YesFlag,
     no_rest,
+    one_inventory,
     plan_shower,
     working,
 )
@@ -50,15 +51,13 @@ def gc(
     no_rest(ctx)
     from hvdocker.console import words
     from hvdocker.console.style import err, out
-    from hvdocker.errors import UsageProblem, raise_together
+    from hvdocker.errors import raise_together
     from hvdocker.ops.gc import GcOptions
     from hvdocker.ops.gc import gc as run
     from hvdocker.ops.locate import locate
 
-    if inventory and inventory_flag:
-        raise UsageProblem("an inventory and -i exclude each other")
     with working(quiet) as (env, progress):
-        located = locate(env, inventory or inventory_flag)
+        located = locate(env, one_inventory(inventory, inventory_flag))
         options = GcOptions(yes, discard, images, dry_run, accept_new_host_keys, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, not yes))
     for job, fetched in report.fetched.items():

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.state import (
+    AcceptFlag,
+    ClusterFlag,
+    InventoryFlag,
+    JsonFlag,
+    no_rest,
+    one_inventory,
+    working,
+)
 
 if TYPE_CHECKING:
     from hvdocker.ops.gpus import GpuReport
@@ -35,13 +43,11 @@ def gpus(
     3 when the GPUs of a host are not known, 4 when it cannot be reached.
     """
     no_rest(ctx)
-    from hvdocker.errors import UsageProblem, worst
+    from hvdocker.errors import worst
     from hvdocker.ops.gpus import gpus as run
     from hvdocker.ops.locate import locate
 
-    if inventory and inventory_flag:
-        raise UsageProblem("an inventory and -i exclude each other")
-    chosen = inventory or inventory_flag
+    chosen = one_inventory(inventory, inventory_flag)
     if watch:
         _watch(chosen, cluster, json, accept_new_host_keys)
         return

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, one_inventory, working
 
 
 def jobs(
@@ -28,14 +28,12 @@ def jobs(
     the same.
     """
     no_rest(ctx)
-    from hvdocker.errors import UsageProblem, worst
+    from hvdocker.errors import worst
     from hvdocker.ops.jobs import jobs as run
     from hvdocker.ops.locate import locate
 
-    if inventory and inventory_flag:
-        raise UsageProblem("an inventory and -i exclude each other")
     with working(is_quiet=json) as (env, _):
-        report = run(env, locate(env, inventory or inventory_flag), shows_all)
+        report = run(env, locate(env, one_inventory(inventory, inventory_flag)), shows_all)
     if json:
         import json as encoder
 

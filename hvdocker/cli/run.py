@@ -24,6 +24,7 @@ from hvdocker.cli.state import (
     InventoryFlag,
     LockWaitFlag,
     QuietFlag,
+    one_inventory,
     plan_shower,
     working,
 )
@@ -138,11 +139,7 @@ def _inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[s
     """No script ends as inventories do."""
     if not plain or not plain[0].endswith(INVENTORIES):
         return flag, plain
-    if flag:
-        from hvdocker.errors import UsageProblem
-
-        raise UsageProblem("an inventory and -i exclude each other")
-    return Path(plain[0]), plain[1:]
+    return one_inventory(Path(plain[0]), flag), plain[1:]
 
 
 @contextmanager

@@ -81,6 +81,15 @@ def no_rest(ctx: typer.Context) -> None:
         raise UsageProblem(f"this command takes nothing after --, got {' '.join(ctx.obj.rest)}")
 
 
+def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
+    """As an argument or as -i."""
+    if argument and flag:
+        from hvdocker.errors import UsageProblem
+
+        raise UsageProblem("an inventory and -i exclude each other")
+    return argument or flag
+
+
 def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
     """Prints a plan on stdout for a dry run; otherwise the steps show themselves as they are done."""
     from hvdocker.console.plan import show_plan

@@ -9,7 +9,13 @@ import typer
 
 NpFlag = Annotated[
     Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-    typer.Option("-np", "--np", metavar="N", help="How many ranks. Default: every slot.", show_default=False),
+    typer.Option(
+        "-np",
+        "--np",
+        metavar="N",
+        help="How many ranks. Default: every GPU, else every slot.",
+        show_default=False,
+    ),
 ]
 ModuleFlag = Annotated[
     Optional[str],  # noqa: UP045  # as above

@@ -104,11 +104,10 @@ def up(
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
     from hvdocker.ops.placing import Wanted, request_of
-    from hvdocker.ops.up import UpOptions
+    from hvdocker.ops.up import UpOptions, check_keep
     from hvdocker.ops.up import up as run
 
-    if keep not in ("never", "failed", "always"):
-        raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
+    check_keep(keep)
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = _located(env, inventory or inventory_flag, hosts, local, image, cluster)

@@ -9,9 +9,7 @@ from hvdocker.errors import UsageProblem
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.offer import STRATEGIES, Request
 from hvdocker.model.placement import Share
-from hvdocker.plan.placing import parse_gpu, parse_hosts_flag
-
-_LOCALHOST = "localhost"
+from hvdocker.plan.placing import LOCALHOST, parse_gpu, parse_hosts_flag
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,9 @@ def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str
 def _head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
     """Whom `localhost` means is where the launcher runs, however large its share is."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
-    if _LOCALHOST not in words or _LOCALHOST in names:
+    if LOCALHOST not in words or LOCALHOST in names:
         return ""
-    return exact[words.index(_LOCALHOST)].host
+    return exact[words.index(LOCALHOST)].host
 
 
 def _hosts(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:

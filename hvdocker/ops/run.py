@@ -18,7 +18,6 @@ from hvdocker.errors import (
     Interrupted,
     JobFailed,
     JobStopped,
-    UsageProblem,
 )
 from hvdocker.model import names
 from hvdocker.model.event import Event
@@ -35,13 +34,12 @@ from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
 from hvdocker.ops.placing import request_of
 from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer, Wish, prepare, train
-from hvdocker.ops.up import UpOptions, UpReport, up
+from hvdocker.ops.up import UpOptions, UpReport, check_keep, up
 from hvdocker.plan.steps import Plan
 
 if TYPE_CHECKING:
     from hvdocker.hosts.merge import Fetched
 
-KEEPS = ("never", "failed", "always")
 # Giving back waits for others at least so long: they hold a lock for seconds.
 GIVE_BACK_WAIT_S = 120.0
 
@@ -109,8 +107,7 @@ def run(
     verbs: Verbs = Verbs(),
 ) -> RunReport:
     """Raises where nothing was made; from then on everything is in the report."""
-    if keep not in KEEPS:
-        raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
+    check_keep(keep)
     wish = prepare(env, located, request)
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = claim_of(env, own, "run")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.commands.worker import Place
-from hvdocker.errors import raise_together
+from hvdocker.errors import UsageProblem, raise_together
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.offer import Request
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]
+
+# What stays of a run: nothing, what it made if it failed, or everything.
+KEEPS = ("never", "failed", "always")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,11 @@ class UpReport:
     def ranks(self) -> int:
         """What one job can have: all GPUs, or, where there are none, all slots."""
         return sum(len(place.devices) for place in self.places.values()) or self.slots
+
+
+def check_keep(keep: str) -> None:
+    if keep not in KEEPS:
+        raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
 
 
 def up(

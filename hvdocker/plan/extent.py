@@ -80,7 +80,11 @@ def asked_for(
     offers = _offers_to(inventory, state, request)
     if _still_has(inventory, state, words, offers):
         return as_it_is(inventory, state)
-    placement = place(request, offers, links)
+    try:
+        placement = place(request, offers, links)
+    except NotEnoughSlots:
+        # Who holds what is to be told.
+        placement = place(request, offers_to_cluster(inventory, state), links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
     return Extent(ordered, with_count(words, placement.np))

@@ -53,12 +53,8 @@ def _runs(here: HostLeavings) -> Iterator[tuple[str, str, str]]:
         token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
         # Labels are foreign words: what no run of ours can have made is left alone.
         if token and names.cluster_name_problem(cluster) is None:
-            yield cluster, token, owner_of(container)
+            yield cluster, token, container.owner
     yield from ((folder.cluster, folder.token, folder.owner) for folder in here.folders)
-
-
-def owner_of(container: ContainerSeen) -> str:
-    return container.labels.get(names.LABEL_OWNER, "?")
 
 
 def plan_rest(
@@ -73,7 +69,7 @@ def plan_rest(
         for container in here.containers:
             why = _why(container)
             is_taken = container.labels.get(names.LABEL_CLUSTER) in taken
-            is_foreign = owner is not None and owner_of(container) != owner
+            is_foreign = owner is not None and container.owner != owner
             if why and not is_taken and not is_foreign and container.id not in seen_ids:
                 seen_ids.add(container.id)
                 containers.append(RemoveContainer(host, container.name, container.id, why))

@@ -10,7 +10,7 @@ from hvdocker.model.gpu import GpuProcess, GpuSeen
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.offer import Hold, Offer, Slot
 from hvdocker.model.placement import from_label
-from hvdocker.model.seen import ClusterState, HostSeen
+from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
 from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
 
 Leases = Mapping[str, tuple[Lease, ...]]
@@ -113,7 +113,7 @@ def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer
 
 def _jobs_on(state: ClusterState, host: str) -> tuple[Hold, ...]:
     return tuple(
-        Hold(f"{master.job} of {master.labels.get(names.LABEL_OWNER, '?')}", share.slots)
+        Hold(_job(master), share.slots)
         for master in state.running_jobs()
         for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares
         if share.host == host
@@ -124,11 +124,14 @@ def _job_devices(state: ClusterState, place: Place) -> dict[str, str]:
     """Who of the running jobs holds which device. Jobs of earlier versions tell only how many: the first."""
     held: dict[str, str] = {}
     for master in state.running_jobs():
-        by = f"{master.job} of {master.labels.get(names.LABEL_OWNER, '?')}"
         for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
             if share.host == place.name:
-                held |= dict.fromkeys(share.devices or place.devices[: share.slots], by)
+                held |= dict.fromkeys(share.devices or place.devices[: share.slots], _job(master))
     return held
+
+
+def _job(master: ContainerSeen) -> str:
+    return f"{master.job} of {master.owner or '?'}"
 
 
 def _holder(lease: Lease | None, foreigners: Sequence[GpuProcess]) -> str:

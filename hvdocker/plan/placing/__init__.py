@@ -2,6 +2,6 @@
 
 from hvdocker.plan.placing.explain import Explanation, RunnerUp, explain
 from hvdocker.plan.placing.place import place
-from hvdocker.plan.placing.request import parse_gpu, parse_hosts_flag
+from hvdocker.plan.placing.request import LOCALHOST, parse_gpu, parse_hosts_flag
 
-__all__ = ["Explanation", "RunnerUp", "explain", "parse_gpu", "parse_hosts_flag", "place"]
+__all__ = ["LOCALHOST", "Explanation", "RunnerUp", "explain", "parse_gpu", "parse_hosts_flag", "place"]

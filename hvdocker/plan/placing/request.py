@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hvdocker.errors import UsageProblem
+from hvdocker.model.gpu import MEBI
 from hvdocker.model.offer import GpuWish
 from hvdocker.model.placement import Share
 from hvdocker.model.units import parse_bytes
 
 _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*[MGT]i?B?", re.IGNORECASE)
-_MEBI = 1 << 20
-_LOCALHOST = "localhost"
+LOCALHOST = "localhost"
 
 
 def parse_gpu(text: str) -> GpuWish:
@@ -25,7 +25,7 @@ def parse_gpu(text: str) -> GpuWish:
     model, colon, memory = (part.strip() for part in words.partition(":"))
     if (colon and not _MEMORY.fullmatch(memory)) or (model and not re.search("[A-Za-z0-9]", model)):
         raise _unclear(text)
-    memory_mb = (parse_bytes(memory) or 0) // _MEBI
+    memory_mb = (parse_bytes(memory) or 0) // MEBI
     if not memory_mb and (colon or not model):
         raise _unclear(text)
     return GpuWish(model, memory_mb)
@@ -35,10 +35,10 @@ def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str]
     """Horovod's `-H host:slots,...`. `aliases` are other words for hosts, as their addresses. `localhost`
     means the head: where no host has that name, the first one that the text does not name otherwise."""
     parts = [_part(part) for part in text.split(",")]
-    own = [name if name in hosts or name == _LOCALHOST else aliases.get(name, name) for name, _ in parts]
-    if _LOCALHOST in own and _LOCALHOST not in hosts:
+    own = [name if name in hosts or name == LOCALHOST else aliases.get(name, name) for name, _ in parts]
+    if LOCALHOST in own and LOCALHOST not in hosts:
         head = next((host for host in hosts if host not in own), hosts[0])
-        own = [head if name == _LOCALHOST else name for name in own]
+        own = [head if name == LOCALHOST else name for name in own]
     if len(set(own)) != len(own):
         raise UsageProblem(f"-H names a host twice, perhaps by its name and its address: {text}")
     return tuple(Share(name, slots) for name, (_, slots) in zip(own, parts, strict=True))

@@ -382,3 +382,9 @@ def test_a_worker_that_came_back_is_not_taken_for_a_part_of_the_cluster() -> Non
     again = asked_for(LAB, torn, Request(np=2, exclude=("c",)), {})
     plan = plan_up(LAB, torn, places(LAB, torn, again), MAKER)
     assert [step.host for step in plan.steps if type(step).__name__ == "RemoveContainer"] == ["c"]
+
+
+def test_where_nothing_of_a_kind_is_free_it_is_told_who_holds_it() -> None:
+    state = state_of(of_others(host_seen("a", gpus=gpus("a", 2)), devices("a", 0, 1)))
+    with pytest.raises(NotEnoughSlots, match="0 free of A100: 2 on a are held by the cluster theirs of kim"):
+        asked_for(LAB, state, Request(gpu=GpuWish("A100")), {})
