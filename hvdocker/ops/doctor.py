@@ -26,14 +26,8 @@ from hvdocker.plan.doctor.across import judge_across
 from hvdocker.plan.doctor.host import Case, Words, judge_host
 from hvdocker.plan.doctor.worker import why_anew
 from hvdocker.plan.extent import is_complete, with_outsiders
-from hvdocker.plan.places import (
-    address_problems,
-    architecture_problems,
-    cpu_problems,
-    missing_mounts,
-    places,
-    port_conflicts,
-)
+from hvdocker.plan.fitness import address_problems, architecture_problems, cpu_problems, missing_mounts
+from hvdocker.plan.places import places, port_conflicts
 
 if TYPE_CHECKING:
     from hvdocker.hosts.pool import Outcomes

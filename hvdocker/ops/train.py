@@ -32,9 +32,10 @@ from hvdocker.ops.placing import Wanted, check_wanted, request_of
 from hvdocker.ops.requirements import find_requirements, plan_workers
 from hvdocker.ops.secrets import read_secret, resolved
 from hvdocker.ops.session import Session, connected, with_image
+from hvdocker.plan.fitness import fitness_problems
 from hvdocker.plan.offers import offers_to_job
 from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.places import fitness_problems, places
+from hvdocker.plan.places import places
 from hvdocker.plan.placing import Explanation, explain, place
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains

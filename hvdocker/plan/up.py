@@ -9,8 +9,8 @@ from hvdocker.errors import HvdockerError, raise_together
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.plan.fitness import fitness_problems
 from hvdocker.plan.image import ImagePlan, plan_image
-from hvdocker.plan.places import fitness_problems
 from hvdocker.plan.steps import Plan, RemoveContainer, plan_of
 from hvdocker.plan.workers import spare_running_jobs, worker_of, worker_stages
 

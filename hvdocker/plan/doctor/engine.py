@@ -9,7 +9,7 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.report import Finding
 from hvdocker.model.seen import HostSeen
 from hvdocker.plan.doctor.finding import bad, good, warn
-from hvdocker.plan.places import NEWER_ENGINE, OLDEST_ENGINE, is_too_old, version_numbers
+from hvdocker.plan.fitness import NEWER_ENGINE, OLDEST_ENGINE, is_too_old, version_numbers
 
 # Older ones work as far as we know, and nobody mends them any more.
 OLDEST_TRIED = "20.10"

@@ -9,7 +9,7 @@ from hvdocker.commands.trial import by_hand
 from hvdocker.model.health import MachineSeen, Trial
 from hvdocker.model.report import Finding
 from hvdocker.plan.doctor.finding import bad, good, unknown, warn
-from hvdocker.plan.places import version_numbers
+from hvdocker.plan.fitness import version_numbers
 
 TOOLKIT = (
     "sudo apt-get install nvidia-container-toolkit && "

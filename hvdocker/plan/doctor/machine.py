@@ -11,7 +11,7 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.report import Finding
 from hvdocker.model.units import GIB, show_bytes, show_seconds
 from hvdocker.plan.doctor.finding import bad, good, unknown, warn
-from hvdocker.plan.places import LEAST_HOME_BYTES
+from hvdocker.plan.fitness import LEAST_HOME_BYTES
 
 LITTLE_MEMORY = 2 * GIB
 LITTLE_DISK = 10 * GIB

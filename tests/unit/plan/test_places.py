@@ -4,16 +4,8 @@ import pytest
 
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.model.seen import NetworkSeen
-from hvdocker.plan.places import (
-    NEWER_ENGINE,
-    choose_port,
-    fitness_problems,
-    is_too_old,
-    local_subnet,
-    places,
-    port_conflicts,
-    training_addresses,
-)
+from hvdocker.plan.fitness import NEWER_ENGINE, fitness_problems, is_too_old
+from hvdocker.plan.places import choose_port, local_subnet, places, port_conflicts, training_addresses
 from tests.unit.builders import ENGINE, host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")

@@ -33,7 +33,8 @@ from hvdocker.plan.doctor.host import Case, judge_host
 from hvdocker.plan.doctor.interfaces import judge_interfaces
 from hvdocker.plan.doctor.pairs import judge_pairs
 from hvdocker.plan.doctor.survey import Survey
-from hvdocker.plan.places import fitness_problems, places
+from hvdocker.plan.fitness import fitness_problems
+from hvdocker.plan.places import places
 from tests.unit.builders import (
     ARM_ENGINE,
     ENGINE,

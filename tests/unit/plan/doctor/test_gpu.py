@@ -5,7 +5,7 @@ import pytest
 from hvdocker.model.health import InsideSeen, Trial
 from hvdocker.model.report import Mark
 from hvdocker.plan.doctor.gpu import DRIVERS, judge_cuda, judge_gpus, judge_toolkit
-from hvdocker.plan.places import version_numbers
+from hvdocker.plan.fitness import version_numbers
 from tests.unit.plan.doctor.facts import machine, marks
 
 
