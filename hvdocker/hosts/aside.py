@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 
 KEPT_S = 60.0
+_POLL_S = 0.2
 
 
 class Aside:
@@ -38,25 +39,49 @@ class Aside:
             self._free.release()
 
 
-def undisturbed(work: Callable[[], object]) -> None:
-    """In a thread of its own, which Ctrl-C does not reach; it is raised when the work is done."""
-    over, interrupts, errors = threading.Event(), list[KeyboardInterrupt](), list[Exception]()
+class Apart:
+    """Work in a thread of its own, which Ctrl-C does not reach."""
 
-    def run() -> None:
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self._over = threading.Event()
+        self._errors: list[Exception] = []
+        self._thread = threading.Thread(target=self._run, name="apart", daemon=True)
+
+    def _run(self) -> None:
         try:
-            work()
+            self._work()
         except Exception as error:
-            errors.append(error)
+            self._errors.append(error)
         finally:
-            over.set()
+            self._over.set()
 
-    thread = threading.Thread(target=run, name="release", daemon=True)
-    while not over.is_set():
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    def wait(self) -> None:
+        """Until it is over. Ctrl-C comes through here, and one may wait again."""
+        while not self.is_over:
+            if self._thread.ident is None:
+                self._thread.start()
+            # Not for ever: a signal that another thread happened to take is noticed only between waits.
+            self._over.wait(_POLL_S)
+
+    def settle(self) -> None:
+        """Raises what the work raised."""
+        for error in self._errors:
+            raise error
+
+
+def undisturbed(work: Callable[[], object]) -> None:
+    """Whatever Ctrl-C says; it is raised when the work is done."""
+    apart, interrupts = Apart(work), list[KeyboardInterrupt]()
+    while not apart.is_over:
         try:
-            if thread.ident is None:
-                thread.start()
-            over.wait()
+            apart.wait()
         except KeyboardInterrupt as interrupt:
             interrupts.append(interrupt)
-    for error in (*errors, *interrupts):
-        raise error
+    apart.settle()
+    for pressed in interrupts:
+        raise pressed
