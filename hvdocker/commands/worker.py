@@ -97,6 +97,10 @@ def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) 
         names.LABEL_JOB: job.job,
         names.LABEL_PLACEMENT: job.placement.label(),
     }
+    if job.script:
+        labels[names.LABEL_SCRIPT] = job.script
+    if elastic := job.endurance.elastic:
+        labels[names.LABEL_ELASTIC] = f"{elastic.min_np}:{elastic.max_np or ''}"
     if job.secrets:
         labels[names.LABEL_SECRETS] = ",".join(secret.name for secret in job.secrets)
     return ContainerSpec(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hvdocker.model.endurance import Endurance
 from hvdocker.model.placement import Placement
 from hvdocker.model.secret import SecretSource
 
@@ -27,6 +28,9 @@ class JobSpec:
     code_hash: str = ""
     env_from_caller: tuple[str, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
+    endurance: Endurance = field(default_factory=Endurance)
+    # What the person named: a script, a module, or the first word of a command.
+    script: str = ""
 
     def for_host(self, host: str) -> str:
         """The job.json that the rank wrapper and the supervisor read on that host; of secrets only names."""
@@ -48,6 +52,7 @@ class JobSpec:
             "launcher": list(self.launcher),
             "grace_s": GRACE_S,
             "code_hash": self.code_hash,
+            "endurance": self.endurance.as_json(),
             **secrets,
             **({"devices": list(devices)} if devices else {}),
         }

@@ -26,6 +26,12 @@ LABEL_PLACEMENT = "hvdocker.placement"
 LABEL_ASKED = "hvdocker.asked"
 # On a master: the names of its job's secrets, never a value.
 LABEL_SECRETS = "hvdocker.secrets"
+# On a master: what the person named (a script, a module, a command's first word), never its arguments.
+LABEL_SCRIPT = "hvdocker.script"
+# On the master of an elastic job: `min:max` ranks; max is empty where there is no bound.
+LABEL_ELASTIC = "hvdocker.elastic"
+# On a worker that was made while an elastic job ran: that job, which holds its slots for as long as it runs.
+LABEL_JOINED = "hvdocker.joined"
 # On all containers that one `run` made: the token of the ticket by which its client gives signs of life.
 LABEL_RUN = "hvdocker.run"
 LABEL_IMAGE = "hvdocker.image"

@@ -37,6 +37,14 @@ def test_job_json_as_a_whole() -> None:
         "launcher": ["horovodrun", "-np", "3"],
         "grace_s": 10,
         "code_hash": "c0de",
+        "endurance": {
+            "restarts": 0,
+            "first_restart": 0,
+            "elastic": None,
+            "hang_after_s": 600.0,
+            "on_hang": "wait",
+            "rules": [],
+        },
     }
 
 

@@ -2,15 +2,25 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from inside import paths
+from inside.endurance import Endurance, parse_endurance
 
 
 class JobError(Exception):
     """The job file is missing or does not say what it must."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A host of the job, and how many ranks it has."""
+
+    name: str
+    address: str
+    slots: int
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class Job:
     other_hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    seats: tuple[Seat, ...] = ()
+    endurance: Endurance = field(default_factory=Endurance)
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
@@ -61,6 +73,8 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             other_hosts=tuple(name for name in addresses if name != data["host"]),
             secrets=tuple(data.get("secrets", ())),
             devices=tuple(data.get("devices", ())),
+            seats=tuple(Seat(h["name"], h["address"], int(h.get("slots", 1))) for h in data["hosts"]),
+            endurance=parse_endurance(data.get("endurance", {})),
         )
     except (KeyError, IndexError, TypeError) as error:
         raise JobError(f"job.json is incomplete: {error!r}") from error
