@@ -1,0 +1,58 @@
+"""Jobs that are not elastic: run again after a failure, from what they kept, on the hosts that are left."""
+
+import json
+import re
+
+import pytest
+
+from tests.cluster.lab import LabHost
+from tests.cluster.site import Site
+from tests.cluster.test_training_elastic import await_line, powered_off
+from tests.cluster.training import await_ranks, await_silence, detached, open_gate
+
+pytestmark = pytest.mark.training
+
+
+def test_a_job_that_fails_is_run_again_from_what_it_kept(training: Site) -> None:
+    result = training.run("train", "code/again.py", "--restarts", "2", "--", "1", "7")
+    lines = re.findall(r"run \d of rank \d of \d: kept .*", result.out)
+    assert sorted(lines) == [
+        "run 0 of rank 0 of 2: kept nothing",
+        "run 0 of rank 1 of 2: kept nothing",
+        "run 1 of rank 0 of 2: kept run 0",
+        "run 1 of rank 1 of 2: kept run 0",
+    ]
+    assert "rank 1 on h2" in result.out and "exit code 7" in result.out
+    await_silence(training)
+
+
+def test_a_job_without_restarts_is_not_run_again(training: Site) -> None:
+    result = training.run("train", "code/again.py", "--propagate-exit", "--", "1", "7", check=7)
+    assert "run 1" not in result.out and "h2: rank 1 failed with exit code 7" in result.err
+    await_silence(training)
+
+
+def test_on_the_hosts_that_are_left(training: Site) -> None:
+    h2 = training.hosts[1]
+    job = detached(training, "code/gate.py", "--restarts", "1", "--", "alone")
+    await_ranks(training, "gate.py alone")
+    with powered_off(h2):
+        await_line(training, job, r"h2 does not answer")
+        await_line(training, job, r"running it again on h1:1")
+        training.hosts[0].exec(["touch", "/srv/lab-data/alone"])
+        assert training.run("attach", job).code == 0
+    record = json.loads(_record(training, training.hosts[0], job))
+    assert record["restarts"] == 1
+    assert [attempt["hosts"] for attempt in record["attempts"]] == [["h1", "h2"], ["h1"]]
+    assert record["attempts"][0]["lost_hosts"] == ["h2"]
+    await_silence(training)
+
+
+def _record(site: Site, host: LabHost, job: str) -> str:
+    return host.exec(f"cat /home/trainer/.hvdocker/{site.cluster}/jobs/{job}/logs/record.json")
+
+
+def test_the_gate_was_left_open_for_nobody(training: Site) -> None:
+    """A rank of the next job finds no trace of the one before."""
+    open_gate(training, "next")
+    assert "next has come" in training.run("train", "code/gate.py", "--", "next").out

@@ -1,0 +1,118 @@
+"""Elastic training: a host that dies costs the steps since the last commit, one that comes back is used
+again, and so is one that is new."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cluster.cli import REPOSITORY, Cli
+from tests.cluster.digits import write_digits
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.site import Site
+from tests.cluster.traces import left_of
+from tests.cluster.training import DATA, IMAGE, await_silence, detached, finish
+
+pytestmark = pytest.mark.training
+
+COMMIT = 5
+DEADLINE_S = 180.0
+
+
+@pytest.fixture(scope="module")
+def elastic(lab: Lab, desk: Cli) -> Iterator[Site]:
+    """Two hosts and a third that is not in the inventory yet; the example lies in code/."""
+    hosts = lab.fresh(3)
+    for host in hosts:
+        host.exec(f"rm -rf {DATA} && mkdir {DATA} && chmod 777 {DATA}")
+    site = Site.write(lab, desk, hosts[:2], image=IMAGE, mounts=[f"{DATA}:/data:ro"])
+    shutil.copytree(
+        REPOSITORY / "examples" / "elastic", site.folder / "code", ignore=shutil.ignore_patterns("*.npz")
+    )
+    write_digits(site.folder / "code" / "digits.npz")
+    try:
+        site.up()
+        yield site
+    finally:
+        desk.close()
+        site.down("--discard")
+    assert left_of(hosts, site.cluster) == {}
+
+
+@contextmanager
+def powered_off(host: LabHost) -> Iterator[None]:
+    host.kill()
+    try:
+        yield
+    finally:
+        host.start()
+
+
+def begin(site: Site, *flags: str, steps: int) -> str:
+    words = ["--", "--steps", str(steps), "--commit", str(COMMIT), "--batch", "8", "--pause", "0.05"]
+    return detached(site, "code/train.py", "-np", "2", "--min-np", "1", *flags, *words)
+
+
+def said(site: Site, job: str) -> str:
+    return site.run("logs", job).out
+
+
+def await_line(site: Site, job: str, pattern: str, after: int = 0) -> "re.Match[str]":
+    """The first match in the job's output from `after` on."""
+
+    def look() -> "re.Match[str] | None":
+        return re.compile(pattern).search(said(site, job), after)
+
+    return until(look, f"{job} says {pattern}", DEADLINE_S, pause_s=1.0)
+
+
+def starts(text: str) -> list[tuple[int, int, int]]:
+    """Every (re)start as rank 0 told it: the step that was told last before it, its own first, the ranks."""
+    found, told = [], 0
+    for line in text.splitlines():
+        if step := re.search(r"│ step (\d+), loss", line):
+            told = int(step[1])
+        elif start := re.search(r"│ from step (\d+) with (\d+) ranks, as rank 0", line):
+            found.append((told, int(start[1]), int(start[2])))
+    return found
+
+
+def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_again(elastic: Site) -> None:
+    _, h2 = elastic.hosts
+    job = begin(elastic, steps=1500)
+    alone = await_line(elastic, job, r"step \d+, loss .*, 2 ranks").end()
+    with powered_off(h2):
+        alone = await_line(elastic, job, r"step \d+, loss .*, 1 ranks", alone).end()
+        assert "h2 left the job" in said(elastic, job)
+    together = await_line(elastic, job, r"step \d+, loss .*, 2 ranks", alone).end()
+    follower = elastic.cli.start("logs", "-f", job, cwd=elastic.folder)
+    elastic.run("attach", job, timeout=DEADLINE_S)
+    code, out, _ = finish(follower)
+    assert code == 0 and together
+    found = starts(out)
+    assert [ranks for _, _, ranks in found] == [2, 1, 2]
+    assert all(told - COMMIT <= begun for told, begun, _ in found)
+    assert re.search(r"│ accuracy 0\.\d+|│ accuracy 1\.0", out)
+    await_silence(elastic)
+
+
+def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: Site) -> None:
+    hosts = lab.ensure(3)
+    job = begin(elastic, "--max-np", "3", steps=1500)
+    await_line(elastic, job, r"step \d+, loss .*, 2 ranks")
+    lab.write_inventory(
+        elastic.inventory, hosts, cluster=elastic.cluster, image=IMAGE, mounts=[f"{DATA}:/data:ro"]
+    )
+    elastic.run("up", elastic.inventory)
+    assert "nothing to do" in elastic.up().out
+    await_line(elastic, job, r"step \d+, loss .*, 3 ranks")
+    # The new host's slot is the job's for as long as it runs.
+    refused = elastic.run("train", "-np", "1", "--", "true", check=6)
+    assert job in refused.err
+    elastic.run("attach", job, timeout=DEADLINE_S)
+    every = Site(elastic.cli, hosts, elastic.inventory, elastic.cluster)
+    await_silence(every)
+    assert every.run("train", "-np", "3", "--", "true").code == 0
