@@ -9,19 +9,25 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from inside import paths
+from inside.leftovers import wait_gone
 
 AT_ONCE = 32
 MESH_TIMEOUT_S = 20
-USAGE = "usage: check sshd ADDRESS PORT SECONDS | check mesh ALIAS... | check listen|pairs|bandwidth JSON"
+USAGE = (
+    "usage: check sshd ADDRESS PORT SECONDS | check mesh ALIAS... | check gone JOB SECONDS"
+    " | check listen|pairs|bandwidth JSON"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`check sshd …` or `check mesh …`: exit 0 when all is well, else 1. The others print what they find, and
-    exit 0 whatever it is."""
+    """`check sshd …`, `check mesh …` or `check gone …`: exit 0 when all is well, else 1. The others print
+    what they find, and exit 0 whatever it is."""
     if len(arguments) == 4 and arguments[0] == "sshd":
         return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
     if len(arguments) > 1 and arguments[0] == "mesh":
         return check_mesh(arguments[1:])
+    if len(arguments) == 3 and arguments[0] == "gone":
+        return 0 if wait_gone(arguments[1], float(arguments[2])) else 1
     if len(arguments) == 2 and arguments[0] in ("listen", "pairs", "bandwidth"):
         return examine(*arguments)
     print(USAGE, file=sys.stderr)

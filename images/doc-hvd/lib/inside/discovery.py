@@ -1,0 +1,158 @@
+"""The list of hosts that Horovod Elastic is shown: those of the job, or of the file that `up` writes, less
+those that were dropped and those whose worker does not answer."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from inside.job import Job, Seat
+from inside.loop import Loop
+from inside.places import Places
+from inside.saying import say
+from inside.sessions import Sessions
+
+LOOK_S = 1.0
+# How long the first run waits for hosts that are slow to answer.
+GATHER_S = 6.0
+
+
+class Discovery:
+    """Keeps the list true; `left` is told of every host that is gone."""
+
+    def __init__(self, loop: Loop, places: Places, job: Job, left: Callable[[str], None]) -> None:
+        self._loop = loop
+        self._places = places
+        self._job = job
+        self._file = HostsFile(places.hosts_file)
+        self._dropped: set[str] = set()
+        self._known: set[str] = set()
+        self._seats = job.seats
+        self._is_gathered = False
+        self._is_closed = False
+        self._written = ""
+        self._due = time.monotonic()
+        self._left = left
+        self._were_here: set[str] = set()
+        self._sessions = Sessions(loop, places, self._changed)
+
+    def gather(self) -> None:
+        """Begin, and wait until every host of the job is in, a few seconds have passed, or we are to stop."""
+        self._loop.add(self)
+        self.tick()
+        self._changed()
+        deadline = time.monotonic() + GATHER_S
+        self._loop.run_until(lambda: self._loop.stops > 0 or not self._absent(), deadline)
+        self._is_gathered = True
+        for host in [] if self._loop.stops else self._absent():
+            say(f"{host} does not answer: the job begins without it")
+
+    def seats(self) -> tuple[Seat, ...]:
+        """Who is in, the head first."""
+        head = self._job.host
+        inside = self._sessions.inside()
+        others = [seat for seat in self._seats if seat.name != head and seat.name in inside]
+        return (*(seat for seat in self._job.seats if seat.name == head), *others)
+
+    def names(self) -> list[str]:
+        """Every host that there is, dropped or not, but for the head."""
+        return [seat.name for seat in self._seats if seat.name != self._job.host]
+
+    def drop(self, host: str) -> None:
+        """It takes no further part."""
+        self._dropped.add(host)
+        self._keep_sessions()
+        self._changed()
+
+    def due(self) -> float | None:
+        return self._due
+
+    def tick(self) -> None:
+        """Look whether `up` has written the file anew."""
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + LOOK_S
+        seats = self._file.read_if_new()
+        if seats is not None:
+            self._seats = seats
+        self._keep_sessions()
+        if seats is not None:
+            self._changed()
+
+    def close(self) -> None:
+        """End the logins; this is no news of the hosts."""
+        self._is_closed = True
+        self._loop.remove(self)
+        self._sessions.close()
+
+    def _keep_sessions(self) -> None:
+        self._sessions.keep(name for name in self.names() if name not in self._dropped)
+
+    def _absent(self) -> list[str]:
+        inside = self._sessions.inside()
+        return [name for name in self.names() if name not in inside and name not in self._dropped]
+
+    def _changed(self) -> None:
+        """Somebody came or went."""
+        if self._is_closed:
+            return
+        seats = self.seats()
+        names = {seat.name for seat in seats} - {self._job.host}
+        came, gone = sorted(names - self._known), sorted(self._known - names)
+        self._known = names
+        text = discovered_text(seats)
+        if text != self._written:
+            self._write(text)
+        for host in gone:
+            self._left(host)
+            if host not in self._dropped:
+                say(f"{host} left the job")
+        for host in came if self._is_gathered else ():
+            say(f"{host} is back and takes part" if host in self._were_here else f"{host} takes part")
+        self._were_here |= names
+
+    def _write(self, text: str) -> None:
+        fresh = self._places.discovered.with_name(f".discovered.{os.getpid()}")
+        try:
+            fresh.write_text(text, encoding="utf-8")
+            fresh.replace(self._places.discovered)
+            self._written = text
+        except OSError as error:
+            say(f"cannot write {self._places.discovered}: {error}")
+
+
+class HostsFile:
+    """The file that `up` writes; it is read when it has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._look: tuple[int, int, int] | None = None
+
+    def read_if_new(self) -> tuple[Seat, ...] | None:
+        """Its hosts; None where nothing is new, or nothing can be made of it."""
+        try:
+            stat = self._path.stat()
+            look = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            if look == self._look:
+                return None
+            self._look = look
+            return parse_hosts(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            say(f"cannot read {self._path}: {error!r}")
+            return None
+
+
+def parse_hosts(text: str) -> tuple[Seat, ...]:
+    """From the file that `up` writes."""
+    return tuple(
+        Seat(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
+        for host in json.loads(text)["hosts"]
+    )
+
+
+def discovered_text(seats: Sequence[Seat]) -> str:
+    """What the discovery script prints."""
+    return "".join(f"{seat.address}:{seat.slots}\n" for seat in seats)

@@ -1,0 +1,39 @@
+"""Ranks of a job that still run in this very container, by the files that their wrappers keep."""
+
+import json
+import time
+from pathlib import Path
+
+from inside import paths
+
+LOOK_S = 0.1
+
+
+def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
+    """Wait until no rank of the job runs here; False where one still does after that time."""
+    deadline = time.monotonic() + seconds
+    while any(is_alive(pid) for pid in ranks_here(job, run)):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(LOOK_S)
+    return True
+
+
+def ranks_here(job: str, run: Path = paths.RUN) -> list[int]:
+    """The process of every rank that has a file."""
+    found = []
+    for path in (run / "ranks" / job).glob("*.json"):
+        try:
+            found.append(int(json.loads(path.read_text(encoding="utf-8"))["pid"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process; a zombie runs nothing any more."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in ("Z", "X")

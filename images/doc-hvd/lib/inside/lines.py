@@ -1,0 +1,37 @@
+"""The lines of ranks as they pass through the supervisor, for those who read along."""
+
+import re
+from collections.abc import Callable
+
+from inside.markers import split_lines
+
+# A longer line is heard as far as this.
+LONGEST = 1 << 15
+LINE = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+)\]<std(?:out|err)>:(.*)", re.DOTALL)
+
+
+class Lines:
+    """Cuts one stream into lines; what no rank wrote is not heard."""
+
+    def __init__(self, hear: Callable[[int, str], None]) -> None:
+        self._hear = hear
+        self._begun = b""
+
+    def feed(self, data: bytes) -> None:
+        """The next piece of the stream."""
+        *ended, last = split_lines(data)
+        for line in ended:
+            self._tell(self._begun + line)
+            self._begun = b""
+        self._begun = (self._begun + last)[:LONGEST]
+
+    def close(self) -> None:
+        """The stream has ended: last words need no end of a line."""
+        self._tell(self._begun)
+        self._begun = b""
+
+    def _tell(self, line: bytes) -> None:
+        found = LINE.fullmatch(line)
+        if found:
+            text = found[2][:LONGEST].decode("utf-8", "replace")
+            self._hear(int(found[1]), text.rstrip("\r\n"))

@@ -1,0 +1,96 @@
+"""Log rules: lines of ranks that mean more than they say."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from inside.endurance import Rule
+from inside.saying import say
+
+LONGEST_SHOWN = 500
+
+
+@dataclass(frozen=True)
+class Match:
+    """A line that a rule is about."""
+
+    rule: Rule
+    rank: int
+    host: str | None
+    line: str
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        shown = self.line[:LONGEST_SHOWN]
+        return {"host": self.host, "pattern": self.rule.pattern, "line": shown, "rank": self.rank}
+
+    def __str__(self) -> str:
+        where = f" on {self.host}" if self.host else ""
+        return f"rank {self.rank}{where} said {self.line[:LONGEST_SHOWN]!r} (rule {self.rule.pattern!r})"
+
+
+class Judge:
+    """What has come of the rules so far. `drop` is told of a host that takes no further part."""
+
+    def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None]) -> None:
+        self.dropped: dict[str, Match] = {}
+        self.stopped_by: Match | None = None
+        self._book = Rulebook(rules)
+        self._head = head
+        self._drop = drop
+        self._spared: set[tuple[str, str | None]] = set()
+
+    def hear(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
+        """A line of a rank; whether anything has come of it."""
+        before = (len(self.dropped), self.stopped_by)
+        for rule in self._book.matches(line):
+            match = Match(rule, rank, host_of(rank), line)
+            if rule.then == "stop":
+                self._stop(match)
+            else:
+                self._take_out(match)
+        return before != (len(self.dropped), self.stopped_by)
+
+    def _stop(self, match: Match) -> None:
+        if self.stopped_by is None:
+            self.stopped_by = match
+            say(f"{match}: should this run fail, the job is not run again")
+
+    def _take_out(self, match: Match) -> None:
+        host = match.host
+        if host is None or host == self._head:
+            self._spare(match)
+        elif host not in self.dropped:
+            self.dropped[host] = match
+            say(f"{match}: {host} is dropped from the job")
+            self._drop(host)
+
+    def _spare(self, match: Match) -> None:
+        case = (match.rule.pattern, match.host)
+        if case in self._spared:
+            return
+        self._spared.add(case)
+        why = "the head cannot be dropped" if match.host else "it cannot be told on which host that is"
+        say(f"{match}: {why}, the job goes on")
+
+
+class Rulebook:
+    """The rules of a job, ready to be matched."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._rules = [(rule, pattern) for rule in rules if (pattern := compiled(rule))]
+
+    def matches(self, line: str) -> Iterator[Rule]:
+        """The rules that a line of a rank falls under."""
+        for rule, pattern in self._rules:
+            if pattern.search(line):
+                yield rule
+
+
+def compiled(rule: Rule) -> "re.Pattern[str] | None":
+    """The controller has checked it; a rule that cannot be read all the same is none."""
+    try:
+        return re.compile(rule.pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        say(f"the rule {rule.pattern!r} is not understood and is left out: {error}")
+        return None

@@ -1,0 +1,29 @@
+"""Which workers of the job answer a login, and where ranks of an ended run are gone."""
+
+import shlex
+from collections.abc import Sequence
+
+from inside.errands import run_errands
+from inside.loop import Loop
+from inside.places import Places
+
+# For all hosts together; a login is given up after CONNECT_S, unless its sshd hangs later on.
+PROBE_S = 8.0
+
+
+def answering(loop: Loop, places: Places, hosts: Sequence[str]) -> set[str]:
+    """Those of the hosts whose worker lets us in. Asked to stop meanwhile, nobody is said to be silent: who
+    was not heard yet may well answer."""
+    errands = run_errands(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
+    if loop.stops:
+        return set(hosts)
+    return {host for host in hosts if errands.codes.get(host) == 0}
+
+
+def settled(loop: Loop, places: Places, job: str, head: str, hosts: Sequence[str], wait_s: float) -> set[str]:
+    """The hosts that answer, after ranks of the last run had that time to be gone there, and here."""
+    words = [str(places.bin / "check"), "gone", job, f"{wait_s:g}"]
+    commands = {host: places.ssh(host, shlex.join(words)) for host in hosts}
+    errands = run_errands(loop, {head: words, **commands}, wait_s + PROBE_S)
+    # ssh itself exits with 255; 1 says that a rank is still there, and the worker with it.
+    return {host for host in hosts if errands.codes.get(host, 255) in (0, 1)}
