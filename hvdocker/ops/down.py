@@ -86,6 +86,7 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         report = seen.report()
         if seen.plan.is_empty:
             show(seen.plan)
+            _clear_locks(env, session)
         else:
             report = _take_down(env, located, session, seen, options, show)
     if report.errors:
@@ -162,6 +163,14 @@ def _fetch_first(before: Plan, context: Context, flag: str) -> None:
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
         error.fix = f"run hvdocker down{flag} again, or give the outputs up with --discard"
         raise
+
+
+def _clear_locks(env: Env, session: Session) -> None:
+    """Nothing is taken down under a lock here, so one that a dead run left would stay."""
+    from hvdocker.hosts.locks import clear_dead
+
+    for name, holder in clear_dead(session.links).items():
+        env.listener(Event("note", f"released the lock of {holder.who}, which is gone: {holder.doing}", name))
 
 
 def _ask_about_running(env: Env, running: list[str], options: DownOptions) -> None:
