@@ -13,7 +13,7 @@ from tests.cluster.site import Site
 LINE = re.compile(r"^(?P<stage>\S+) +(?P<host>this machine|\S+) +(?P<text>.+)$")
 CONTROLLER = "this machine"
 # What differs between hosts, jobs and runs, and not between kinds of steps.
-VARIES = re.compile(r"(?<=-)[a-z2-7]{4}\b|\d+")
+VARIES = re.compile(r"(?<=-)[a-z2-7]{4}(?![\w-])|\d+")
 
 
 @dataclass(frozen=True)

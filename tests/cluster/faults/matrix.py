@@ -26,6 +26,11 @@ class Outcome:
     is_ok: bool
     seconds: float | None = None
 
+    def beside(self, other: "Outcome") -> "Outcome":
+        """Of a fault that is tried in several ways: the worst of them."""
+        measured = [seconds for seconds in (self.seconds, other.seconds) if seconds is not None]
+        return Outcome(self.is_ok and other.is_ok, max(measured, default=None))
+
 
 def rows(text: str | None = None) -> dict[str, Row]:
     """Every fault of the page by its id."""
@@ -46,4 +51,5 @@ def table(known: Mapping[str, Row], outcomes: Mapping[str, Outcome]) -> list[str
             took = f"{outcome.seconds:.1f} s" if outcome.seconds is not None else "–"
             cells.append((row.fault, row.promise, took, "ok" if outcome.is_ok else "FAILED"))
     widths = [max(len(line[column]) for line in cells) for column in range(4)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in cells]
+    return ["  ".join(line).rstrip() for line in padded]

@@ -26,7 +26,8 @@ class _Recorder:
             return
         name = report.nodeid.partition("::")[2].partition("[")[0].removeprefix("test_")
         measured: dict[str, Any] = dict(report.user_properties)  # Any: whatever tests record
-        self.outcomes[name] = Outcome(report.passed, measured.get(SECONDS))
+        seen = Outcome(report.passed, measured.get(SECONDS))
+        self.outcomes[name] = seen.beside(self.outcomes.get(name, seen))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.outcomes:
