@@ -12,7 +12,7 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
-from hvdocker.ops.locate import Located, forget
+from hvdocker.ops.locate import Located, forget, former_hosts, former_note
 from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.down import plan_down
@@ -89,6 +89,8 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
             _clear_locks(env, session)
         else:
             report = _take_down(env, located, session, seen, options, show)
+    for reached, name in former_hosts(located).items():
+        env.listener(Event("note", former_note(name, reached), name))
     if report.errors:
         raise HostErrors(
             f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back",
