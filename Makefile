@@ -7,7 +7,7 @@ WHEEL_BIN := .venv-wheel/bin
 PEERS := .venv-bench
 N ?= 3
 
-.PHONY: help demo test unit cluster training heavy scale lint format schema lab lab-down bench clean engine images gpu-image wheel venv
+.PHONY: help demo test unit cluster training chaos heavy scale lint format schema lab lab-down bench clean engine images gpu-image wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -33,6 +33,11 @@ training: engine images wheel ## Real Horovod training on real hosts
 	@echo "training: Horovod and TensorFlow over two real hosts"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
 		$(wildcard tests/cluster/test_training*.py)
+
+chaos: engine images wheel ## Every fault of docs/faults.md, on real hosts; prints what was promised and seen (not part of test)
+	@echo "chaos: the fault matrix"
+	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest \
+		tests/cluster/test_faults.py tests/cluster/test_training_faults.py tests/chaos
 
 heavy: engine images gpu-image wheel ## Long tests, not part of test: 3 GB of data, images built on hosts, the gpu image, registries, requirements
 	@echo "heavy: tests that take minutes each"

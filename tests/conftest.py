@@ -2,7 +2,7 @@
 
 import signal
 
-pytest_plugins = ["tests.strictness"]
+pytest_plugins = ["tests.strictness", "tests.cluster.faults.report"]
 
 # A run in the background of a shell starts with Ctrl-C ignored, one under nohup with hang-ups ignored, and
 # so would every program that it starts: tests that send these need them to mean something.

@@ -296,3 +296,16 @@ def _robbed(holder: Holder) -> str:
         f"took over the stale lock of {holder.who} ({holder.doing}, since {holder.since}): "
         f"no sign of life for {show_seconds(holder.age_s)}"
     )
+
+
+def clear_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
+    """Releases locks whose holder gave no sign of life for long, or was a process of this machine that is
+    gone; whose they were. A host that cannot tell is passed over."""
+    holders = {name: answer.holder for name, answer in look(links).done.items() if answer.holder}
+    dead = {name: holder for name, holder in holders.items() if _is_dead(holder)}
+    released = release(links, dead).done
+    return {name: dead[name] for name, after in released.items() if after.holder is None}
+
+
+def _is_dead(holder: Holder) -> bool:
+    return holder.is_named and (holder.is_stale or is_gone(holder.process))

@@ -12,7 +12,7 @@ from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
-from hvdocker.ops.locate import Located, forget
+from hvdocker.ops.locate import Located, forget, former_hosts, former_note
 from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.down import plan_down
@@ -86,8 +86,11 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         report = seen.report()
         if seen.plan.is_empty:
             show(seen.plan)
+            _clear_locks(env, session)
         else:
             report = _take_down(env, located, session, seen, options, show)
+    for reached, name in former_hosts(located).items():
+        env.listener(Event("note", former_note(name, reached), name))
     if report.errors:
         raise HostErrors(
             f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back",
@@ -162,6 +165,14 @@ def _fetch_first(before: Plan, context: Context, flag: str) -> None:
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
         error.fix = f"run hvdocker down{flag} again, or give the outputs up with --discard"
         raise
+
+
+def _clear_locks(env: Env, session: Session) -> None:
+    """Nothing is taken down under a lock here, so one that a dead run left would stay."""
+    from hvdocker.hosts.locks import clear_dead
+
+    for name, holder in clear_dead(session.links).items():
+        env.listener(Event("note", f"released the lock of {holder.who}, which is gone: {holder.doing}", name))
 
 
 def _ask_about_running(env: Env, running: list[str], options: DownOptions) -> None:

@@ -231,10 +231,40 @@ def point_at(located: Located) -> str | None:
     )
     pointer = located.state / "current.json"
     before = _pointed(pointer)
+    hosts = {**former_hosts(located), **_hosts(located)}
     draft = pointer.with_suffix(".part")
-    draft.write_text(json.dumps({"inventory": shown}) + "\n", encoding="utf-8")
+    draft.write_text(json.dumps({"inventory": shown, "hosts": hosts}) + "\n", encoding="utf-8")
     draft.replace(pointer)
     return str(before) if before and before.resolve() != located.path.resolve() else None
+
+
+def former_hosts(located: Located) -> dict[str, str]:
+    """Hosts that the inventory had at an earlier `up` and has no more: how each was reached, and its name.
+    Nobody looks at them now; whatever is on them stays until somebody names them again."""
+    pointer = located.state / "current.json"
+    pointed = _pointed(pointer)
+    if located.flag or pointed is None or pointed.resolve() != located.path.resolve():
+        return {}
+    try:
+        known = json.loads(pointer.read_text(encoding="utf-8"))["hosts"]
+        earlier = {str(reached): str(name) for reached, name in known.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    now = _hosts(located)
+    return {reached: name for reached, name in earlier.items() if reached not in now}
+
+
+def _hosts(located: Located) -> dict[str, str]:
+    """Workers of this machine itself are found by label, whatever the inventory says."""
+    inventory = located.inventory
+    return {} if inventory.is_local else {host.host: host.name for host in inventory.hosts}
+
+
+def former_note(name: str, reached: str) -> str:
+    return (
+        f"{name} ({reached}) is not in the inventory any more: if it had a worker, it still has it; "
+        "name it there again for hvdocker down to find it"
+    )
 
 
 def forget(located: Located) -> None:

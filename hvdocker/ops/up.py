@@ -16,7 +16,7 @@ from hvdocker.model.offer import Request
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.links import read_links
-from hvdocker.ops.locate import Located, forget, point_at
+from hvdocker.ops.locate import Located, forget, former_hosts, former_note, point_at
 from hvdocker.ops.port import port_errors
 from hvdocker.ops.session import Session, connected, with_image
 from hvdocker.plan.extent import asked_for, everything, explained, is_complete
@@ -181,6 +181,8 @@ def _make(
 
 def _point(env: Env, located: Located) -> None:
     """Before anything is made, so that `down` finds whatever an interrupted run leaves."""
+    for reached, name in former_hosts(located).items():
+        env.listener(Event("note", former_note(name, reached), name))
     before = point_at(located)
     if before:
         env.listener(

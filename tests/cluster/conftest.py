@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.faults.fixtures import row, training_trial, trial
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import Site
 from tests.cluster.training import training_site
+
+__all__ = ["row", "training_trial", "trial"]  # fixtures of the faults
 
 LAB = pytest.StashKey[Lab]()
 TESTS = pytest.StashKey[set[str]]()

@@ -208,6 +208,20 @@ def test_a_run_whose_lock_was_taken_away_stops_and_undoes_nothing(
     one.down()
 
 
+def test_a_down_with_nothing_to_do_takes_away_the_lock_of_a_dead_run(
+    sites: tuple[Site, Site], pair: list[LabHost]
+) -> None:
+    """As a host keeps it that was off while the run gave its locks back. One that is held stays."""
+    one, _ = sites
+    one.down()
+    hold(pair[0], age_s=100)
+    hold(pair[1])
+    done = one.down()
+    assert done.out.startswith("nothing to do") and "released the lock of bob@desk, which is gone" in done.err
+    assert set(locks(pair)) == {"h2"}
+    let_go(pair[1])
+
+
 def lines_of(process: "subprocess.Popen[str]") -> Iterator[str]:
     assert process.stderr is not None
     return iter(process.stderr.readline, "")

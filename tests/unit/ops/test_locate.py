@@ -11,6 +11,7 @@ from hvdocker.ops.locate import (
     Located,
     cluster_flag,
     forget,
+    former_hosts,
     generate,
     inventory_flag,
     locate,
@@ -160,9 +161,34 @@ def test_up_points_and_the_verbs_after_it_follow(tmp_path: Path) -> None:
     deep = tmp_path / "src" / "deep"
     deep.mkdir(parents=True)
     assert locate(env(deep), None) == located
-    assert json.loads((tmp_path / ".hvdocker" / "current.json").read_text()) == {"inventory": "lab.yaml"}
+    current = json.loads((tmp_path / ".hvdocker" / "current.json").read_text())
+    assert current == {"inventory": "lab.yaml", "hosts": {"a": "a"}}
     forget(located)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lab.yaml", "src"]
+
+
+def test_a_host_that_the_inventory_lost_is_remembered_until_down(tmp_path: Path) -> None:
+    def inventory(*hosts: str) -> Located:
+        (tmp_path / "lab.yaml").write_text(f"cluster: lab\nhosts: [{', '.join(hosts)}]\n")
+        return read_inventory(env(tmp_path), Path("lab.yaml"))
+
+    point_at(inventory("a", "b"))
+    for _ in range(2):
+        located = inventory("a", "c")
+        assert former_hosts(located) == {"b": "b"}
+        point_at(located)
+    assert former_hosts(inventory("a", "b", "c")) == {}
+    forget(located)
+    assert former_hosts(located) == {}
+
+
+@pytest.mark.parametrize("hosts", ["null", "7", "[]", '"x"', "{}"])
+def test_a_pointer_without_hosts_of_use_says_nothing_of_former_ones(tmp_path: Path, hosts: str) -> None:
+    write(tmp_path / "lab.yaml", "lab")
+    located = read_inventory(env(tmp_path), Path("lab.yaml"))
+    point_at(located)
+    (tmp_path / ".hvdocker" / "current.json").write_text(f'{{"inventory": "lab.yaml", "hosts": {hosts}}}')
+    assert former_hosts(located) == {}
 
 
 def test_a_folder_may_be_moved_with_its_pointer(tmp_path: Path) -> None:

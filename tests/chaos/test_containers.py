@@ -1,0 +1,91 @@
+"""What runs on a host ends beneath a job: its engine, the worker, the worker's sshd, the master."""
+
+from tests.cluster.faults.fixtures import Trials
+from tests.cluster.faults.jobs import all_is_quiet, error_of, job_of, next_job_runs, watched
+from tests.cluster.faults.trial import Trial
+from tests.cluster.lab import LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.training import await_silence
+
+
+def restart_engine(host: LabHost) -> None:
+    host.stop_engine()
+    host.start_engine()
+
+
+def main_pid(host: LabHost, container: str) -> int:
+    return int(host.docker("inspect", "-f", "{{.State.Pid}}", container))
+
+
+def await_worker(t: Trial, host: LabHost, but: int) -> None:
+    """Until the engine has started it again by itself."""
+    until(lambda: main_pid(host, t.site.worker) not in (0, but) or None, f"the worker of {host.name}", 60)
+
+
+def test_engine_restarted_between_up_and_train(training_trial: Trials) -> None:
+    """Workers come back with it; nobody has to do anything."""
+    with training_trial() as t:
+        for host in t.hosts:
+            restart_engine(host)
+        with t.reaction():
+            next_job_runs(t)
+
+
+def test_engine_restarted_in_training(training_trial: Trials) -> None:
+    with training_trial() as t:
+        process = watched(t, "never")
+        restart_engine(t.hosts[1])
+        with t.reaction():
+            said = error_of(t.ends(process, 100))
+        assert "h2" in said
+        next_job_runs(t)
+
+
+def test_engine_of_the_head_restarted_in_training(training_trial: Trials) -> None:
+    with training_trial() as t:
+        process = watched(t, "never")
+        restart_engine(t.hosts[0])
+        with t.reaction():
+            code, _, err = t.end_of(process)
+        assert code == 100 and "h1" in error_of(err)
+        await_silence(t.site)
+        next_job_runs(t)
+
+
+def test_worker_killed_in_training(training_trial: Trials) -> None:
+    with training_trial() as t:
+        process = watched(t, "never")
+        t.hosts[1].docker("kill", t.site.worker)
+        with t.reaction():
+            said = error_of(t.ends(process, 100))
+        assert "h2" in said
+        assert "h2: its worker is exited" in t.fails(3, "train", "code/tell.py")
+        t.site.up()
+        next_job_runs(t)
+
+
+def test_sshd_of_a_worker_killed_in_training(training_trial: Trials) -> None:
+    """It is the worker's main process: the engine starts both again."""
+    with training_trial() as t:
+        process = watched(t, "never")
+        before = main_pid(t.hosts[1], t.site.worker)
+        server = t.hosts[1].exec(["pgrep", "-P", str(before)]).split()[0]
+        t.hosts[1].exec(["kill", "-KILL", server])
+        with t.reaction():
+            said = error_of(t.ends(process, 100))
+        assert "h2" in said
+        await_worker(t, t.hosts[1], before)
+        all_is_quiet(t)
+        next_job_runs(t)
+
+
+def test_master_killed(training_trial: Trials) -> None:
+    with training_trial() as t:
+        process = watched(t, "never")
+        job = job_of(t)
+        t.hosts[0].docker("kill", f"hvdocker-{t.site.cluster}-{job}")
+        with t.reaction():
+            said = error_of(t.ends(process, 100))
+            await_silence(t.site)
+        assert "h1" in said and job in said
+        next_job_runs(t)

@@ -1,0 +1,65 @@
+"""Ranks that end in every way a rank can, or do not end at all."""
+
+from tests.cluster.faults.fixtures import Trials
+from tests.cluster.faults.jobs import all_is_quiet, error_of, next_job_runs
+from tests.cluster.faults.trial import Trial
+
+
+def breaks(t: Trial, fault: str, code: int, *flags: str) -> str:
+    """What is said last when rank 1 breaks in that way; nothing stays, and the next job runs."""
+    process = t.start("train", "code/steady.py", *flags, "--", "never", "1", fault)
+    assert process.stdout is not None
+    assert any(f"rank 1 breaks: {fault}" in line for line in iter(process.stdout.readline, ""))
+    with t.reaction():
+        said = error_of(t.ends(process, code))
+    all_is_quiet(t)
+    next_job_runs(t)
+    return said
+
+
+def test_rank_out_of_memory(training_trial: Trials) -> None:
+    with training_trial() as t:
+        said = breaks(t, "memory", 100)
+        assert said.startswith("h2: rank 1 ") and "out of memory" in said
+
+
+def test_rank_with_an_exception(training_trial: Trials) -> None:
+    with training_trial() as t:
+        said = breaks(t, "exception", 100)
+        assert said.startswith("h2: rank 1 failed with exit code 1")
+        assert "RuntimeError: the data make no sense" in said
+
+
+def test_rank_with_exit_code_7(training_trial: Trials) -> None:
+    with training_trial() as t:
+        assert breaks(t, "7", 100).startswith("h2: rank 1 failed with exit code 7")
+
+
+def test_rank_with_exit_code_7_passed_on(training_trial: Trials) -> None:
+    with training_trial() as t:
+        assert breaks(t, "7", 7, "--propagate-exit").startswith("h2: rank 1 failed with exit code 7")
+
+
+def test_rank_hanging(training_trial: Trials) -> None:
+    with training_trial() as t:
+        said = breaks(t, "hang", 100, "--hang-after", "8s", "--on-hang", "kill")
+        assert "rank 1" in said and "h2" in said
+
+
+def test_rank_hanging_with_a_restart(training_trial: Trials) -> None:
+    from tests.cluster.faults.jobs import open_gate
+
+    with training_trial() as t:
+        process = t.start(
+            "train", "code/steady.py", "--hang-after", "8s", "--on-hang", "restart", "--restarts", "1",
+            "--", "freed", "1", "hang",
+        )  # fmt: skip
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any("rank 1 breaks: hang" in line for line in lines)
+        with t.reaction():
+            assert any("begins at step" in line for line in lines)
+        open_gate(t, "freed")
+        code, out, err = t.end_of(process)
+        assert code == 0 and "freed has come" in out and "rank 1" in err + out
+        all_is_quiet(t)

@@ -1,0 +1,46 @@
+"""Fixtures of trials: `trial()` without anything up, `training_trial()` with a cluster that can train."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+
+from tests.cluster.cli import Cli
+from tests.cluster.faults import trial as trials
+from tests.cluster.faults.matrix import Row, rows
+from tests.cluster.faults.report import SECONDS
+from tests.cluster.faults.trial import Trial
+from tests.cluster.lab import Lab
+
+Trials = Callable[..., AbstractContextManager[Trial]]
+
+
+@pytest.fixture
+def row(request: pytest.FixtureRequest) -> Row:
+    """The row of docs/faults.md that speaks of this test."""
+    return rows()[request.node.originalname.removeprefix("test_")]
+
+
+@pytest.fixture
+def trial(lab: Lab, cli: Cli, row: Row, record_property: Callable[[str, object], None]) -> Trials:
+    return _recording(trials.small_trial, lab, cli, row, record_property)
+
+
+@pytest.fixture
+def training_trial(lab: Lab, cli: Cli, row: Row, record_property: Callable[[str, object], None]) -> Trials:
+    return _recording(trials.training_trial, lab, cli, row, record_property)
+
+
+def _recording(
+    make: Trials, lab: Lab, cli: Cli, row: Row, record_property: Callable[[str, object], None]
+) -> Trials:
+    @contextmanager
+    def recorded(*args: Any, **settings: Any) -> Iterator[Trial]:
+        with make(lab, cli, row, *args, **settings) as found:
+            try:
+                yield found
+            finally:
+                record_property(SECONDS, found.seconds)
+
+    return recorded

@@ -1,0 +1,90 @@
+"""Jobs of a trial: real collectives that go on until a gate opens, and how far they have come."""
+
+import json
+import re
+import subprocess
+from typing import Any
+
+from tests.cluster.faults.trial import DEADLINE_S, Trial
+from tests.cluster.lab import LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.training import DATA, await_silence, workers_run
+
+STEADY = "train/steady.py"
+SUPPLE = "train/supple.py"
+
+
+def watched(trial: Trial, gate: str, *flags: str, script: str = "steady.py") -> "subprocess.Popen[str]":
+    """A `train` that is watched, a few steps into its job."""
+    process = trial.start("train", f"code/{script}", *flags, "--", gate)
+    await_step(trial, 3)
+    return process
+
+
+def detached(trial: Trial, gate: str) -> str:
+    job = trial.site.run("train", "-d", "code/steady.py", "--", gate).out.strip()
+    await_step(trial, 3)
+    return job
+
+
+def checkpoint(trial: Trial) -> dict[str, Any]:
+    """What rank 0 kept last: it is on the first host."""
+    folder = f"/home/trainer/.hvdocker/{trial.site.cluster}/jobs"
+    code, out, _ = trial.hosts[0].attempt(f"cat $(ls -t {folder}/*/out/checkpoint.json | head -n 1)")
+    return dict(json.loads(out)) if code == 0 and out.strip() else {"step": 0, "ranks": 0}
+
+
+def await_step(trial: Trial, step: int, ranks: int | None = None) -> int:
+    """Until the job has come that far, with so many ranks; the step at which it is."""
+
+    def look() -> int | None:
+        seen = checkpoint(trial)
+        has_come = seen["step"] >= step and ranks in (None, seen["ranks"])
+        return int(seen["step"]) if has_come else None
+
+    return until(look, f"step {step}", DEADLINE_S)
+
+
+def await_progress(trial: Trial, ranks: int | None = None) -> int:
+    """Until the job is ten steps further than it is now."""
+    return await_step(trial, checkpoint(trial)["step"] + 10, ranks)
+
+
+def open_gate(trial: Trial, gate: str) -> None:
+    """On the head, which tells the others."""
+    trial.hosts[0].exec(["touch", f"{DATA}/{gate}"])
+
+
+def rank_pid(host: LabHost, script: str = STEADY) -> int:
+    """The command of a rank on that host, as the host sees it."""
+    found = until(lambda: host.attempt(["pgrep", "-f", f"python.*{script}"])[1].split() or None, "a rank", 60)
+    return int(found[0])
+
+
+def error_of(err: str) -> str:
+    """What a person is told last."""
+    return err.rpartition("error: ")[2]
+
+
+def job_of(trial: Trial) -> str:
+    return str(trial.site.status()["jobs"][0]["job"])
+
+
+def finishes(trial: Trial, process: "subprocess.Popen[str]", gate: str) -> str:
+    """The job goes on, and once the gate is open the watching `train` ends well; what it showed."""
+    await_progress(trial)
+    open_gate(trial, gate)
+    code, out, err = trial.end_of(process)
+    assert code == 0, err
+    assert re.search(rf"{gate} has come: step \d+", out)
+    return out
+
+
+def all_is_quiet(trial: Trial) -> None:
+    """No rank outlives its job, and the workers wait for the next."""
+    await_silence(trial.site)
+    assert workers_run(trial.site)
+
+
+def next_job_runs(trial: Trial) -> None:
+    assert trial.site.run("train", "code/tell.py", timeout=DEADLINE_S).out.count("told") == 2

@@ -1,0 +1,67 @@
+"""The controller SIGKILLed in a step of its plan. Which steps there are, the dry run tells: a new kind of
+step is killed in without anybody writing a test."""
+
+import re
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cluster.faults.trial import DEADLINE_S
+from tests.cluster.site import Site
+
+LINE = re.compile(r"^(?P<stage>\S+) +(?P<host>this machine|\S+) +(?P<text>.+)$")
+CONTROLLER = "this machine"
+# What differs between hosts, jobs and runs, and not between kinds of steps.
+VARIES = re.compile(r"(?<=-)[a-z2-7]{4}(?![\w-])|\d+")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Steps that do the same on different hosts are one kind."""
+
+    stage: str
+    is_here: bool
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.text}"
+
+
+def kind_of(line: str) -> Kind | None:
+    """The kind of a step, from a line of a dry run or of the progress."""
+    found = LINE.match(line.rstrip("\n"))
+    if found is None:
+        return None
+    return Kind(found["stage"], found["host"] == CONTROLLER, VARIES.sub("*", found["text"]))
+
+
+def kinds(site: Site, verb: str, *words: str | Path, env: Mapping[str, str] | None = None) -> list[Kind]:
+    """Every kind of step of that command, in order, none twice."""
+    lines = site.run(verb, "--dry-run", *words, env=env).out.splitlines()
+    return list(dict.fromkeys(kind for kind in map(kind_of, lines) if kind))
+
+
+def kill_in(site: Site, kind: Kind, *words: str | Path, env: Mapping[str, str] | None = None) -> None:
+    """SIGKILL as soon as the progress says that a step of that kind begins."""
+    process = site.cli.start(*words, cwd=site.folder, env=env)
+    assert process.stderr is not None
+    said = []
+    for line in iter(process.stderr.readline, ""):
+        said.append(line)
+        if kind_of(line) == kind:
+            break
+    else:
+        raise AssertionError(f"{kind} never began:\n{''.join(said)}")
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=DEADLINE_S)
+    assert process.returncode == -signal.SIGKILL, f"it ended before it could be killed: {said}"
+
+
+def each_new(found: Sequence[Kind], known: set[Kind], act: Callable[[Kind], None]) -> None:
+    """`act` for every kind that was not there before."""
+    for kind in found:
+        if kind not in known:
+            known.add(kind)
+            print(f"killed in {kind}")
+            act(kind)

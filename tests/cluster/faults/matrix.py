@@ -1,0 +1,55 @@
+"""The rows of docs/faults.md, and what a run saw of them as a table."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).parents[3] / "docs" / "faults.md"
+# The id of a row is the name of its test without `test_`.
+ROW = re.compile(r"^\| `(?P<id>\w+)` \|(?P<cells>.*)\|$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Row:
+    id: str
+    fault: str
+    promise: str
+    seen: str
+    measured: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`seconds` is the reaction that was measured; None where the trial did not get that far."""
+
+    is_ok: bool
+    seconds: float | None = None
+
+    def beside(self, other: "Outcome") -> "Outcome":
+        """Of a fault that is tried in several ways: the worst of them."""
+        measured = [seconds for seconds in (self.seconds, other.seconds) if seconds is not None]
+        return Outcome(self.is_ok and other.is_ok, max(measured, default=None))
+
+
+def rows(text: str | None = None) -> dict[str, Row]:
+    """Every fault of the page by its id."""
+    found: dict[str, Row] = {}
+    for match in ROW.finditer(PAGE.read_text(encoding="utf-8") if text is None else text):
+        cells = [cell.strip() for cell in match["cells"].split("|")]
+        if match["id"] in found or len(cells) != 4:
+            raise ValueError(f"docs/faults.md: the row {match['id']} stands twice, or has not five cells")
+        found[match["id"]] = Row(match["id"], *cells)
+    return found
+
+
+def table(known: Mapping[str, Row], outcomes: Mapping[str, Outcome]) -> list[str]:
+    """One line per fault that was tried, in the order of the page."""
+    cells = [("fault", "what is promised", "reaction", "")]
+    for row in known.values():
+        if outcome := outcomes.get(row.id):
+            took = f"{outcome.seconds:.1f} s" if outcome.seconds is not None else "–"
+            cells.append((row.fault, row.promise, took, "ok" if outcome.is_ok else "FAILED"))
+    widths = [max(len(line[column]) for line in cells) for column in range(4)]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in cells]
+    return ["  ".join(line).rstrip() for line in padded]

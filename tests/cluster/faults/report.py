@@ -1,0 +1,36 @@
+"""A pytest plugin: at the end of a run the faults that were tried, as a table."""
+
+from typing import Any
+
+import pytest
+
+from tests.cluster.faults.matrix import Outcome, rows, table
+
+OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
+# The name under which a trial leaves the seconds that it measured.
+SECONDS = "reaction_s"
+FOLDERS = ("tests/chaos/", "tests/cluster/test_faults.py", "tests/cluster/test_training_faults.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[OUTCOMES] = {}
+    config.pluginmanager.register(_Recorder(config.stash[OUTCOMES]), "hvdocker-faults")
+
+
+class _Recorder:
+    def __init__(self, outcomes: dict[str, Outcome]) -> None:
+        self.outcomes = outcomes
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.nodeid.startswith(FOLDERS) or (report.when != "call" and report.passed):
+            return
+        name = report.nodeid.partition("::")[2].partition("[")[0].removeprefix("test_")
+        measured: dict[str, Any] = dict(report.user_properties)  # Any: whatever tests record
+        seen = Outcome(report.passed, measured.get(SECONDS))
+        self.outcomes[name] = seen.beside(self.outcomes.get(name, seen))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.outcomes:
+            terminalreporter.section("faults")
+            for line in table(rows(), self.outcomes):
+                terminalreporter.line(line)

@@ -1,0 +1,141 @@
+"""One fault, tried: a cluster, whatever the test does to it, and what has to hold afterwards, always."""
+
+import hashlib
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.cli import Cli
+from tests.cluster.faults.breaking import mend
+from tests.cluster.faults.matrix import Row
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import LabError, until
+from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.traces import left_of
+from tests.cluster.training import DATA, IMAGE, SCRIPTS
+
+# No fault may take longer to be told, on a machine that is busy with other things.
+DEADLINE_S = 180.0
+OUTPUTS = "cd /home/trainer/.hvdocker/{}/jobs && find . -path './*/out/*' -type f -exec sha256sum {{}} +"
+# Of the login user, and so of its containers; the server's end of a connection that was cut may outlive it.
+PROCESSES = "ps -u trainer -o pid=,args= | grep -v 'sshd: trainer' || true"
+
+
+@dataclass
+class Trial:
+    """The cluster of a trial; `seconds` is the reaction that was measured last."""
+
+    site: Site
+    row: Row
+    seconds: float | None = None
+
+    @property
+    def hosts(self) -> list[LabHost]:
+        return self.site.hosts
+
+    @contextmanager
+    def reaction(self) -> Iterator[None]:
+        """From the fault to the moment at which the person knows, or all is well again."""
+        begin = time.monotonic()
+        yield
+        self.seconds = time.monotonic() - begin
+        print(f"reaction to {self.row.fault}: {self.seconds:.1f} s")
+
+    def fails(self, code: int, *words: str | Path) -> str:
+        """What the program says on stderr while it ends with that code, in time."""
+        return self.site.run(*words, check=code, timeout=DEADLINE_S).err
+
+    def ends(self, process: "subprocess.Popen[str]", code: int) -> str:
+        """The same of a program that was started before."""
+        got, out, err = self.end_of(process)
+        assert got == code, f"exit {got}, expected {code}\n{out}{err}"
+        return err
+
+    def end_of(self, process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+        out, err = process.communicate(timeout=DEADLINE_S)
+        print(f"exit {process.returncode}", out, err, sep="\n---\n")
+        return process.returncode, out, err
+
+    def start(self, *words: str | Path, **how: Any) -> "subprocess.Popen[str]":
+        return self.site.cli.start(*words, cwd=self.site.folder, **how)
+
+
+@contextmanager
+def small_trial(lab: Lab, cli: Cli, row: Row, count: int = 2) -> Iterator[Trial]:
+    """Hosts that have the small image; nothing is up."""
+    hosts = lab.fresh(count)
+    for host in hosts:
+        host.load(SMALL_IMAGE)
+    with _tried(Trial(Site.write(lab, cli, hosts), row)) as trial:
+        yield trial
+
+
+@contextmanager
+def training_trial(lab: Lab, cli: Cli, row: Row, count: int = 2, **settings: Any) -> Iterator[Trial]:
+    """A cluster that is up and can train; scripts lie in code/, gates in DATA of the hosts."""
+    hosts = lab.fresh(count)
+    for host in hosts:
+        host.load(IMAGE)
+        host.exec(f"rm -rf {DATA} && mkdir -m 777 {DATA}")
+    settings = {"image": IMAGE, "mounts": [f"{DATA}:/data:ro"], "memory": "2GB", **settings}
+    site = Site.write(lab, cli, hosts, **settings)
+    shutil.copytree(SCRIPTS, site.folder / "code")
+    site.up()
+    try:
+        with _tried(Trial(site, row)) as trial:
+            yield trial
+    finally:
+        for host in hosts:
+            host.attempt(["rm", "-rf", DATA])
+
+
+@contextmanager
+def _tried(trial: Trial) -> Iterator[Trial]:
+    """Whatever the fault was: outputs come home, nothing is left, and the next `up` works."""
+    try:
+        yield trial
+    except BaseException:
+        mend(trial.hosts)
+        raise
+    mend(trial.hosts)
+    made = outputs(trial.site)
+    trial.site.down()
+    assert made <= at_home(trial.site), "an output did not come home"
+    nothing_is_left(trial.site)
+    trial.site.up()
+    trial.site.down()
+    nothing_is_left(trial.site)
+
+
+def outputs(site: Site) -> set[tuple[str, str]]:
+    """Every file that ranks wrote on any host: its job and its content."""
+    found: set[tuple[str, str]] = set()
+    for host in site.hosts:
+        lines = host.exec(OUTPUTS.format(site.cluster), check=False).splitlines()
+        found |= {(path.split("/")[1], digest) for digest, path in (line.split(None, 1) for line in lines)}
+    return found
+
+
+def at_home(site: Site) -> set[tuple[str, str]]:
+    jobs = site.folder / ".hvdocker" / "jobs"
+    files = [path for path in jobs.glob("*/out/**/*") if path.is_file()]
+    return {
+        (path.relative_to(jobs).parts[0], hashlib.sha256(path.read_bytes()).hexdigest()) for path in files
+    }
+
+
+def nothing_is_left(site: Site) -> None:
+    assert left_of(site.hosts, site.cluster) == {}
+    for host in site.hosts:
+        until(lambda host=host: _is_quiet(host), f"{host.name} runs nothing of ours", 60)  # type: ignore[misc]
+
+
+def _is_quiet(host: LabHost) -> bool:
+    if left := host.exec(PROCESSES).strip():
+        raise LabError(left)
+    return True

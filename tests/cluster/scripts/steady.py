@@ -1,0 +1,56 @@
+"""Real collectives, step by step, until the file named by the first argument lies in /data. Each step adds up
+one number of every rank; then rank 0 keeps a checkpoint, from which another start of the job goes on.
+
+`steady.py GATE RANK FAULT`: in its third step that rank breaks, if this is the job's first start. FAULT is
+`exception`, `memory`, `hang`, or an exit code."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+gate = Path("/data") / sys.argv[1]
+culprit, fault = sys.argv[2:4] if len(sys.argv) > 2 else ("", "")
+out = Path(os.environ["HVDOCKER_OUTPUT_DIR"])
+checkpoint = out / "checkpoint.json"
+
+
+def break_down() -> None:
+    print(f"rank {hvd.rank()} breaks: {fault}", flush=True)
+    if fault == "exception":
+        raise RuntimeError("the data make no sense")
+    if fault == "memory":
+        hoard = []
+        while True:
+            hoard.append(b"x" * (1 << 26))
+    if fault == "hang":
+        time.sleep(3600)
+    os._exit(int(fault))
+
+
+def is_first_start() -> bool:
+    return os.environ.get("HVDOCKER_RESTART", "0") == "0"
+
+
+hvd.init()
+(out / f"rank-{hvd.rank()}.txt").write_text(f"rank {hvd.rank()} was here\n")
+first = json.loads(checkpoint.read_text())["step"] if checkpoint.exists() else 0
+step = int(hvd.broadcast(tf.constant(first), 0))
+print(f"begins at step {step} of {hvd.size()} ranks", flush=True)
+is_over = False
+while not is_over:
+    if step >= 3 and culprit == str(hvd.rank()) and is_first_start():
+        break_down()
+    sums = hvd.allreduce(tf.constant([1.0, float(gate.exists())]), op=hvd.Sum).numpy()
+    is_over = bool(sums[1])
+    step += 1
+    if hvd.rank() == 0:
+        draft = out / "checkpoint.part"
+        draft.write_text(json.dumps({"step": step, "ranks": int(sums[0])}))
+        draft.replace(checkpoint)
+    time.sleep(0.05)
+print(f"{gate.name} has come: step {step} of {hvd.size()} ranks", flush=True)

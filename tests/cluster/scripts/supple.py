@@ -1,0 +1,34 @@
+"""Elastic steps until the file named by the first argument lies in /data: whoever is there takes part. Rank 0
+keeps how many steps were done, and by how many ranks."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import horovod.tensorflow as hvd
+import tensorflow as tf
+
+gate = Path("/data") / sys.argv[1]
+checkpoint = Path(os.environ["HVDOCKER_OUTPUT_DIR"]) / "checkpoint.json"
+
+
+@hvd.elastic.run
+def train(state: "hvd.elastic.ObjectState") -> None:
+    while not state.is_over:
+        sums = hvd.allreduce(tf.constant([1.0, float(gate.exists())]), op=hvd.Sum).numpy()
+        state.step += 1
+        state.is_over = bool(sums[1])
+        if hvd.rank() == 0:
+            draft = checkpoint.with_suffix(".part")
+            draft.write_text(json.dumps({"step": state.step, "ranks": int(sums[0])}))
+            draft.replace(checkpoint)
+        time.sleep(0.1)
+        state.commit()
+
+
+hvd.init()
+state = hvd.elastic.ObjectState(step=0, is_over=False)
+train(state)
+print(f"{gate.name} has come: step {state.step} of {hvd.size()} ranks", flush=True)
