@@ -73,7 +73,14 @@ class Sight:
         return [master.job for master in self.state.running_jobs()]
 
 
-def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
+def down(
+    env: Env,
+    located: Located,
+    options: DownOptions,
+    show: Show = lambda plan: None,
+    agreed: Callable[[], None] = lambda: None,
+) -> DownReport:
+    """`agreed` is called when a person has agreed, and before anything is locked or removed."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = look(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.lost:
@@ -87,6 +94,7 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
         if seen.plan.is_empty:
             show(seen.plan)
         else:
+            agreed()
             report = _take_down(env, located, session, seen, options, show)
     if report.errors:
         raise HostErrors(
