@@ -15,8 +15,10 @@ from hvdocker.cli.state import (
     LockWaitFlag,
     QuietFlag,
     ScriptFlag,
+    SkipHooksFlag,
     YesFlag,
     check_script,
+    hooks_of,
     no_rest,
     plan_shower,
     working,
@@ -36,6 +38,7 @@ def down(
     force: ForceFlag = False,
     dry_run: DryRunFlag = False,
     script: ScriptFlag = False,
+    skip_hooks: SkipHooksFlag = False,
     quiet: QuietFlag = False,
 ) -> None:
     """Give the machines back: bring outputs home, then remove all that is ours.
@@ -56,7 +59,10 @@ def down(
     with working(quiet or script) as (env, progress):
         located = locate(env, inventory, cluster)
         options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force, lock_wait)
-        report = run(env, located, options, plan_shower(progress, dry_run and not script))
+        hooks = hooks_of(env, progress, located, "down", skip_hooks or dry_run)
+        shower = plan_shower(progress, dry_run and not script)
+        with hooks.on_failure():
+            report = run(env, located, options, shower, agreed=lambda: hooks.before("down"))
     if script:
         write_script(report.script(located.inventory))
     for job, fetched in report.fetched.items():

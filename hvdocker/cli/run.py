@@ -24,6 +24,8 @@ from hvdocker.cli.state import (
     InventoryFlag,
     LockWaitFlag,
     QuietFlag,
+    SkipHooksFlag,
+    hooks_of,
     one_inventory,
     plan_shower,
     working,
@@ -86,6 +88,7 @@ def run(
     lock_wait: LockWaitFlag = 60.0,
     accept_new_host_keys: AcceptFlag = False,
     dry_run: DryRunFlag = False,
+    skip_hooks: SkipHooksFlag = False,
     quiet: QuietFlag = False,
 ) -> None:
     """Train on a cluster of its own: up, train, bring home and down in one.
@@ -131,8 +134,13 @@ def run(
         viewer = Viewer(plan=plan_shower(progress, dry_run))
         viewer.explained = explainer(progress, explain)
         attach(viewer, progress, quiet)
-        report = act(env, locate(env, file), request, keep, viewer)
-    _finish(report, quiet)
+        located = locate(env, file)
+        hooks = hooks_of(env, progress, located, "run", skip_hooks or dry_run)
+        with hooks.on_failure():
+            report = act(env, located, request, keep, viewer, hooks=hooks)
+        progress.pause()
+        with hooks.of(report.located).with_job(report.job, report.hosts).on_failure():
+            _finish(report, quiet)
 
 
 def _inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:

@@ -14,6 +14,8 @@ import typer
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
     from hvdocker.ops.env import Env
+    from hvdocker.ops.hooks import Hooks
+    from hvdocker.ops.locate import Located
     from hvdocker.plan.steps import Plan
 
 
@@ -73,6 +75,11 @@ AcceptFlag = Annotated[
 ]
 
 
+SkipHooksFlag = Annotated[
+    bool, typer.Option("--skip-hooks", metavar="", help="Run none of the programs in .hvdocker/hooks/.")
+]
+
+
 def no_rest(ctx: typer.Context) -> None:
     """Verbs that run nothing of the user's take nothing after `--`."""
     if ctx.obj is not None and ctx.obj.rest:
@@ -101,6 +108,13 @@ def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
             show_plan(out(), plan)
 
     return show
+
+
+def hooks_of(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
+    """The person's own programs; what they print goes to stderr as it comes."""
+    from hvdocker.ops.hooks import Hooks
+
+    return Hooks(env, located, verb, is_skipped, progress.hand_on)
 
 
 def check_script(is_script: bool, is_dry_run: bool) -> None:

@@ -23,7 +23,9 @@ from hvdocker.cli.state import (
     LockWaitFlag,
     QuietFlag,
     ScriptFlag,
+    SkipHooksFlag,
     check_script,
+    hooks_of,
     plan_shower,
     working,
 )
@@ -84,6 +86,7 @@ def train(
     force: ForceFlag = False,
     dry_run: DryRunFlag = False,
     as_script: ScriptFlag = False,
+    skip_hooks: SkipHooksFlag = False,
     quiet: QuietFlag = False,
 ) -> None:
     """Train on the cluster: sync the code, run every rank, stream their output.
@@ -98,6 +101,7 @@ def train(
     # A tuning flag in front of the script is what typer took for the script.
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.hooks import TrainHooks
     from hvdocker.ops.locate import locate
     from hvdocker.ops.train import TrainRequest, Viewer
     from hvdocker.ops.train import train as run
@@ -132,8 +136,11 @@ def train(
         viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
         viewer.explained = explainer(progress, explain)
         attach(viewer, progress, quiet)
-        report = run(env, located, request, viewer)
-    _finish(report, located, request, as_script, quiet)
+        hooks = TrainHooks(hooks_of(env, progress, located, "train", skip_hooks or dry_run))
+        with hooks.around(viewer):
+            report = run(env, located, request, viewer)
+            progress.pause()
+            finish(report, located, request, as_script, quiet)
 
 
 def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
@@ -153,7 +160,7 @@ def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
 
 
-def _finish(
+def finish(
     report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
 ) -> None:
     from hvdocker.console.job import show_summary

@@ -24,7 +24,9 @@ from hvdocker.cli.state import (
     LockWaitFlag,
     QuietFlag,
     ScriptFlag,
+    SkipHooksFlag,
     check_script,
+    hooks_of,
     no_rest,
     plan_shower,
     working,
@@ -89,6 +91,7 @@ def up(
     force: ForceFlag = False,
     dry_run: DryRunFlag = False,
     script: ScriptFlag = False,
+    skip_hooks: SkipHooksFlag = False,
     quiet: QuietFlag = False,
 ) -> None:
     """Bring the cluster up: image, keys and one worker on every host.
@@ -117,7 +120,8 @@ def up(
         request = None if wanted.is_everything else request_of(wanted, located.inventory)
         options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait, request)
         shower = plan_shower(progress, dry_run and not script)
-        report = run(env, located, options, shower, explainer(progress, explain))
+        with hooks_of(env, progress, located, "up", skip_hooks or dry_run).around("up"):
+            report = run(env, located, options, shower, explainer(progress, explain))
     if script:
         write_script(report.script(located.inventory))
     elif report.plan.is_empty:

@@ -58,6 +58,8 @@ VERBS = {
     "logs": Verb("logs:logs", "Print a job's output again; with -f, as it comes."),
     "stop": Verb("stop:stop", "Stop a job: every rank on every host gets SIGTERM, then SIGKILL."),
     "fetch": Verb("fetch:fetch", "Bring a job's outputs and logs home from all its hosts."),
+    "replay": Verb("replay:replay", "Run a job again: the same code, command, environment and slots."),
+    "diff": Verb("diff:diff", "Say what was different between two jobs."),
     "down": Verb("down:down", "Give the machines back: bring outputs home, then remove all that is ours."),
     "keys": Verb("keys:app", "Replace the keys of the cluster."),
     "lock": Verb("lock:app", "Show who is changing the hosts, and release a dead lock."),

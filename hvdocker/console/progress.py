@@ -46,6 +46,10 @@ class Progress:
             self._live.stop()
             self._live = None
 
+    def hand_on(self, line: bytes) -> None:
+        """What a program of the person's own says, also where there is no progress to be seen."""
+        self._console.print(Text(line.decode("utf-8", "replace").rstrip("\r\n"), style="default"))
+
     def __call__(self, event: Event) -> None:
         if self._is_quiet:
             return

@@ -73,7 +73,14 @@ class Sight:
         return [master.job for master in self.state.running_jobs()]
 
 
-def down(env: Env, located: Located, options: DownOptions, show: Show = lambda plan: None) -> DownReport:
+def down(
+    env: Env,
+    located: Located,
+    options: DownOptions,
+    show: Show = lambda plan: None,
+    agreed: Callable[[], None] = lambda: None,
+) -> DownReport:
+    """`agreed` is called when a person has agreed, and before anything is locked or removed."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = look(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.lost:
@@ -88,6 +95,7 @@ def down(env: Env, located: Located, options: DownOptions, show: Show = lambda p
             show(seen.plan)
             _clear_locks(env, session)
         else:
+            agreed()
             report = _take_down(env, located, session, seen, options, show)
     for reached, name in former_hosts(located).items():
         env.listener(Event("note", former_note(name, reached), name))

@@ -11,6 +11,7 @@ from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
+from hvdocker.ops.kept import bring_papers
 from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.session import Session, connected, members_state
 
@@ -58,6 +59,7 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
     folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
     with talking(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
+    fetched.skipped += bring_papers(located, session, state, job, folder)
     for master in state.masters():
         if master.job == job:
             _write_log(session.links[state.host_of(master)], master.name, folder)

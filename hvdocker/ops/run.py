@@ -29,6 +29,7 @@ from hvdocker.ops.down import DownOptions, DownReport, down
 from hvdocker.ops.ending import verdict
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import FetchReport, fetch
+from hvdocker.ops.hooks import Hooks, TrainHooks
 from hvdocker.ops.insist import LeftUndone, insist
 from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
@@ -60,6 +61,11 @@ class RunReport:
     is_asked_to_keep: bool = False
     is_adrift: bool = False
     planned: UpReport | None = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Those of the job."""
+        return self.train.placement.hosts if self.train else ()
 
     @property
     def folder(self) -> Path:
@@ -105,6 +111,7 @@ def run(
     keep: str,
     viewer: Viewer,
     verbs: Verbs = Verbs(),
+    hooks: Hooks | None = None,
 ) -> RunReport:
     """Raises where nothing was made; from then on everything is in the report."""
     check_keep(keep)
@@ -117,10 +124,11 @@ def run(
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
         return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
+    hooks = hooks.of(own) if hooks else Hooks(env, own, "run", is_skipped=True)
     report: RunReport | None = None
     try:
         with verbs.alive(env, own, claim, _words(request), wanted.exclude if wanted else ()):
-            report = _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs).to_the_end()
+            report = _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs, hooks).to_the_end()
     except KeyboardInterrupt:
         # In giving up the signs of life: they go stale by themselves, and what the run did is to be told.
         if report is None:
@@ -176,6 +184,7 @@ class _Run:
     viewer: Viewer
     options: UpOptions
     verbs: Verbs
+    hooks: Hooks
     hosts: frozenset[str] | None = field(default=None, init=False)
     report: RunReport = field(init=False)
 
@@ -201,11 +210,15 @@ class _Run:
         return self.report
 
     def _up_and_train(self) -> None:
+        self.hooks.before("up")
         self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
-        report = self.verbs.train(self.env, self.located, self.wish.request, self._watching(), self.wish)
-        self.report.train = report
-        if report.end:
-            verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
+        self.hooks.after("up", 0)
+        watching = self._watching()
+        with TrainHooks(self.hooks).around(watching, tells_failure=False):
+            report = self.verbs.train(self.env, self.located, self.wish.request, watching, self.wish)
+            self.report.train = report
+            if report.end:
+                verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
 
     def _begun(self, plan: Plan) -> None:
         self.hosts = frozenset(step.host for step in plan.steps)
@@ -260,6 +273,7 @@ class _Run:
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:
+            self.hooks.with_job(self.report.job, self.report.hosts).before("down")
             done = self.verbs.down(self.env, self._used(), options)
             self.report.fetched = done.fetched.get(self.report.job)
 

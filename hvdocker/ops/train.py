@@ -13,6 +13,7 @@ from hvdocker.commands.launch import Horovodrun
 from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnreachable, Interrupted, UsageProblem, raise_together
 from hvdocker.model import names
+from hvdocker.model.capsule import Papers
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
@@ -23,9 +24,11 @@ from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops import queue, watch
+from hvdocker.ops.capsule import Scene, papers_of
 from hvdocker.ops.command import Work, environment, work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
+from hvdocker.ops.kept import Kept, keep_at_home
 from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.placing import Wanted, check_wanted, request_of
@@ -75,6 +78,8 @@ class TrainRequest:
     # Long enough for another `train` to start: who loses a race is told who holds the slots.
     lock_wait_s: float = 60.0
     is_forced: bool = False
+    # The job that this one repeats.
+    replay: Kept | None = None
 
     @property
     def wanted(self) -> Wanted:
@@ -131,6 +136,7 @@ class _Decision:
     fitting: Plan
     context: Context
     remains: Plan
+    papers: Papers
 
 
 def prepare(env: Env, located: Located, request: TrainRequest) -> Wish:
@@ -160,6 +166,7 @@ def train(
         else:
             decision = launch()
         report = decision.report
+        keep_at_home(env, located, decision.papers)
         viewer.started(Started(report.job, report.placement, report.placement.np))
         if request.is_detached:
             return report
@@ -233,11 +240,14 @@ def _decide(
     job = _job(env, located, wish, placed, placement, context.tree.hash)
     image = worker_image(inventory, state, placement.head, fitting)
     tidying = leftovers(placed, state)
-    plan = plan_train(inventory, placed, env.maker(), job, str(work.source), image, request.checksum, tidying)
+    papers = papers_of(env, Scene(located, session, state, fitting), wish, context.tree, job)
+    plan = plan_train(
+        inventory, placed, env.maker(), job, str(work.source), image, request.checksum, tidying, papers
+    )
     whole = replace(plan, stages=(*fitting.stages, *plan.stages))
     viewer.plan(whole)
     left = plan_of("train", inventory.cluster, ("secrets", remains(inventory, placed, job)))
-    return _Decision(TrainReport(job.job, placement, whole, state.hosts), fitting, context, left)
+    return _Decision(TrainReport(job.job, placement, whole, state.hosts), fitting, context, left, papers)
 
 
 def _check(request: TrainRequest) -> None:

@@ -3,6 +3,7 @@ it runs; none stands in it."""
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,7 @@ from hvdocker.commands.container_files import MASTER_TAKES
 from hvdocker.commands.reach import ssh_words
 from hvdocker.commands.ssh_files import FOLDER, Member, passwd_line, render_ssh_config, sshd_config
 from hvdocker.model import names
+from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
 from hvdocker.model.inventory import Inventory
 from hvdocker.plan import steps
 from hvdocker.plan.steps import CONTROLLER, Plan, Step
@@ -278,8 +280,18 @@ def _write_job(writer: Writer, step: steps.WriteJob, trust: Any) -> Iterator[str
     yield f"content=$(cat <<'HVDOCKER_END'\n{json.dumps(body, ensure_ascii=False, indent=1)}\nHVDOCKER_END\n)"
     for name in step.from_caller:
         yield f'value=$(json "${{{name}?}}"); content=${{content//"@ENV {name}@"/"$value"}}'
-    write = files.write_file(f"{step.folder}/job.json", step.is_shared)
+    write = files.write_file(f"{step.folder}/{step.name}", step.is_shared)
     yield f'printf "%s\\n" "$content" | {writer.on(step.host, write)}'
+
+
+def _write_patch(writer: Writer, step: steps.WritePatch, trust: Any) -> Iterator[str]:
+    """As text: a patch may hold any bytes. One that is large would be most of the script."""
+    if len(step.content) > PATCH_EVERYWHERE_BYTES:
+        yield ": # left out here; the job runs without it"
+        return
+    text = "\n".join(base64.encodebytes(step.content).decode().splitlines())
+    write = writer.on(step.host, files.write_file(f"{step.folder}/{PATCH_FILE}"))
+    yield f"base64 -d <<'HVDOCKER_END' | {write}\n{text}\nHVDOCKER_END"
 
 
 def _create_master(writer: Writer, step: steps.CreateMaster, trust: Any) -> Iterator[str]:
@@ -357,6 +369,7 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.CheckMesh: _mesh,
     steps.SyncCode: _sync,
     steps.WriteJob: _write_job,
+    steps.WritePatch: _write_patch,
     steps.CreateMaster: _create_master,
     steps.PutSecrets: _put_secrets,
     steps.ForgetSecrets: _forget_secrets,

@@ -218,9 +218,21 @@ class WriteJob(Step):
     content: str
     is_shared: bool = False
     from_caller: tuple[str, ...] = ()
+    name: str = "job.json"
 
     def describe(self) -> str:
-        return f"write {self.folder}/job.json"
+        return f"write {self.folder}/{self.name}"
+
+
+@dataclass(frozen=True)
+class WritePatch(Step):
+    """What the job's code has beyond its commit."""
+
+    folder: str
+    content: bytes
+
+    def describe(self) -> str:
+        return f"write {self.folder}/code.patch, {show_bytes(len(self.content))}"
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hvdocker.commands.worker import Maker, Place, master_spec
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.model.capsule import CAPSULE_FILE, Papers
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.seen import ClusterState
@@ -21,6 +22,7 @@ from hvdocker.plan.steps import (
     Step,
     SyncCode,
     WriteJob,
+    WritePatch,
     plan_of,
 )
 
@@ -34,10 +36,11 @@ def plan_train(
     image: str | None = None,
     checksum: bool = False,
     tidying: Sequence[Step] = (),
+    papers: Papers | None = None,
 ) -> Plan:
     """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
     master: `image` is that of its worker, where it is not the cluster's own. `tidying` is what earlier jobs
-    left to do."""
+    left to do; `papers` are what the job was made of."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
@@ -62,6 +65,7 @@ def plan_train(
             )
             for name, folder in folders.items()
         ), follows_on=True),
+        Stage("files", tuple(_papers(papers, folders) if papers else ()), follows_on=True),
         Stage("master", (
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
@@ -70,6 +74,16 @@ def plan_train(
         # It begins when every host has the code and the job's file.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
+
+
+def _papers(papers: Papers, folders: Mapping[str, str]) -> Iterator[Step]:
+    """Values that are hidden in the capsule stay so where a script takes others from its caller."""
+    capsule = papers.capsule
+    shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
+    for name, folder in folders.items():
+        yield WriteJob(name, folder, capsule.text(), from_caller=shown, name=CAPSULE_FILE)
+        if patch := papers.patch_on(name):
+            yield WritePatch(name, folder, patch)
 
 
 def check_workers(

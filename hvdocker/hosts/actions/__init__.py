@@ -25,7 +25,7 @@ FAMILIES: dict[str, tuple[type[steps.Step], ...]] = {
         steps.AwaitSshd,
         steps.CheckMesh,
     ),
-    "jobs": (steps.SyncCode, steps.WriteJob, steps.CreateMaster),
+    "jobs": (steps.SyncCode, steps.WriteJob, steps.WritePatch, steps.CreateMaster),
     "secrets": (steps.PutSecrets, steps.ForgetSecrets, steps.EmptySecrets),
     "ends": (
         steps.StopJob,

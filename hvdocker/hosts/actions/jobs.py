@@ -14,6 +14,7 @@ from hvdocker.hosts import archive, code
 from hvdocker.hosts.actions.workers import create
 from hvdocker.hosts.apply import Context
 from hvdocker.hosts.link import must
+from hvdocker.model.capsule import PATCH_FILE
 from hvdocker.plan import steps
 
 
@@ -30,10 +31,15 @@ def _sync_code(step: steps.SyncCode, context: Context) -> None:
 def _write_job(step: steps.WriteJob, context: Context) -> None:
     must(
         context.link(step.host),
-        files.write_file(f"{step.folder}/job.json", step.is_shared),
+        files.write_file(f"{step.folder}/{step.name}", step.is_shared),
         "writing the job's file failed",
         [step.content.encode()],
     )
+
+
+def _write_patch(step: steps.WritePatch, context: Context) -> None:
+    write = files.write_file(f"{step.folder}/{PATCH_FILE}")
+    must(context.link(step.host), write, "writing the job's patch failed", [step.content])
 
 
 def _create_master(step: steps.CreateMaster, context: Context) -> None:
@@ -54,5 +60,6 @@ def _create_master(step: steps.CreateMaster, context: Context) -> None:
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.SyncCode: _sync_code,
     steps.WriteJob: _write_job,
+    steps.WritePatch: _write_patch,
     steps.CreateMaster: _create_master,
 }

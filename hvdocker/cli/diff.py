@@ -1,0 +1,44 @@
+"""hvdocker diff"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hvdocker.cli.state import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
+
+
+def diff(
+    ctx: typer.Context,
+    first: Annotated[str, typer.Argument(metavar="JOB1", help="A job, or the beginning of its id.")],
+    second: Annotated[str, typer.Argument(metavar="JOB2", help="Another one.")],
+    patch: Annotated[
+        bool, typer.Option("--patch", metavar="", help="Also the text of changes to the code.")
+    ] = False,
+    inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
+    json: JsonFlag = False,
+) -> None:
+    """Say what was different between two jobs.
+
+    Their code, image, requirements, command, environment, hosts, versions
+    and settings; then how each went. What is at home is read there, the
+    rest on the hosts.
+    """
+    no_rest(ctx)
+    from hvdocker.ops.diff import as_json
+    from hvdocker.ops.diff import diff as run
+    from hvdocker.ops.locate import locate
+
+    with working(is_quiet=json) as (env, _):
+        found = run(env, locate(env, inventory, cluster), first, second)
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(as_json(found, patch), indent=1))
+    else:
+        from hvdocker.console.diff import show_difference
+        from hvdocker.console.style import out
+
+        show_difference(out(), found, patch)

@@ -1,0 +1,85 @@
+"""hvdocker replay"""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import (
+    AcceptFlag,
+    ClusterFlag,
+    DryRunFlag,
+    ForceFlag,
+    InventoryFlag,
+    LockWaitFlag,
+    QuietFlag,
+    SkipHooksFlag,
+    hooks_of,
+    no_rest,
+    plan_shower,
+    working,
+)
+from hvdocker.cli.train import attach, finish
+from hvdocker.cli.train_flags import EnvFlag, SecretFlag
+
+
+def replay(
+    ctx: typer.Context,
+    job: Annotated[str, typer.Argument(help="The job, or the beginning of its id.", show_default=False)],
+    np: Annotated[
+        Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Option(
+            "-np",
+            "--np",
+            metavar="N",
+            help="Another number of ranks, wherever they fit.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
+    env_flags: EnvFlag = None,
+    secret_flags: SecretFlag = None,
+    detach: Annotated[
+        bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
+    ] = False,
+    inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
+    lock_wait: LockWaitFlag = 60.0,
+    accept_new_host_keys: AcceptFlag = False,
+    force: ForceFlag = False,
+    dry_run: DryRunFlag = False,
+    skip_hooks: SkipHooksFlag = False,
+    quiet: QuietFlag = False,
+) -> None:
+    """Run a job again: the same code, command, environment and slots.
+
+    Where its files have changed since, the code comes from git: the commit
+    that was checked out, and the changes to it that were kept with the job.
+    Another build of the image is used, and told.
+    """
+    no_rest(ctx)
+    from hvdocker.ops.hooks import TrainHooks
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.replay import ReplayOptions
+    from hvdocker.ops.replay import replay as run
+    from hvdocker.ops.train import TrainRequest, Viewer
+
+    options = ReplayOptions(
+        np=np,
+        env=tuple(env_flags or ()),
+        secrets=tuple(secret_flags or ()),
+        is_detached=detach,
+        is_dry_run=dry_run,
+        accept_new_host_keys=accept_new_host_keys,
+        lock_wait_s=lock_wait,
+        is_forced=force,
+    )
+    with working(quiet) as (env, progress):
+        located = locate(env, inventory, cluster)
+        viewer = Viewer(plan=plan_shower(progress, dry_run))
+        attach(viewer, progress, quiet)
+        with TrainHooks(hooks_of(env, progress, located, "replay", skip_hooks or dry_run)).around(viewer):
+            report = run(env, located, job, options, viewer)
+            progress.pause()
+            finish(report, located, TrainRequest(is_dry_run=dry_run), False, quiet)

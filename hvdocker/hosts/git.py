@@ -1,0 +1,202 @@
+"""What git knows of a folder of code, and code as git has it. Nothing in anybody's repository changes: the
+index and new objects lie in a scratch folder, and no hook or monitor is run. Whatever git lacks or refuses
+is a reason, never an error of `train`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from hvdocker.model.capsule import PATCH_MOST_BYTES, GitSeen
+from hvdocker.model.tree import Tree
+from hvdocker.model.units import show_bytes
+
+LIMIT_S = 20.0
+# New files above this are not worth trying: their patch would be too large even where they compress well.
+MOST_NEW_BYTES = 4 * PATCH_MOST_BYTES
+_SETTINGS = ("core.fsmonitor=", "core.hooksPath=/dev/null", "core.untrackedCache=false", "gc.auto=0")
+_GITLINK = "160000"
+
+
+class NoGit(Exception):
+    """Why git cannot tell, or cannot do it."""
+
+
+@dataclass(frozen=True)
+class _Git:
+    """One git after the other in a folder, all within one time limit."""
+
+    folder: Path
+    deadline: float
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def text(self, *words: str) -> str:
+        return self.run(*words).decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def run(self, *words: str, stdin: bytes = b"", most_bytes: int | None = None) -> bytes:
+        """What it says; with `most_bytes` no more than one byte over that."""
+        argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *words]
+        with tempfile.TemporaryFile() as told:
+            done = self._done(argv, stdin, told.fileno())
+            told.seek(0)
+            out = told.read(-1 if most_bytes is None else most_bytes + 1)
+        if done.returncode:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            said = (
+                lines[0].removeprefix("fatal: ") if lines else f"git {words[0]} ended with {done.returncode}"
+            )
+            raise NoGit(said)
+        return out
+
+    def _done(self, argv: list[str], stdin: bytes, out: int) -> subprocess.CompletedProcess[bytes]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        quiet = {
+            "LC_ALL": "C",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_LITERAL_PATHSPECS": "1",
+        }
+        try:
+            return subprocess.run(
+                argv,
+                cwd=self.folder,
+                env={**kept, **quiet, **self.variables},
+                input=stdin,
+                stdout=out,
+                stderr=subprocess.PIPE,
+                timeout=max(0.1, self.deadline - time.monotonic()),
+                check=False,
+            )
+        except FileNotFoundError:
+            raise NoGit("there is no git here") from None
+        except subprocess.TimeoutExpired:
+            raise NoGit(f"git took longer than {LIMIT_S:.0f} s") from None
+        except OSError as error:
+            raise NoGit(f"git cannot be run: {error.strerror}") from error
+
+
+def see_git(tree: Tree) -> tuple[GitSeen, bytes]:
+    """The commit below the folder, and a patch from there to the very files that are synced."""
+    git = _Git(tree.root, time.monotonic() + LIMIT_S)
+    try:
+        seen = _commit(git)
+    except NoGit as error:
+        return GitSeen(why=str(error)), b""
+    try:
+        patch = _patch(git, tree)
+    except NoGit as error:
+        return replace(seen, is_dirty=True, why=f"no patch: {error}"), b""
+    return replace(seen, is_dirty=bool(patch), patch_bytes=len(patch)), patch
+
+
+def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> Path:
+    """That commit with the patch on it, below `target`; returns the folder that was synced. Raises NoGit."""
+    finder = _Git(repository, time.monotonic() + LIMIT_S)
+    top = _Git(Path(finder.text("rev-parse", "--show-toplevel")), finder.deadline)
+    try:
+        top.run("cat-file", "-e", f"{wanted.commit}^{{commit}}")
+    except NoGit:
+        raise NoGit(f"{top.folder} does not have the commit {wanted.commit[:12]}") from None
+    with _scratch(top) as git:
+        git.run("read-tree", wanted.commit)
+        if patch:
+            git.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=patch)
+        names = git.run("ls-files", "-z", *(("--", wanted.prefix) if wanted.prefix else ()))
+        git.run("checkout-index", "-z", "--stdin", f"--prefix={target}/", stdin=names)
+    folder = target / wanted.prefix
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _commit(git: _Git) -> GitSeen:
+    try:
+        is_work_tree = git.text("rev-parse", "--is-inside-work-tree") == "true"
+    except NoGit as error:
+        no_repository = str(error).startswith("not a git repository")
+        raise NoGit("the folder is in no git repository" if no_repository else str(error)) from None
+    if not is_work_tree:
+        raise NoGit("the folder is no work tree of its git repository")
+    try:
+        commit = git.text("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    except NoGit:
+        raise NoGit("its git repository has no commit yet") from None
+    return GitSeen(commit, _branch(git), git.text("rev-parse", "--show-prefix"))
+
+
+def _branch(git: _Git) -> str:
+    try:
+        return git.text("symbolic-ref", "--short", "--quiet", "HEAD")
+    except NoGit:  # a detached one
+        return ""
+
+
+def _patch(git: _Git, tree: Tree) -> bytes:
+    """Only of what is synced: a file that .hvdockerignore leaves out stays here."""
+    with _scratch(git) as own:
+        _start_from(own, Path(own.variables["GIT_INDEX_FILE"]))
+        tracked = _tracked(own)
+        links = tuple(f"{path}/" for path, mode in tracked.items() if mode == _GITLINK)
+        if any(path.startswith(links) for path in tree.entries):
+            raise NoGit("the folder has submodules")
+        new = sum(entry.size for path, entry in tree.entries.items() if path not in tracked)
+        if new > MOST_NEW_BYTES:
+            raise NoGit(f"files that git does not have are {show_bytes(new)}")
+        gone = (path for path in tracked if path not in tree.entries and _is_gone(tree.root, path))
+        own.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin",
+                stdin=_listed([*tree.entries, *gone]))  # fmt: skip
+        words = ("diff-index", "--cached", "--binary", "--full-index", "-p", "--no-renames", "HEAD")
+        patch = own.run(*words, most_bytes=PATCH_MOST_BYTES)
+    if len(patch) > PATCH_MOST_BYTES:
+        raise NoGit(f"the changes are more than {show_bytes(PATCH_MOST_BYTES)}")
+    return patch
+
+
+def _start_from(git: _Git, index: Path) -> None:
+    """HEAD, with what the person's index knows of how files look: these need not be read again."""
+    real = git.folder / git.text("rev-parse", "--git-dir") / "index"
+    if real.is_file():
+        shutil.copyfile(real, index)
+    git.run("read-tree", "--reset", "HEAD")
+
+
+def _tracked(git: _Git) -> dict[str, str]:
+    """The mode of every file below the folder, by path."""
+    listed = git.run("ls-files", "-z", "--stage").decode("utf-8", "surrogateescape").split("\0")[:-1]
+    return {path: about.split(" ")[0] for about, _, path in (line.partition("\t") for line in listed)}
+
+
+def _is_gone(root: Path, path: str) -> bool:
+    return not os.path.lexists(root / path)
+
+
+def _listed(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+@contextmanager
+def _scratch(git: _Git) -> Iterator[_Git]:
+    """The same repository with an index of its own, and a place of its own for new objects."""
+    objects = git.folder / git.text("rev-parse", "--git-path", "objects")
+    with tempfile.TemporaryDirectory(prefix="hvdocker-git-") as folder:
+        own = Path(folder) / "objects"
+        own.mkdir()
+        variables = {
+            "GIT_INDEX_FILE": str(Path(folder) / "index"),
+            "GIT_OBJECT_DIRECTORY": str(own),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(objects)),
+        }
+        yield replace(git, variables=variables)
+
+
+def _quoted(path: str) -> str:
+    """It is a list, parted by colons."""
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,270 @@
+"""The run capsule: all that a job was made of, so that it can be run again and compared. No secret stands in
+it; how the job ended is in its record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hvdocker.model.placement import Placement, Share
+from hvdocker.model.redact import HIDDEN
+from hvdocker.model.secret import SecretSource
+
+FORMAT = 1
+CAPSULE_FILE = "capsule.json"
+JOB_FILE = "job.json"
+PATCH_FILE = "code.patch"
+RECORD_FILE = "logs/record.json"
+
+# A patch of at most so much lies on every host of the job, a larger one on the head's, a huge one nowhere.
+PATCH_EVERYWHERE_BYTES = 1 << 20
+PATCH_MOST_BYTES = 20 << 20
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class GitSeen:
+    """What git knows of the code. `prefix` is where the synced folder lies in its repository (`a/b/`, or
+    nothing). `why` there is no commit, or no patch though there are changes."""
+
+    commit: str = ""
+    branch: str = ""
+    prefix: str = ""
+    is_dirty: bool = False
+    patch_bytes: int = 0
+    why: str = ""
+
+    @property
+    def has_patch(self) -> bool:
+        return self.patch_bytes > 0
+
+    def as_json(self) -> Mapping[str, object]:
+        return {
+            "commit": self.commit or None,
+            "branch": self.branch or None,
+            "prefix": self.prefix,
+            "dirty": self.is_dirty,
+            "patch_bytes": self.patch_bytes,
+            "why": self.why or None,
+        }
+
+    @staticmethod
+    def read(value: Any) -> GitSeen:  # Any: foreign JSON, checked field by field
+        commit, prefix = str(value.get("commit") or ""), str(value.get("prefix") or "")
+        if commit and not _COMMIT.fullmatch(commit):
+            raise ValueError(f"{commit!r} is no commit")
+        if prefix and (prefix.startswith("/") or not prefix.endswith("/") or ".." in prefix.split("/")):
+            raise ValueError(f"{prefix!r} is no folder of a repository")
+        return GitSeen(
+            commit=commit,
+            branch=str(value.get("branch") or ""),
+            prefix=prefix,
+            is_dirty=bool(value.get("dirty")),
+            patch_bytes=int(value.get("patch_bytes") or 0),
+            why=str(value.get("why") or ""),
+        )
+
+
+@dataclass(frozen=True)
+class CodeUsed:
+    """`hash` is that of the tree; `folder` is where it lay on the machine that started the job."""
+
+    hash: str
+    folder: str = ""
+    files: int = 0
+    size_bytes: int = 0
+    git: GitSeen = field(default_factory=GitSeen)
+
+    def as_json(self) -> Mapping[str, object]:
+        return {
+            "hash": self.hash,
+            "folder": self.folder,
+            "files": self.files,
+            "bytes": self.size_bytes,
+            "git": self.git.as_json(),
+        }
+
+    @staticmethod
+    def read(value: Any) -> CodeUsed:  # Any: as above
+        return CodeUsed(
+            hash=str(value["hash"]),
+            folder=str(value.get("folder") or ""),
+            files=int(value.get("files") or 0),
+            size_bytes=int(value.get("bytes") or 0),
+            git=GitSeen.read(value.get("git") or {}),
+        )
+
+
+@dataclass(frozen=True)
+class ImageUsed:
+    """`name` is the cluster's image, `used` what the job's containers are made of, perhaps with requirements
+    on it. `content` is that of the former, and equal on every engine; an id is an engine's own word."""
+
+    name: str
+    content: str = ""
+    used: str = ""
+    ids: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> Mapping[str, object]:
+        return {
+            "name": self.name,
+            "content": self.content or None,
+            "used": self.used or None,
+            "ids": dict(self.ids),
+        }
+
+    @staticmethod
+    def read(value: Any) -> ImageUsed:  # Any: as above
+        return ImageUsed(
+            name=str(value["name"]),
+            content=str(value.get("content") or ""),
+            used=str(value.get("used") or ""),
+            ids=_texts(value.get("ids")),
+        )
+
+
+@dataclass(frozen=True)
+class Capsule:
+    """`request` are the words of `train` that are needed to say it again, `replay_of` the job that this one
+    repeats. Values of `env` that look secret are stars; `env_from_caller` names those that came from the
+    environment of whoever started the job. Addresses are where each host trains."""
+
+    job: str
+    cluster: str
+    owner: str
+    started: float
+    version: str
+    command: tuple[str, ...]
+    launcher: tuple[str, ...]
+    workdir: str
+    placement: Placement
+    addresses: Mapping[str, str]
+    port: int
+    image: ImageUsed
+    code: CodeUsed
+    engines: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_from_caller: tuple[str, ...] = ()
+    secrets: tuple[SecretSource, ...] = ()
+    endurance: Mapping[str, object] = field(default_factory=dict)
+    requirements: Mapping[str, object] | None = None
+    inventory: Mapping[str, object] = field(default_factory=dict)
+    request: Mapping[str, object] = field(default_factory=dict)
+    replay_of: str = ""
+
+    def hidden(self) -> tuple[str, ...]:
+        """The variables whose values are not in here."""
+        return tuple(name for name, value in self.env.items() if HIDDEN in value)
+
+    def as_json(self) -> Mapping[str, object]:
+        return {
+            "format": FORMAT,
+            "job": self.job,
+            "cluster": self.cluster,
+            "owner": self.owner,
+            "started": self.started,
+            "replay_of": self.replay_of or None,
+            "versions": {"hvdocker": self.version, "engines": dict(self.engines)},
+            "image": self.image.as_json(),
+            "requirements": self.requirements,
+            "code": self.code.as_json(),
+            "command": list(self.command),
+            "launcher": list(self.launcher),
+            "workdir": self.workdir,
+            "env": dict(self.env),
+            "env_from_caller": list(self.env_from_caller),
+            "secrets": [{"name": secret.name, "path": secret.path} for secret in self.secrets],
+            "endurance": dict(self.endurance),
+            "np": self.placement.np,
+            "port": self.port,
+            "placement": [
+                {
+                    "host": share.host,
+                    "slots": share.slots,
+                    "devices": list(share.devices),
+                    "address": self.addresses.get(share.host, ""),
+                }
+                for share in self.placement.shares
+            ],
+            "request": dict(self.request),
+            "inventory": dict(self.inventory),
+        }
+
+    def text(self) -> str:
+        return json.dumps(self.as_json(), ensure_ascii=False, indent=1) + "\n"
+
+    @staticmethod
+    def read(text: str) -> Capsule | None:
+        """None where it is no capsule: hosts may say anything."""
+        try:
+            return _read(json.loads(text))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return None
+
+
+@dataclass(frozen=True)
+class Papers:
+    """What lies beside a job's outputs: its capsule, and the changes that its commit does not have."""
+
+    capsule: Capsule
+    patch: bytes = b""
+
+    def patch_on(self, host: str) -> bytes:
+        is_head = host == self.capsule.placement.head
+        return self.patch if is_head or len(self.patch) <= PATCH_EVERYWHERE_BYTES else b""
+
+
+def _read(value: Any) -> Capsule:  # Any: as above
+    versions = value.get("versions") or {}
+    return Capsule(
+        job=str(value["job"]),
+        cluster=str(value["cluster"]),
+        owner=str(value.get("owner") or ""),
+        started=float(value["started"]),
+        version=str(versions.get("hvdocker") or ""),
+        command=_words(value["command"]),
+        launcher=_words(value["launcher"]),
+        workdir=str(value["workdir"]),
+        placement=Placement(tuple(_share(share) for share in value["placement"])),
+        addresses={str(share["host"]): str(share.get("address") or "") for share in value["placement"]},
+        port=int(value["port"]),
+        image=ImageUsed.read(value["image"]),
+        code=CodeUsed.read(value["code"]),
+        engines=_texts(versions.get("engines")),
+        env=_texts(value.get("env")),
+        env_from_caller=_words(value.get("env_from_caller") or ()),
+        secrets=tuple(_secret(secret) for secret in value.get("secrets") or ()),
+        endurance=dict(value.get("endurance") or {}),
+        requirements=_maybe(dict, value.get("requirements")),
+        inventory=dict(value.get("inventory") or {}),
+        request=dict(value.get("request") or {}),
+        replay_of=str(value.get("replay_of") or ""),
+    )
+
+
+def _share(value: Any) -> Share:  # Any: as above
+    return Share(str(value["host"]), int(value["slots"]), _words(value.get("devices") or ()))
+
+
+def _secret(value: Any) -> SecretSource:  # Any: as above
+    return SecretSource(str(value["name"]), _maybe(str, value.get("path")))
+
+
+def _maybe(make: Callable[[Any], Made], value: Any) -> Made | None:  # Any: as above
+    return None if value is None else make(value)
+
+
+def _words(value: Any) -> tuple[str, ...]:  # Any: as above
+    if isinstance(value, str):
+        raise TypeError("a list of words is wanted")
+    return tuple(str(word) for word in value)
+
+
+def _texts(value: Any) -> dict[str, str]:  # Any: as above
+    return {str(name): str(text) for name, text in (value or {}).items()}

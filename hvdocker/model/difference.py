@@ -1,0 +1,255 @@
+"""What was different between two jobs, by what their capsules and records say."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hvdocker.model.capsule import Capsule
+from hvdocker.model.patch import FilePatch, by_file
+
+# In this order they are told.
+GROUPS = (
+    "code", "image", "requirements", "command", "environment", "placement", "versions", "inventory",
+    "endurance",
+)  # fmt: skip
+_SHORT = 12
+# Told elsewhere, or not about the cluster.
+_NOT_SETTINGS = ("inventory", "why", "env")
+
+
+@dataclass(frozen=True)
+class RankOutcome:
+    rank: int
+    host: str
+    code: int | None = None
+    signal: int | None = None
+    seconds: float | None = None
+    max_rss_kb: int | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended; of one that has not, what its record says so far."""
+
+    state: str
+    code: int | None
+    seconds: float | None
+    restarts: int
+    ranks: tuple[RankOutcome, ...] = ()
+
+    @staticmethod
+    def read(value: Mapping[str, Any]) -> Outcome:  # Any: foreign JSON
+        started, finished = value.get("started"), value.get("finished")
+        ranks = [rank for rank in value.get("ranks") or () if isinstance(rank, dict)]
+        return Outcome(
+            state=str(value.get("state") or "?"),
+            code=value.get("code"),
+            seconds=float(finished) - float(started) if started and finished else None,
+            restarts=int(value.get("restarts") or 0),
+            ranks=tuple(_rank(rank) for rank in ranks),
+        )
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job to compare. `record` is its record's own JSON; None where there is none."""
+
+    capsule: Capsule
+    patch: bytes = b""
+    record: Mapping[str, Any] | None = None  # Any: foreign JSON
+
+    @property
+    def outcome(self) -> Outcome | None:
+        try:
+            return Outcome.read(self.record) if self.record else None
+        except (ValueError, TypeError, AttributeError):
+            return None
+
+
+@dataclass(frozen=True)
+class Change:
+    """None where one of the jobs has no such thing."""
+
+    group: str
+    what: str
+    first: str | None
+    second: str | None
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file that was changed since its commit in another way, or in one of the jobs only."""
+
+    path: str
+    first: FilePatch | None
+    second: FilePatch | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    first: Ran
+    second: Ran
+    changes: tuple[Change, ...]
+    files: tuple[FileChange, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing of what the jobs were made of; how they went is another matter."""
+        return not self.changes and not self.files
+
+    def in_group(self, group: str) -> list[Change]:
+        return [change for change in self.changes if change.group == group]
+
+
+def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign JSON
+    try:
+        value = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def difference(first: Ran, second: Ran) -> Difference:
+    changes = [
+        Change(group, what, one, other)
+        for group in GROUPS
+        for what, one, other in _pairs(_ASPECTS[group](first), _ASPECTS[group](second))
+        if one != other
+    ]
+    return Difference(first, second, tuple(changes), tuple(_files(first.patch, second.patch)))
+
+
+def _pairs(
+    first: Mapping[str, str | None], second: Mapping[str, str | None]
+) -> Iterator[tuple[str, str | None, str | None]]:
+    for name in dict.fromkeys([*first, *second]):
+        yield name, first.get(name), second.get(name)
+
+
+def _files(first: bytes, second: bytes) -> Iterator[FileChange]:
+    one, other = by_file(first), by_file(second)
+    for path in sorted({*one, *other}):
+        mine, theirs = one.get(path), other.get(path)
+        if (mine and mine.text) != (theirs and theirs.text):
+            yield FileChange(path, mine, theirs)
+
+
+def _code(ran: Ran) -> dict[str, str | None]:
+    code, git = ran.capsule.code, ran.capsule.code.git
+    return {
+        "hash": code.hash[:_SHORT],
+        "commit": git.commit[:_SHORT] or None,
+        "branch": git.branch or None,
+        "changes that were not kept": git.why if git.commit and git.why else None,
+    }
+
+
+def _image(ran: Ran) -> dict[str, str | None]:
+    image = ran.capsule.image
+    return {"image": image.name, "content": _digest(image.content)}
+
+
+def _requirements(ran: Ran) -> dict[str, str | None]:
+    """Line by line: one that is in one file only is on one side only."""
+    found = ran.capsule.requirements or {}
+    lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
+    wheels = found.get("wheels")
+    wheels = wheels if isinstance(wheels, dict) else {}
+    return {
+        **{line: line for line in lines},
+        **{str(name): _digest(str(body)) for name, body in wheels.items()},
+    }
+
+
+def _command(ran: Ran) -> dict[str, str | None]:
+    return {"command": shlex.join(ran.capsule.command), "launcher": shlex.join(ran.capsule.launcher)}
+
+
+def _environment(ran: Ran) -> dict[str, str | None]:
+    secrets = {
+        f"secret {secret.name}": "the caller's variable" if secret.path is None else secret.path
+        for secret in ran.capsule.secrets
+    }
+    return {**ran.capsule.env, **secrets}
+
+
+def _placement(ran: Ran) -> dict[str, str | None]:
+    placement = ran.capsule.placement
+    found: dict[str, str | None] = {
+        "cluster": ran.capsule.cluster,
+        "ranks": str(placement.np),
+        "hosts": ", ".join(f"{share.host}:{share.slots}" for share in placement.shares),
+        "port": str(ran.capsule.port),
+    }
+    for share in placement.shares:
+        found[f"address of {share.host}"] = ran.capsule.addresses.get(share.host) or None
+        found[f"devices of {share.host}"] = ", ".join(share.devices) or None
+    return found
+
+
+def _versions(ran: Ran) -> dict[str, str | None]:
+    inside = (ran.record or {}).get("versions")
+    found = {str(name): str(version) for name, version in inside.items()} if isinstance(inside, dict) else {}
+    engines = {f"engine of {host}": version for host, version in ran.capsule.engines.items()}
+    return {"hvdocker": ran.capsule.version, **engines, **found}
+
+
+def _inventory(ran: Ran) -> dict[str, str | None]:
+    settings = {name: value for name, value in ran.capsule.inventory.items() if name not in _NOT_SETTINGS}
+    return dict(_flat("", settings))
+
+
+def _endurance(ran: Ran) -> dict[str, str | None]:
+    return dict(_flat("", ran.capsule.endurance))
+
+
+def _flat(name: str, value: object) -> Iterator[tuple[str, str | None]]:
+    """Every leaf by its path; things with a name by that."""
+    if isinstance(value, Mapping):
+        if set(value) == {"value", "from"}:
+            yield from _flat(name, value["value"])
+            return
+        for key, inner in value.items():
+            yield from _flat(f"{name}/{key}".lstrip("/"), inner)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            own = inner.get("name") if isinstance(inner, dict) else None
+            yield from _flat(f"{name}/{own or number}", inner)
+    else:
+        yield name, None if value is None else str(value)
+
+
+def _list(value: object) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _digest(text: str) -> str | None:
+    return text.removeprefix("sha256:")[:_SHORT] or None
+
+
+def _rank(value: Mapping[str, Any]) -> RankOutcome:  # Any: foreign JSON
+    return RankOutcome(
+        rank=int(value.get("rank", -1)),
+        host=str(value.get("host", "?")),
+        code=value.get("code"),
+        signal=value.get("signal"),
+        seconds=value.get("seconds"),
+        max_rss_kb=value.get("max_rss_kb"),
+    )
+
+
+_ASPECTS: Mapping[str, Callable[[Ran], Mapping[str, str | None]]] = {
+    "code": _code,
+    "image": _image,
+    "requirements": _requirements,
+    "command": _command,
+    "environment": _environment,
+    "placement": _placement,
+    "versions": _versions,
+    "inventory": _inventory,
+    "endurance": _endurance,
+}

@@ -1,0 +1,61 @@
+"""A patch as git writes it, file by file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BEGIN = b"diff --git "
+_ESCAPED = re.compile(rb"\\([0-7]{3}|.)")
+_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+
+
+@dataclass(frozen=True)
+class FilePatch:
+    """`added` and `removed` are lines; none of a file that is not text."""
+
+    path: str
+    text: bytes
+    added: int = 0
+    removed: int = 0
+    is_binary: bool = False
+
+    def counts(self) -> str:
+        return "binary" if self.is_binary else f"+{self.added} -{self.removed}"
+
+
+def by_file(patch: bytes) -> dict[str, FilePatch]:
+    """Of a patch without renames. What comes before the first file, or is no patch, is left out."""
+    found: dict[str, FilePatch] = {}
+    section: list[bytes] = []
+    for line in [*patch.splitlines(keepends=True), _BEGIN]:
+        if line.startswith(_BEGIN):
+            if section:
+                one = _file(section)
+                found[one.path] = one
+            section = [line]
+        elif section:
+            section.append(line)
+    return found
+
+
+def _file(lines: list[bytes]) -> FilePatch:
+    path = _path(lines[0][len(_BEGIN) :].rstrip(b"\n"))
+    is_binary = any(line.startswith(b"GIT binary patch") for line in lines)
+    start = next((number for number, line in enumerate(lines) if line.startswith(b"@@")), len(lines))
+    body = [] if is_binary else lines[start:]
+    added, removed = (sum(line.startswith(mark) for line in body) for mark in (b"+", b"-"))
+    return FilePatch(path, b"".join(lines), added, removed, is_binary)
+
+
+def _path(header: bytes) -> str:
+    """`a/PATH b/PATH`, both the same; odd names stand in quotes, escaped."""
+    first = header[: len(header) // 2]
+    if first.startswith(b'"'):
+        first = _ESCAPED.sub(_letter, first.strip(b'"'))
+    return first[2:].decode("utf-8", "surrogateescape")
+
+
+def _letter(found: re.Match[bytes]) -> bytes:
+    word = found[1]
+    return bytes([int(word, 8) & 0xFF]) if len(word) == 3 else _LETTERS.get(word, word)

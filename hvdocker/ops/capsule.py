@@ -1,0 +1,155 @@
+"""The run capsule of a job, filled while the job is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from hvdocker.commands.config_text import ConfigView, config_json
+from hvdocker.model.capsule import Capsule, CodeUsed, ImageUsed, Papers
+from hvdocker.model.event import Event
+from hvdocker.model.job import JobSpec
+from hvdocker.model.redact import redacted, redacted_env
+from hvdocker.model.requirements import Requirements
+from hvdocker.model.seen import ClusterState, ContainerSeen, ImageSeen
+from hvdocker.model.tree import Tree
+from hvdocker.ops.env import Env
+from hvdocker.ops.kept import Kept
+from hvdocker.ops.locate import Located, at_home
+from hvdocker.ops.session import Session
+from hvdocker.plan.requirements import worker_image
+from hvdocker.plan.steps import CreateWorker, Plan
+
+if TYPE_CHECKING:
+    from hvdocker.ops.train import TrainRequest
+
+# How a job was started, not what it is; or said elsewhere in the capsule.
+_OF_THE_MOMENT = frozenset((
+    "checksum", "is_detached", "is_queued", "is_dry_run", "accept_new_host_keys", "lock_wait_s", "is_forced",
+    "workdir", "env", "secrets", "replay",
+))  # fmt: skip
+
+
+class Wished(Protocol):
+    """What `train` was asked for."""
+
+    @property
+    def request(self) -> TrainRequest: ...
+    @property
+    def requirements(self) -> Requirements | None: ...
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What `train` saw when it decided; `fitting` is what happens to the workers first."""
+
+    located: Located
+    session: Session
+    state: ClusterState
+    fitting: Plan
+
+
+def papers_of(env: Env, scene: Scene, wish: Wished, tree: Tree, job: JobSpec) -> Papers:
+    """Tells also where a replay has another image than the job that it repeats."""
+    request, inventory, state = wish.request, scene.located.inventory, scene.state
+    image = _image(scene, job)
+    code, patch = _code(tree, request.replay)
+    if request.replay:
+        _compare(env, request.replay.capsule, image, _requirements(wish.requirements))
+    maker = env.maker()
+    capsule = Capsule(
+        job=job.job,
+        cluster=job.cluster,
+        owner=maker.owner,
+        started=env.now(),
+        version=maker.version,
+        command=job.command,
+        launcher=job.launcher,
+        workdir=job.workdir,
+        placement=job.placement,
+        addresses=job.addresses,
+        port=job.port,
+        image=image,
+        code=code,
+        engines={name: state.hosts[name].engine.version for name in job.placement.hosts},
+        env=redacted_env(job.env),
+        env_from_caller=job.env_from_caller,
+        secrets=job.secrets,
+        endurance=job.endurance.as_json(),
+        requirements=_requirements(wish.requirements),
+        inventory=config_json(ConfigView(redacted(inventory), str(scene.located.path))),
+        request=request_words(env.cwd, request, tree.root),
+        replay_of=request.replay.capsule.job if request.replay else "",
+    )
+    return Papers(capsule, patch)
+
+
+def request_words(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
+    """What was asked for, as plain values; the script by where it lies in the code."""
+    words = {each.name: getattr(request, each.name) for each in fields(request)}
+    words = {name: value for name, value in words.items() if name not in _OF_THE_MOMENT}
+    if request.script:
+        path = (cwd / at_home(Path(request.script))).resolve()
+        words["script"] = path.relative_to(source).as_posix()
+    if request.requirements:
+        words["requirements"] = str((cwd / at_home(request.requirements)).resolve())
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in words.items()}
+
+
+def _image(scene: Scene, job: JobSpec) -> ImageUsed:
+    """Workers that are about to be replaced have no id yet."""
+    inventory, state, head = scene.located.inventory, scene.state, job.placement.head
+    replaced = {step.host for step in scene.fitting.steps if isinstance(step, CreateWorker)}
+    workers = {name: state.workers()[name] for name in job.placement.hosts if name not in replaced}
+    used = worker_image(inventory, state, head, scene.fitting)
+    content = _content(scene.session, head, workers.get(head), state.hosts[head].image)
+    return ImageUsed(inventory.image, content, used, {name: one.image_id for name, one in workers.items()})
+
+
+def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
+    """Of the image without requirements; `named` is what the host has under the name of the cluster's."""
+    if worker and worker.base:
+        return worker.base
+    if worker is None or (named and named.id == worker.image_id):
+        return named.content if named else ""
+    from hvdocker.hosts.sight import see_images
+
+    found = see_images(session.links, {head: worker.image_id})
+    return found[head].content if found else ""
+
+
+def _code(tree: Tree, replay: Kept | None) -> tuple[CodeUsed, bytes]:
+    """A replay's code lies in a folder that is soon gone; where it came from is known."""
+    if replay and replay.capsule.code.hash == tree.hash:
+        return replay.capsule.code, replay.patch
+    from hvdocker.hosts.git import see_git
+
+    git, patch = see_git(tree)
+    size = sum(entry.size for entry in tree.entries.values())
+    return CodeUsed(tree.hash, str(tree.root), len(tree.entries), size, git), patch
+
+
+def _requirements(found: Requirements | None) -> Mapping[str, object] | None:
+    if found is None:
+        return None
+    return {
+        "source": found.source,
+        "lines": list(found.lines),
+        "constraints": list(found.constraints),
+        "wheels": {wheel.name: wheel.digest for wheel in found.wheels},
+    }
+
+
+def _compare(env: Env, then: Capsule, image: ImageUsed, requirements: Mapping[str, object] | None) -> None:
+    if then.image.name != image.name:
+        env.listener(Event("note", f"the image is {image.name} now; it was {then.image.name}"))
+    elif then.image.content and image.content and then.image.content != image.content:
+        env.listener(Event("note", f"{image.name} is another build than the one that {then.job} ran on"))
+    if _without_source(then.requirements) != _without_source(requirements):
+        env.listener(Event("note", f"the requirements are others than those of {then.job}"))
+
+
+def _without_source(requirements: Mapping[str, object] | None) -> dict[str, object]:
+    return {name: value for name, value in (requirements or {}).items() if name != "source"}

@@ -1,0 +1,62 @@
+"""Diff: what was different between two jobs; from what is at home, and from hosts where that is not all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hvdocker.model.difference import Change, Difference, FileChange, Outcome, Ran, difference, read_record
+from hvdocker.model.patch import FilePatch
+from hvdocker.ops.env import Env
+from hvdocker.ops.kept import Kept, find_all
+from hvdocker.ops.locate import Located
+
+
+def diff(env: Env, located: Located, first: str, second: str) -> Difference:
+    one, other = find_all(env, located, (first, second), needs_record=True)
+    return difference(_ran(one), _ran(other))
+
+
+def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
+    ran = (found.first, found.second)
+    return {
+        "jobs": [one.capsule.job for one in ran],
+        "started": [one.capsule.started for one in ran],
+        "same": found.is_empty,
+        "differences": [_change(change) for change in found.changes],
+        "files": [_file(change, with_text) for change in found.files],
+        "outcomes": [_outcome(one.outcome) for one in ran],
+    }
+
+
+def _ran(kept: Kept) -> Ran:
+    return Ran(kept.capsule, kept.patch, read_record(kept.record))
+
+
+def _change(change: Change) -> Mapping[str, object]:
+    return {"group": change.group, "what": change.what, "values": [change.first, change.second]}
+
+
+def _file(change: FileChange, with_text: bool) -> Mapping[str, object]:
+    return {
+        "path": change.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace"),
+        "changes": [_counts(one, with_text) for one in (change.first, change.second)],
+    }
+
+
+def _counts(one: FilePatch | None, with_text: bool) -> Mapping[str, object] | None:
+    if one is None:
+        return None
+    text = {"patch": one.text.decode("utf-8", "replace")} if with_text else {}
+    return {"added": one.added, "removed": one.removed, "binary": one.is_binary, **text}
+
+
+def _outcome(outcome: Outcome | None) -> Mapping[str, object] | None:
+    if outcome is None:
+        return None
+    return {
+        "state": outcome.state,
+        "code": outcome.code,
+        "seconds": outcome.seconds,
+        "restarts": outcome.restarts,
+        "ranks": [vars(rank) for rank in outcome.ranks],
+    }

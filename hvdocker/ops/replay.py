@@ -1,0 +1,211 @@
+"""Replay: a job once more, from its capsule: the same code, command, environment and request for slots."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.model.capsule import Capsule
+from hvdocker.model.event import Event
+from hvdocker.model.secret import SecretSource, parse_secrets
+from hvdocker.ops.env import Env
+from hvdocker.ops.kept import Kept, find_all
+from hvdocker.ops.locate import Located
+from hvdocker.ops.train import TrainReport, TrainRequest, Viewer, train
+
+_LOST = "the job cannot be run again with the same code"
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """`env` and `secrets` are for what a capsule does not have; `np` for another size."""
+
+    np: int | None = None
+    env: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    is_detached: bool = False
+    is_dry_run: bool = False
+    accept_new_host_keys: bool = False
+    lock_wait_s: float = 60.0
+    is_forced: bool = False
+
+
+def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
+    (kept,) = find_all(env, located, (job,))
+    located = _with_environment(located, kept, options)
+    with same_code(env, kept) as source:
+        request = request_again(kept, options, source)
+        return train(env, located, request, viewer)
+
+
+def request_again(kept: Kept, options: ReplayOptions, source: Path) -> TrainRequest:
+    """As many ranks as the job had, also where it was asked for every slot: there may be others now."""
+    capsule = kept.capsule
+    words = _known_words(capsule.request)
+    if options.np or not words.get("hosts"):
+        words |= {"np": options.np or capsule.placement.np, "hosts": None}
+    if words.get("script"):
+        words["script"] = str(source / words["script"])
+    if words.get("requirements"):
+        words["requirements"] = _requirements(kept, Path(words["requirements"]), source)
+    return TrainRequest(
+        **{
+            **words,
+            "workdir": source,
+            "env": (*_env_flags(kept), *options.env),
+            "secrets": _secret_flags(kept, options),
+            "is_detached": options.is_detached,
+            "is_dry_run": options.is_dry_run,
+            "accept_new_host_keys": options.accept_new_host_keys,
+            "lock_wait_s": options.lock_wait_s,
+            "is_forced": options.is_forced,
+            "replay": kept,
+        }
+    )
+
+
+def _requirements(kept: Kept, path: Path, source: Path) -> Path:
+    """In the code of the job, or where it was; no file of this machine by the word of a host."""
+    folder = kept.capsule.code.folder
+    if folder and path.is_relative_to(folder):
+        return source / path.relative_to(folder)
+    if kept.host:
+        raise UsageProblem(
+            f"the requirements of {kept.capsule.job} were {path}, outside of its code",
+            fix="run it again where it was started, or with hvdocker train",
+        )
+    return path
+
+
+def _known_words(request: Mapping[str, object]) -> dict[str, Any]:
+    """Any: fields of TrainRequest. A capsule of another version may have others."""
+    known = {each.name for each in fields(TrainRequest)}
+    return {
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in request.items()
+        if name in known
+    }
+
+
+def _with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Located:
+    """The job's variables instead of the inventory's of today; hidden values come from where they came from
+    then, or have to be said."""
+    capsule, inventory = kept.capsule, located.inventory
+    hidden = capsule.hidden()
+    said = {flag.partition("=")[0] for flag in (*_env_flags(kept), *options.env)}
+    found = {name: inventory.env[name] for name in hidden if name in inventory.env}
+    lacking = [name for name in hidden if name not in said and name not in found]
+    if lacking:
+        raise UsageProblem(
+            f"values that look secret are in no capsule: {', '.join(lacking)}",
+            fix=f"say them: {' '.join(f'--env {name}' for name in lacking)}",
+        )
+    plain = {name: value for name, value in capsule.env.items() if name not in hidden}
+    return replace(located, inventory=replace(inventory, env={**plain, **found}))
+
+
+def _env_flags(kept: Kept) -> tuple[str, ...]:
+    """Hidden values that came from the caller come from there again; not by the word of a host."""
+    capsule = kept.capsule
+    if kept.host:
+        return ()
+    return tuple(name for name in capsule.hidden() if name in capsule.env_from_caller)
+
+
+def _secret_flags(kept: Kept, options: ReplayOptions) -> tuple[str, ...]:
+    """From the same sources. A host that says which file of this machine it wants gets none."""
+    said = {source.name for source in parse_secrets(options.secrets)}
+    wanted = [secret for secret in kept.capsule.secrets if secret.name not in said]
+    if wanted and kept.host:
+        words = " ".join(f"--secret {_flag(secret)}" for secret in wanted)
+        raise UsageProblem(
+            f"the capsule was read from {kept.host}, which may ask for anything of this machine",
+            lines=[f"it asks for: {words}"],
+            fix="where that is right, say these words after replay",
+        )
+    return (*(_flag(secret) for secret in wanted), *options.secrets)
+
+
+def _flag(secret: SecretSource) -> str:
+    return secret.name if secret.path is None else f"{secret.name}=@{secret.path}"
+
+
+@contextmanager
+def same_code(env: Env, kept: Kept) -> Iterator[Path]:
+    """A folder with the very code of the job: where it lay, here, or as git has it."""
+    code = kept.capsule.code
+    for folder in _folders(env, kept)[:1]:
+        if _hash_of(folder) == code.hash:
+            yield folder
+            return
+    with tempfile.TemporaryDirectory(prefix="hvdocker-replay-") as scratch:
+        # The folder's name may stand in what a job prints: it is the same one.
+        folder = _from_git(env, kept, Path(scratch) / "code")
+        env.listener(Event("code", f"the code of {kept.capsule.job} comes from git: {code.git.commit[:12]}"))
+        yield folder
+
+
+def _folders(env: Env, kept: Kept) -> list[Path]:
+    """Where the code may be, the likeliest first. Of a host's word only the folder we are in."""
+    here, then = env.cwd.resolve(), Path(kept.capsule.code.folder)
+    far_too_much = (Path("/"), Path.home().resolve())
+    wanted = [folder for folder in (then,) if not kept.host and folder.is_absolute() and folder.is_dir()]
+    return [*dict.fromkeys([*wanted, *([here] if here not in far_too_much else [])])]
+
+
+def _hash_of(folder: Path) -> str:
+    from hvdocker.hosts.hash_cache import HashCache
+    from hvdocker.hosts.walk import read_tree
+
+    try:
+        return read_tree(folder, HashCache.of_user()).hash
+    except UsageProblem:  # a file that cannot be read: then this is not the code
+        return ""
+
+
+def _from_git(env: Env, kept: Kept, target: Path) -> Path:
+    from hvdocker.hosts.git import NoGit, check_out
+
+    capsule, tried = kept.capsule, list[str]()
+    _refuse_without_git(env, kept)
+    for place in _folders(env, kept):
+        try:
+            folder = check_out(place, capsule.code.git, kept.patch, target)
+        except NoGit as error:
+            tried.append(f"{place}: {error}")
+            continue
+        if _hash_of(folder) == capsule.code.hash:
+            return folder
+        raise _lost(
+            capsule, ["its commit and patch are not all of it: do filters or submodules have a part?"]
+        )
+    raise _lost(capsule, tried or ["no folder of it is here"])
+
+
+def _refuse_without_git(env: Env, kept: Kept) -> None:
+    git = kept.capsule.code.git
+    changed = [f"{folder}: its files are others now" for folder in _folders(env, kept)[:1]]
+    if not git.commit:
+        raise _lost(kept.capsule, [*changed, f"git does not have it: {git.why or 'no commit is recorded'}"])
+    if git.is_dirty and git.why:
+        raise _lost(kept.capsule, [*changed, f"its changes to {git.commit[:12]} were not kept: {git.why}"])
+    if git.has_patch and len(kept.patch) != git.patch_bytes:
+        raise _lost(
+            kept.capsule, [*changed, "the patch of its changes is not here: hvdocker fetch brings it"]
+        )
+
+
+def _lost(capsule: Capsule, lines: list[str]) -> HvdockerError:
+    git = capsule.code.git
+    where = f"{capsule.code.folder}" + (f" at {git.commit[:12]}" if git.commit else "")
+    return HvdockerError(
+        _LOST,
+        lines=[f"its code was {where}, hash {capsule.code.hash[:12]}", *lines],
+        fix="go to a clone that has the commit, or put the files back as they were; "
+        "hvdocker train runs what is here now",
+    )
