@@ -55,6 +55,10 @@ class UsageProblem(HvdockerError):
     exit_code = ExitCode.USAGE
 
 
+class NoCluster(HvdockerError):
+    """Nothing says which cluster is meant."""
+
+
 class InventoryError(UsageProblem):
     """Every problem of an inventory at once, each with its path and line."""
 

@@ -24,7 +24,8 @@ def fetch(
     """Bring a job's outputs and logs home from all its hosts.
 
     One folder: equal files once; files that differ between hosts as
-    name.HOST, and listed.
+    name.HOST, and listed. Hosts that are away are named (exit 4); what the
+    others have comes all the same.
     """
     no_rest(ctx)
     from hvdocker.console import words
@@ -42,3 +43,4 @@ def fetch(
         err().print(f"{report.job} is still running: fetch again when it has ended")
     err().print(words.fetched(report.fetched.files, report.fetched.bytes), style="quiet")
     out().print(str(report.folder))
+    report.complain()

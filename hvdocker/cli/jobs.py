@@ -24,16 +24,16 @@ def jobs(
 ) -> None:
     """Show the jobs of every cluster on these hosts, and who waits for slots.
 
-    Everything is read from the hosts: any laptop with the inventory sees
-    the same.
+    What is on the hosts is seen by any laptop with the inventory. Jobs that
+    came home (fetch, down) stay listed when their cluster is gone.
     """
     no_rest(ctx)
     from hvdocker.errors import worst
     from hvdocker.ops.jobs import jobs as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.ops.locate import locate_past
 
     with working(is_quiet=json) as (env, _):
-        report = run(env, locate(env, one_inventory(inventory, inventory_flag)), shows_all)
+        report = run(env, locate_past(env, one_inventory(inventory, inventory_flag)), shows_all)
     if json:
         import json as encoder
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
+
+if TYPE_CHECKING:
+    from hvdocker.ops.logs import LogsWish
 
 JobArgument = Annotated[
     Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
@@ -22,19 +25,43 @@ def logs(
     ] = False,
     tail: Annotated[
         Optional[int],  # noqa: UP045  # as above
-        typer.Option("-n", "--tail", metavar="N", help="Only the last lines.", min=0, show_default=False),
+        typer.Option(
+            "-n", "--tail", metavar="N", help="Only the last lines of those.", min=0, show_default=False
+        ),
+    ] = None,
+    since: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option(
+            "--since", metavar="WHEN", help="Not before: 90s, 10m, 2026-05-04T12:30.", show_default=False
+        ),
+    ] = None,
+    ranks: Annotated[
+        Optional[list[int]],  # noqa: UP045  # as above
+        typer.Option(
+            "--rank", metavar="R", min=0, help="Only this rank's; may be repeated.", show_default=False
+        ),
+    ] = None,
+    hosts: Annotated[
+        Optional[list[str]],  # noqa: UP045  # as above
+        typer.Option("--host", metavar="H", help="Only this host's; may be repeated.", show_default=False),
+    ] = None,
+    regex: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("--regex", metavar="RE", help="Only lines in which this matches.", show_default=False),
     ] = None,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
 ) -> None:
     """Print a job's output again; with -f, as it comes.
 
-    Ctrl-C only leaves: the job goes on.
+    Ctrl-C only leaves: the job goes on. Where the job's container is gone
+    or away, its copy at home is printed, else what the ranks' hosts kept.
     """
     no_rest(ctx)
+    wish = _wish(follow, tail, since, ranks or [], hosts or [], regex)
     from hvdocker.console.job import JobView
     from hvdocker.console.style import out
-    from hvdocker.ops.locate import locate
+    from hvdocker.ops.locate import locate_past
     from hvdocker.ops.logs import logs as run
 
     with working() as (env, progress):
@@ -44,4 +71,14 @@ def logs(
             progress.pause()
             view(line)  # type: ignore[arg-type]  # it is a Line
 
-        run(env, locate(env, inventory, cluster), job, follow, tail, show)
+        run(env, locate_past(env, inventory, cluster), job, wish, show)
+
+
+def _wish(
+    follow: bool, tail: int | None, since: str | None, ranks: list[int], hosts: list[str], regex: str | None
+) -> LogsWish:
+    from hvdocker.ops.logs import LogsWish, line_filter
+    from hvdocker.ops.since import parse_since
+
+    wanted = line_filter(ranks, hosts, regex)
+    return LogsWish(follow, tail, parse_since(since) if since else None, wanted)

@@ -17,13 +17,18 @@ def stop(
 ) -> None:
     """Stop a job: every rank on every host gets SIGTERM, then SIGKILL.
 
-    The workers stay, ready for the next job.
+    The workers stay, ready for the next job. Where the job's head is away,
+    its ranks on the other hosts are ended.
     """
     no_rest(ctx)
+    from hvdocker.console import words
     from hvdocker.console.style import out
     from hvdocker.ops.locate import locate
-    from hvdocker.ops.logs import stop as run
+    from hvdocker.ops.stop import stop as run
 
     with working() as (env, _):
-        name, was_running = run(env, locate(env, inventory, cluster), job, force)
-    out().print(f"{name} is stopped" if was_running else f"{name} had ended already")
+        report = run(env, locate(env, inventory, cluster), job, force)
+    for host, number in report.ended.items():
+        out().print(words.ranks_ended(report.job, host, number))
+    report.complain()
+    out().print(f"{report.job} is stopped" if report.was_running else f"{report.job} had ended already")

@@ -27,11 +27,11 @@ class JobView:
         tag = f"{line.rank}@{line.host or '?'}"
         text = Text(f"{tag:<{self._width}} ", style=RANK_COLOURS[line.rank % len(RANK_COLOURS)])
         text.append("│ ", style="quiet")
-        text.append_text(_with_colours(line.text))
+        text.append_text(with_colours(line.text))
         self._console.print(text)
 
 
-def _with_colours(line: str) -> Text:
+def with_colours(line: str) -> Text:
     """A rank's own colours pass, where there is a terminal for them, and end with the line."""
     if "\x1b" not in line:
         return Text(line, style="default")

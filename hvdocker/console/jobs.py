@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,10 +16,8 @@ _STYLES = {"running": "good", "failed": "what"}
 
 def show_jobs(console: Console, report: JobsReport, now: float) -> None:
     if report.jobs:
-        table = _table("job", "cluster", "owner", "state", "ranks", "hosts", "started", "for")
-        for job in report.jobs:
-            table.add_row(*_job_row(job, now))
-        console.print(table)
+        clusters = {job.cluster for job in report.jobs} - {report.inventory.cluster}
+        console.print(_history(report.jobs, now, has_clusters=bool(clusters)))
     else:
         console.print(Text("no jobs", style="quiet"))
     if report.left_out:
@@ -52,18 +52,44 @@ def _table(*columns: str) -> Table:
     return table
 
 
+def _history(jobs: Sequence[JobSeen], now: float, has_clusters: bool) -> Table:
+    """The column of clusters only where a job is of another than the inventory's."""
+    table = Table(box=None, pad_edge=False, header_style="quiet")
+    for column in ("job", "state", "exit", "ranks", "hosts", "started", "for", "owner", "script"):
+        table.add_column(column, justify="right" if column in ("exit", "ranks") else "left")
+    for column in (*(("cluster",) if has_clusters else ()), "at"):
+        table.add_column(column)
+    for job in jobs:
+        cluster = (job.cluster,) if has_clusters else ()
+        table.add_row(*_job_row(job, now), *cluster, job.host or Text("home", style="quiet"))
+    return table
+
+
 def _job_row(job: JobSeen, now: float) -> tuple[str | Text, ...]:
-    shares = ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares)
     return (
         job.job,
-        job.cluster,
-        job.owner,
         Text(job.state, style=_STYLES.get(job.state, "default")),
-        str(job.placement.np),
-        shares,
-        f"{show_seconds(max(0.0, now - job.created))} ago",
+        "" if job.exit_code is None else str(job.exit_code),
+        _ranks(job),
+        ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares),
+        f"{_ago(max(0.0, now - job.created))} ago" if job.created else "",
         show_seconds(job.seconds) if job.seconds is not None else "",
+        job.owner,
+        job.script,
     )
+
+
+def _ranks(job: JobSeen) -> str:
+    """Of an elastic one how few and how many; no end where there is no bound."""
+    if job.elastic:
+        return f"{job.elastic.min_np}..{job.elastic.max_np or ''}"
+    return str(job.placement.np or "")
+
+
+def _ago(seconds: float) -> str:
+    """Of what is long gone nobody wants minutes."""
+    days = int(seconds // 86400)
+    return show_seconds(seconds) if days < 2 else f"{days} days"
 
 
 def _queue_row(waiting: Waiting) -> tuple[str, ...]:

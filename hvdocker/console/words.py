@@ -42,3 +42,15 @@ def nothing_left(hosts: int) -> str:
 def collected(runs: Sequence[str], steps: int) -> str:
     given = f", {', '.join(runs)} {'is' if len(runs) == 1 else 'are'} given back" if runs else ""
     return f"{count(steps, 'step')} done{given}"
+
+
+def attached(job: str) -> str:
+    return f"{job} is running; Ctrl-C leaves it running"
+
+
+def ranks_ended(job: str, host: str, number: int) -> str:
+    return f"{count(number, 'rank')} of {job} ended on {host}"
+
+
+def missing(job: str, hosts: Sequence[str]) -> str:
+    return f"what {job} has on {', '.join(hosts)} is missing: fetch again when they are back"

@@ -22,7 +22,7 @@ TIMEOUT_S = 120
 # Private to the SDK, as PARAMIKO_PARTS in `channel`; what all of hosts/ uses.
 DOCKER_PARTS = (
     "_url", "_version", "_raise_for_status", "_get", "_post", "_post_json", "_stream_helper",
-    "_stream_raw_result", "_proxy_configs",
+    "_stream_raw_result", "_proxy_configs", "_disable_socket_timeout", "_get_raw_response_socket",
 )  # fmt: skip
 
 Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type

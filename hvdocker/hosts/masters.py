@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 from docker import APIClient
 from docker.errors import NotFound
@@ -49,6 +50,20 @@ def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
         return MasterSeen(seen)
     finished = None if seen.is_running else _seconds(state.get("FinishedAt", ""))
     return MasterSeen(seen, _seconds(state.get("StartedAt", "")), finished)
+
+
+def kept_of(inspected: Mapping[str, Any]) -> dict[str, object]:
+    """What is kept of a job's container when its log comes home. Any: the engine's JSON."""
+    state = inspected["State"]
+    labels = inspected["Config"].get("Labels") or {}
+    is_living = bool(state["Running"])
+    return {
+        "labels": {name: value for name, value in labels.items() if name.startswith("hvdocker.")},
+        "created": _seconds(inspected.get("Created", "")),
+        "started": _seconds(state.get("StartedAt", "")),
+        "finished": None if is_living else _seconds(state.get("FinishedAt", "")),
+        "exit_code": None if is_living else state.get("ExitCode"),
+    }
 
 
 def _seconds(text: str) -> float | None:

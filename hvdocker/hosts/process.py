@@ -4,7 +4,11 @@ which is gone need not be waited for."""
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 _PROC = Path("/proc")
 
@@ -44,3 +48,12 @@ def _here() -> tuple[str, str]:
 def _start(number: str) -> str:
     """In ticks since the boot; the program's name in front of it may have blanks and brackets in it."""
     return (_PROC / number / "stat").read_text().rpartition(")")[2].split()[19]
+
+
+def become(words: Sequence[str]) -> NoReturn:
+    """Raises FileNotFoundError where there is no such program."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Python ignores it, and what is ignored is handed on.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.execvp(words[0], list(words))

@@ -49,3 +49,11 @@ class Endurance:
             "on_hang": self.on_hang,
             "rules": [{"pattern": rule.pattern, "then": rule.then} for rule in self.rules],
         }
+
+
+def elastic_from_label(text: str) -> Elastic | None:
+    """`min:max`, as on the master of an elastic job; None where it is none."""
+    least, _, most = text.partition(":")
+    if not (least.isascii() and least.isdigit()):
+        return None
+    return Elastic(int(least), int(most) if most.isascii() and most.isdigit() else None)

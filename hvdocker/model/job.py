@@ -110,5 +110,5 @@ class JobRecord:
                 ranks=tuple(RankEnd.read(rank) for rank in value.get("ranks", ())),
                 first_failure=RankEnd.read(first) if first else None,
             )
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None

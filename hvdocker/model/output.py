@@ -22,6 +22,22 @@ class Line:
     is_error: bool = False
 
 
+@dataclass(frozen=True)
+class LineFilter:
+    """Which lines are wanted; what is empty wants all. Those of the launcher are no rank's and no host's."""
+
+    ranks: frozenset[int] = frozenset()
+    hosts: frozenset[str] = frozenset()
+    pattern: re.Pattern[str] | None = None
+
+    def takes(self, line: Line) -> bool:
+        if self.ranks and line.rank not in self.ranks:
+            return False
+        if self.hosts and line.host not in self.hosts:
+            return False
+        return self.pattern is None or bool(self.pattern.search(line.text))
+
+
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     found = _PREFIX.match(raw)
     if not found:

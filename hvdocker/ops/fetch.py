@@ -3,52 +3,71 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HvdockerError, UsageProblem, raise_together
 from hvdocker.model import names
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
+from hvdocker.ops.finding import Found, find, look
+from hvdocker.ops.home import MARK, keep_master
 from hvdocker.ops.kept import bring_papers
 from hvdocker.ops.locate import Located, at_home
-from hvdocker.ops.session import Session, connected, members_state
+from hvdocker.ops.session import Session, connected
+from hvdocker.ops.watch import newest_masters
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
     from hvdocker.hosts.merge import Fetched
 
-MARK = "fetched.json"
-
 
 @dataclass(frozen=True)
 class FetchReport:
+    """`missing` are hosts that may have files of the job, and could not be asked for them."""
+
     job: str
     folder: Path
     fetched: Fetched
     is_running: bool
+    missing: tuple[HvdockerError, ...] = ()
+
+    def complain(self) -> None:
+        """Raises where hosts were missing; what the others had is home all the same."""
+        raise_together("some hosts of the job could not be asked for its files", self.missing)
 
 
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
     with connected(env, located, must_all=False) as session:
-        state = members_state(located, session, without_gpus=session.links)
-        job = names.match_job(wanted, known_jobs(state))
+        sighting = look(located, session)
+        found = find(env, located, sighting, wanted)
+        job, missing = found.job, missing_hosts(found)
+        if not sighting.having(job):
+            raise_together("some hosts cannot be reached", missing)
+            raise _nothing_there(found)
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
-        fetched = bring_home(located, session, state, job, folder)
-        is_running = any(master.job == job for master in state.running_jobs())
+        fetched = bring_home(located, session, sighting.state, job, folder)
+        is_running = any(master.job == job for master in sighting.state.running_jobs())
         if not is_running:
             mark_fetched(located, job, fetched)
-        return FetchReport(job, folder, fetched, is_running)
+        return FetchReport(job, folder, fetched, is_running, missing)
 
 
-def known_jobs(state: ClusterState) -> list[str]:
-    """Newest first: jobs whose container is there, then those of which only files are left."""
-    found = [master.job for master in state.masters()]
-    folders = (job for host in state.hosts.values() for job in host.job_folders)
-    return [job for job in dict.fromkeys([*found, *folders]) if names.is_plain(job)]
+def missing_hosts(found: Found) -> tuple[HvdockerError, ...]:
+    """Hosts that are away, and are or may be the job's: an elastic one may have been on any, and so may one
+    whose container cannot be seen."""
+    away = found.sighting.away
+    is_told = found.master is not None and names.LABEL_ELASTIC not in found.master.labels
+    return tuple(error for name, error in away.items() if not is_told or name in found.placement.hosts)
+
+
+def _nothing_there(found: Found) -> UsageProblem:
+    what = f"no host has anything of {found.job} any more"
+    return UsageProblem(what, fix=f"it lies here: {found.home.folder}" if found.home else None)
 
 
 def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
@@ -60,18 +79,26 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
     with talking(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
     fetched.skipped += bring_papers(located, session, state, job, folder)
-    for master in state.masters():
-        if master.job == job:
-            _write_log(session.links[state.host_of(master)], master.name, folder)
+    if master := newest_masters(state).get(job):
+        inspected = _write_log(session.links[state.host_of(master)], master.name, folder)
+        _keep(located, job, inspected)
     return fetched
 
 
 def save_log(located: Located, job: str, link: HostLink, container: str) -> None:
     """The whole output stands beside the inventory as soon as the job ends."""
-    _write_log(link, container, located.jobs / job)
+    _keep(located, job, _write_log(link, container, located.jobs / job))
 
 
-def _write_log(link: HostLink, container: str, folder: Path) -> None:
+def _keep(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
+    """Any: the engine's JSON."""
+    from hvdocker.hosts.masters import kept_of
+
+    keep_master(located, job, kept_of(inspected))
+
+
+def _write_log(link: HostLink, container: str, folder: Path) -> Mapping[str, Any]:
+    """The container, as its engine describes it. Any: that is JSON."""
     from hvdocker.hosts.translate import talking
 
     path = folder / "logs" / "output.log"
@@ -84,8 +111,9 @@ def _write_log(link: HostLink, container: str, folder: Path) -> None:
             for chunk in link.engine().logs(container, stream=True, follow=False):
                 file.write(chunk)
         # A stream that was cut off looks like one that ended: the link has to be alive after it.
-        link.engine().inspect_container(container)
+        inspected: Mapping[str, Any] = link.engine().inspect_container(container)
         draft.replace(path)
+    return inspected
 
 
 def mark_fetched(located: Located, job: str, fetched: Fetched) -> None:

@@ -1,18 +1,22 @@
-"""Jobs: what runs and ran on the hosts of an inventory, of whatever cluster, and who waits for slots."""
+"""Jobs: what runs and ran on the hosts of an inventory, of whatever cluster, what came home of jobs that are
+no longer there, and who waits for slots."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
+from hvdocker.model.endurance import Elastic, elastic_from_label
 from hvdocker.model.inventory import Inventory
+from hvdocker.model.past import ENDS, stem_of
 from hvdocker.model.placement import Placement
 from hvdocker.model.seen import ContainerSeen
 from hvdocker.model.ticket import Ticket
 from hvdocker.ops.env import Env
+from hvdocker.ops.home import HomeJob, jobs_at_home
 from hvdocker.ops.locate import Located
 from hvdocker.ops.queue import queues
 from hvdocker.ops.session import connected
@@ -22,13 +26,12 @@ if TYPE_CHECKING:
     from hvdocker.hosts.masters import MasterSeen
 
 MOST_ENDED = 20
-# What a supervisor ends with. One that was killed says nothing of its job.
-_ENDS = {0: "succeeded", 1: "failed", 143: "stopped"}
 
 
 @dataclass(frozen=True)
 class JobSeen:
-    """`host` is the one whose engine has the job's container; `seconds` is how long it runs or ran."""
+    """`host` is the one whose engine has the job's container, empty where it is gone or away; `home` is where
+    its files lie here; `seconds` is how long it runs or ran."""
 
     job: str
     cluster: str
@@ -36,8 +39,13 @@ class JobSeen:
     state: str
     placement: Placement
     host: str
-    created: int
+    created: float | None
     seconds: float | None = None
+    script: str = ""
+    exit_code: int | None = None
+    elastic: Elastic | None = None
+    restarts: int = 0
+    home: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -46,14 +54,20 @@ class JobSeen:
     def as_json(self) -> Mapping[str, object]:
         return {
             "job": self.job,
-            "cluster": self.cluster,
-            "owner": self.owner,
+            "cluster": self.cluster or None,
+            "owner": self.owner or None,
+            "script": self.script,
             "state": self.state,
-            "np": self.placement.np,
+            "exit_code": self.exit_code,
+            "np": self.placement.np or None,
+            "min_np": self.elastic.min_np if self.elastic else None,
+            "max_np": self.elastic.max_np if self.elastic else None,
             "placement": {share.host: share.slots for share in self.placement.shares},
-            "host": self.host,
+            "host": self.host or None,
             "created": self.created,
             "seconds": self.seconds,
+            "restarts": self.restarts,
+            "home": self.home or None,
         }
 
 
@@ -124,16 +138,70 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
         masters = see_masters(links, None if shows_all else MOST_ENDED)
         queued = tickets.look(session.links)
     errors = {**queued.failed, **masters.failed, **seen.failed, **session.failed}
-    found = _jobs(masters.done, env.now())
+    found = history(_live(masters.done, env.now()), jobs_at_home(located).values())
     shown = found if shows_all else _newest(found)
     places = [Waiting(*place) for place in queues(_once(queued.done))]
     return JobsReport(inventory, tuple(shown), tuple(places), len(found) - len(shown), errors)
 
 
-def _jobs(masters: Mapping[str, tuple[MasterSeen, ...]], now: float) -> list[JobSeen]:
-    """Every job once, where two names of the inventory are one machine; running ones first, then newest."""
+def history(live: Iterable[JobSeen], homes: Iterable[HomeJob]) -> list[JobSeen]:
+    """Every job once: what is seen counts, what came home fills the gaps. Running ones first, then newest."""
+    found: dict[tuple[str, str], JobSeen] = {}
+    for seen in sorted(live, key=lambda job: -(job.created or 0.0)):
+        # A job that was placed anew has two containers, once the host of the first is back.
+        found.setdefault((seen.cluster, seen.job), seen)
+    for home in homes:
+        at_home = _at_home(home)
+        same = [key for key in found if key[1] == at_home.job and at_home.cluster in ("", key[0])]
+        for key in same:
+            found[key] = _filled(found[key], at_home)
+        if not same:
+            found[(at_home.cluster, at_home.job)] = at_home
+    named = (replace(job, script=job.script or stem_of(job.job)) for job in found.values())
+    return sorted(named, key=lambda job: (not job.is_running, -(job.created or 0.0), job.job))
+
+
+def _filled(live: JobSeen, home: JobSeen) -> JobSeen:
+    """A container that was killed does not tell how its job ended; the record may."""
+    is_open = live.is_running or live.state == "paused"
+    knows_more = not is_open and live.state not in ENDS.values() and home.state in ENDS.values()
+    return replace(
+        live,
+        owner=live.owner or home.owner,
+        script=live.script or home.script,
+        state=home.state if knows_more else live.state,
+        exit_code=live.exit_code if live.exit_code is not None or is_open else home.exit_code,
+        placement=live.placement if live.placement.shares else home.placement,
+        elastic=live.elastic or home.elastic,
+        seconds=live.seconds if live.seconds is not None else home.seconds,
+        restarts=max(live.restarts, home.restarts),
+        home=home.home,
+    )
+
+
+def _at_home(home: HomeJob) -> JobSeen:
+    past = home.past
+    return JobSeen(
+        job=past.job,
+        cluster=past.cluster,
+        owner=past.owner,
+        state=past.state,
+        placement=past.placement,
+        host="",
+        created=past.started,
+        seconds=past.seconds,
+        script=past.script,
+        exit_code=past.exit_code,
+        elastic=past.elastic,
+        restarts=past.restarts,
+        home=str(home.folder),
+    )
+
+
+def _live(masters: Mapping[str, tuple[MasterSeen, ...]], now: float) -> list[JobSeen]:
+    """Every container once, where two names of the inventory are one machine."""
     by_id = {seen.container.id: _job(name, seen, now) for name, there in masters.items() for seen in there}
-    return sorted(by_id.values(), key=lambda job: (not job.is_running, -job.created, job.job))
+    return list(by_id.values())
 
 
 def _job(name: str, seen: MasterSeen, now: float) -> JobSeen:
@@ -141,20 +209,23 @@ def _job(name: str, seen: MasterSeen, now: float) -> JobSeen:
     end = now if container.is_running else seen.finished
     return JobSeen(
         job=container.job,
-        cluster=container.labels.get(names.LABEL_CLUSTER, "?"),
-        owner=container.labels.get(names.LABEL_OWNER, "?"),
+        cluster=container.cluster,
+        owner=container.owner,
         state=_state(container),
         placement=placement_of(container),
         host=name,
         created=container.created,
         seconds=max(0.0, end - seen.started) if end is not None and seen.started is not None else None,
+        script=container.labels.get(names.LABEL_SCRIPT, ""),
+        exit_code=None if container.is_living else container.exit_code,
+        elastic=elastic_from_label(container.labels.get(names.LABEL_ELASTIC, "")),
     )
 
 
 def _state(container: ContainerSeen) -> str:
     if container.state != "exited":
         return container.state
-    return "ended" if container.exit_code is None else _ENDS.get(container.exit_code, "ended")
+    return "ended" if container.exit_code is None else ENDS.get(container.exit_code, "ended")
 
 
 def _newest(found: list[JobSeen]) -> list[JobSeen]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.errors import HvdockerError, NoCluster, UsageProblem
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory, KeyPair
 from hvdocker.model.parse import parse
@@ -59,6 +59,19 @@ class Choice:
 def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
     """The cluster that a verb after `up` means; `cluster` is another name than the inventory's."""
     return named(env, read_inventory(env, choose(env, explicit).path), cluster)
+
+
+def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
+    """For verbs that look back. What came home outlives the inventory that `up --hosts` wrote: without one it
+    is the nearest folder with jobs in it, and no hosts."""
+    try:
+        return locate(env, explicit, cluster)
+    except NoCluster:
+        folders = (folder / FOLDER for folder in (env.cwd, *env.cwd.parents))
+        found = next((folder for folder in folders if (folder / "jobs").is_dir()), None)
+        if found is None:
+            raise
+        return Located(Inventory(names.as_cluster_name(found.parent.name), ()), found / "inventory.yaml")
 
 
 def named(env: Env, located: Located, cluster: str | None) -> Located:
@@ -313,7 +326,7 @@ def _default(env: Env) -> Path:
             fix="say which one with -i",
         )
     if not found:
-        raise HvdockerError(
+        raise NoCluster(
             "there is no cluster here: no .hvdocker/ in this folder or above, and no inventory.yaml",
             fix="start one: hvdocker up inventory.yaml, or hvdocker up --local 2",
         )

@@ -1,94 +1,99 @@
-"""Logs and stop: a job's output again, and its end, from any laptop."""
+"""Logs: a job's output again, from any laptop; from its copies where its container cannot tell it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.errors import UsageProblem, raise_together
+from hvdocker.model.event import Event
+from hvdocker.model.output import Line, LineFilter
 from hvdocker.ops import watch
+from hvdocker.ops.copies import copy_of, last_of
 from hvdocker.ops.env import Env
+from hvdocker.ops.exec import check_hosts
+from hvdocker.ops.finding import Found, find, look
 from hvdocker.ops.locate import Located
+from hvdocker.ops.recent import recent
 from hvdocker.ops.session import connected
-from hvdocker.plan.owner import refuse_foreign_job
-from hvdocker.plan.secrets import ORDERLY, aftermath
-from hvdocker.plan.steps import plan_of
-
-if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+from hvdocker.ops.since import Since
 
 
 @dataclass(frozen=True)
-class JobAt:
-    """A job, the host that has its master, the links to all hosts, and the workers of its cluster."""
+class LogsWish:
+    """`tail` counts lines that are wanted; None is all."""
 
-    master: ContainerSeen
-    placement: Placement
-    head: str
-    links: Mapping[str, HostLink]
-    workers: tuple[ContainerSeen, ...]
-
-    @property
-    def link(self) -> HostLink:
-        return self.links[self.head]
+    follows: bool = False
+    tail: int | None = None
+    since: Since | None = None
+    lines: LineFilter = field(default_factory=LineFilter)
 
 
-def logs(
-    env: Env, located: Located, wanted: str | None, follow: bool, tail: int | None, on_line: watch.OnLine
-) -> str:
+def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -> LineFilter:
+    try:
+        pattern = re.compile(regex) if regex is not None else None
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageProblem(
+            f"--regex is no regular expression: {error}", lines=[f"got {regex}"], fix="as in 'loss|error'"
+        ) from error
+    return LineFilter(frozenset(ranks), frozenset(hosts), pattern)
+
+
+def logs(env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line: watch.OnLine) -> str:
     """Hands every line to `on_line`; returns the job's id."""
-    with _job(env, located, wanted) as found:
-        if follow and tail is None:
-            watch.follow(found.link, found.master.name, found.placement, on_line)
-            return found.master.job
-        for line in watch.lines(found.link, found.master.name, found.placement, follow, tail):
-            on_line(line)
-        # A stream that was cut off looks like one that ended: this raises where the host is gone.
-        if watch.is_running(found.link, found.master.name) and follow:
-            watch.follow(found.link, found.master.name, found.placement, on_line, tail=0)
-        return found.master.job
-
-
-def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> tuple[str, bool]:
-    """The job's id, and whether it ran until now."""
-    with _job(env, located, wanted) as found:
-        if not found.master.is_running:
-            return found.master.job, False
-        refuse_foreign_job(found.master, found.workers, env.maker().owner, is_forced)
-        watch.stop_job(found.link, found.master.name)
-        _clear_up(env, located, found)
-        return found.master.job, True
-
-
-def _clear_up(env: Env, located: Located, found: JobAt) -> None:
-    """A supervisor that had to be killed could not remove the job's secrets."""
-    if not found.master.secrets or watch.end_of(found.link, found.master.name).exit_code in ORDERLY:
-        return
-    from hvdocker.hosts.apply import Context, apply_all
-
-    steps = aftermath(found.head, found.master, found.workers)
-    plan = plan_of("stop", located.inventory.cluster, ("secrets", steps))
-    apply_all(plan, Context(located.inventory, found.links, env.listener))
-
-
-@contextmanager
-def _job(env: Env, located: Located, wanted: str | None) -> Iterator[JobAt]:
+    if located.inventory.hosts:
+        check_hosts(located.inventory, wish.lines.hosts)
     with connected(env, located, must_all=False) as session:
-        from hvdocker.errors import raise_together
-        from hvdocker.hosts.observe import as_state, observe
-        from hvdocker.plan.extent import is_complete
+        found = find(env, located, look(located, session), wanted)
+        if found.master:
+            _of_container(found, wish, on_line)
+        else:
+            _of_copies(env, found, wish, on_line)
+        return found.job
 
-        outcomes = observe(located.inventory, session.links, without_gpus=session.links)
-        state = as_state(located.inventory, outcomes.done, with_images=False)
-        failed = [*session.failed.values(), *outcomes.failed.values()]
-        if failed and is_complete(located.inventory, state):
-            failed = []
-        if wanted is None or not any(master.job.startswith(wanted) for master in state.masters()):
-            # The job that is meant may be on a host that is away: better no job than another one.
-            raise_together("some hosts cannot be reached", failed)
-        master = watch.find_job(state, wanted)
-        workers = tuple(state.workers().values())
-        yield JobAt(master, watch.placement_of(master), state.host_of(master), session.links, workers)
+
+def _of_container(found: Found, wish: LogsWish, on_line: watch.OnLine) -> None:
+    assert found.master is not None
+    link, container, placement = found.link, found.master.name, found.placement
+    since = wish.since.on(link) if wish.since else None
+
+    def take(line: Line) -> None:
+        if wish.lines.takes(line):
+            on_line(line)
+
+    if wish.tail is not None:
+        is_open = wish.follows and watch.is_running(link, container)
+        last = recent(link, container, placement, wish.tail, wish.lines, since, is_open)
+        for line in last.lines:
+            on_line(line)
+        if is_open:
+            watch.follow(link, container, placement, take, since=last.since, skip=last.skip)
+    elif wish.follows:
+        watch.follow(link, container, placement, take, since=since)
+    else:
+        for line in watch.lines(link, container, placement, follow=False, since=since):
+            take(line)
+        # A stream that was cut off looks like one that ended: this raises where the host is gone.
+        watch.is_running(link, container)
+
+
+def _of_copies(env: Env, found: Found, wish: LogsWish, on_line: watch.OnLine) -> None:
+    copy = copy_of(found)
+    env.listener(Event("note", f"{why_no_container(found)}; these lines are {copy.where}"))
+    if wish.since:
+        env.listener(Event("note", "it tells no times: --since is left out"))
+    for line in last_of(copy.lines, wish.lines, wish.tail):
+        on_line(line)
+    if wish.follows:
+        raise_together("some hosts cannot be reached", list(found.sighting.away.values()))
+
+
+def why_no_container(found: Found) -> str:
+    away = found.sighting.away
+    head = found.placement.hosts[:1]
+    if head and head[0] in away:
+        return f"{head[0]}, which has the job's container, is away ({away[head[0]].what})"
+    if away:
+        return f"the job's container is on none of the hosts that answer ({', '.join(away)} away)"
+    return "the job's container is gone"

@@ -257,7 +257,9 @@ class _Run:
             self._after(self._fetch)
 
     def _fetch(self) -> None:
-        self.report.fetched = self.verbs.fetch(self.env, self._used(), self.report.job, None).fetched
+        report = self.verbs.fetch(self.env, self._used(), self.report.job, None)
+        self.report.fetched = report.fetched
+        report.complain()
 
     def _used(self) -> Located:
         """Only the hosts on which something was made: others may be away, and have nothing of it. Workers of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError
@@ -36,8 +37,16 @@ class JobEnd:
 
 
 def find_job(state: ClusterState, wanted: str | None) -> ContainerSeen:
-    masters = {master.job: master for master in state.masters()}
+    masters = newest_masters(state)
     return masters[names.match_job(wanted, list(masters))]
+
+
+def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
+    """By job, newest first. A job that was placed anew has two, once the host of the first is back."""
+    found: dict[str, ContainerSeen] = {}
+    for master in state.masters():
+        found.setdefault(master.job, master)
+    return found
 
 
 def placement_of(master: ContainerSeen) -> Placement:
@@ -45,14 +54,26 @@ def placement_of(master: ContainerSeen) -> Placement:
 
 
 def lines(
-    link: HostLink, container: str, placement: Placement, follow: bool = True, tail: int | None = None
+    link: HostLink,
+    container: str,
+    placement: Placement,
+    follow: bool = True,
+    tail: int | None = None,
+    since: float | None = None,
+    skip: int = 0,
 ) -> Iterator[Line]:
-    """The master's log is the job's output. Ends when the job does."""
-    return without_noise(_all_lines(link, container, placement, follow, tail))
+    """The master's log is the job's output. Ends when the job does. `since` is a time of the host's clock;
+    the first `skip` lines after it are left out."""
+    return without_noise(islice(_all_lines(link, container, placement, follow, tail, since), skip, None))
 
 
 def _all_lines(
-    link: HostLink, container: str, placement: Placement, follow: bool, tail: int | None
+    link: HostLink,
+    container: str,
+    placement: Placement,
+    follow: bool,
+    tail: int | None,
+    since: float | None,
 ) -> Iterator[Line]:
     from hvdocker.hosts.translate import talking
 
@@ -60,7 +81,7 @@ def _all_lines(
     assembler = LineAssembler()
     with talking(link.name, "reading the job's output"):
         stream = link.engine().logs(
-            container, stream=True, follow=follow, tail=tail if tail is not None else "all"
+            container, stream=True, follow=follow, tail=tail if tail is not None else "all", since=since
         )
         for chunk in stream:
             for raw in assembler.feed(chunk):
@@ -70,13 +91,19 @@ def _all_lines(
 
 
 def follow(
-    link: HostLink, container: str, placement: Placement, on_line: OnLine, tail: int | None = None
+    link: HostLink,
+    container: str,
+    placement: Placement,
+    on_line: OnLine,
+    tail: int | None = None,
+    since: float | None = None,
+    skip: int = 0,
 ) -> None:
     """An engine may end a log stream early (its own restart): while the job runs, go on from there. Raises
     where the host is gone."""
     seen = 0
     while True:
-        for number, line in enumerate(lines(link, container, placement, True, tail)):
+        for number, line in enumerate(lines(link, container, placement, True, tail, since, skip)):
             if number >= seen:
                 on_line(line)
                 seen += 1

@@ -1,11 +1,16 @@
 """Which jobs were brought home; the mark counts only while the copy is there."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from hvdocker.errors import HostUnreachable
 from hvdocker.hosts.merge import Fetched
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import known_jobs, mark_fetched, unfetched
+from hvdocker.ops.fetch import FetchReport, mark_fetched, missing_hosts, unfetched
+from hvdocker.ops.finding import Found, Sighting
 from hvdocker.ops.locate import Located, generate
 from tests.unit.builders import host_seen, master, state_of
 
@@ -23,16 +28,11 @@ def located(tmp_path: Path) -> Located:
     return generate(Env(cwd=tmp_path, environ={}), local=1)
 
 
-def test_jobs_newest_first_then_those_of_which_only_files_are_left() -> None:
-    assert known_jobs(STATE) == ["new-dddd", "train-bbbb", "old-aaaa", "gone-cccc"]
-
-
 def test_a_job_whose_name_is_a_path_is_no_job(tmp_path: Path) -> None:
     """A host's word for a job becomes a folder here."""
     paths = ("../../evil", "/etc/evil", "..", ".", "", ".ssh", "a/b", "a\nb", "a\x1b[2J")
     evil = tuple(master(path, "{}") for path in paths)
     state = state_of(host_seen("a", job_folders=(*paths, "My Job-1.x"), containers=evil))
-    assert known_jobs(state) == ["My Job-1.x"]
     assert unfetched(located(tmp_path), state) == ("My Job-1.x",)
 
 
@@ -74,3 +74,22 @@ def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
     for text in ("", "{", "{}", "[]", "null", '{"folder": null}', '{"folder": null, "hosts": ["a"]}', whole):
         (here.jobs / "train-bbbb" / "fetched.json").write_text(text)
         assert "train-bbbb" in unfetched(here, STATE)
+
+
+def test_hosts_that_are_away_are_missed_where_they_may_have_files_of_the_job() -> None:
+    away = {name: HostUnreachable("refused", host=name) for name in ("b", "c")}
+    sighting = Sighting(STATE, {}, away)
+    of_two = master("train-bbbb", '{"a":1,"b":1}')
+    elastic = replace(of_two, labels={**of_two.labels, "hvdocker.elastic": "1:"})
+    missing = [
+        [error.host for error in missing_hosts(Found("train-bbbb", sighting, seen))]
+        for seen in (of_two, elastic, None)
+    ]
+    assert missing == [["b"], ["b", "c"], ["b", "c"]]
+
+
+def test_a_report_complains_of_missing_hosts(tmp_path: Path) -> None:
+    whole = FetchReport("train-bbbb", tmp_path, Fetched(tmp_path), False)
+    whole.complain()
+    with pytest.raises(HostUnreachable, match="refused"):
+        replace(whole, missing=(HostUnreachable("refused", host="b"),)).complain()

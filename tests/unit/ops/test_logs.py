@@ -8,7 +8,8 @@ from hvdocker.errors import HostErrors, HvdockerError, UsageProblem
 from hvdocker.model.output import Line
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.logs import logs, stop
+from hvdocker.ops.logs import LogsWish, logs
+from hvdocker.ops.stop import stop
 from tests.unit.builders import inventory
 
 
@@ -28,7 +29,7 @@ def test_a_host_that_is_away_is_the_error_not_that_there_is_no_job(
     tmp_path: Path, away: Located, wanted: str | None
 ) -> None:
     for verb in (
-        lambda: logs(Env(cwd=tmp_path), away, wanted, False, None, never),
+        lambda: logs(Env(cwd=tmp_path), away, wanted, LogsWish(), never),
         lambda: stop(Env(cwd=tmp_path), away, wanted),
     ):
         with pytest.raises(UsageProblem) as caught:
@@ -40,6 +41,6 @@ def test_all_hosts_that_are_away_are_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("HOME", str(tmp_path))
     lab = inventory("hosts: [a, b]\nssh: {key: /no/such/key}\n")
     with pytest.raises(HostErrors, match="some hosts cannot be reached") as caught:
-        logs(Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), None, False, None, never)
+        logs(Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), None, LogsWish(), never)
     errors: tuple[HvdockerError, ...] = caught.value.errors
     assert [error.host for error in errors] == ["a", "b"]

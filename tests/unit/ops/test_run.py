@@ -87,7 +87,7 @@ def world(tmp_path: Path) -> World:
 
     def fetch(env: Env, located: Located, job: str, target: Any) -> Any:
         made.did.append(f"fetch {job}")
-        return type("Report", (), {"fetched": None})
+        return type("Report", (), {"fetched": None, "complain": lambda: None})
 
     def check(env: Env, located: Located, accept_new: bool, request: Request | None) -> Request | None:
         made.did.append("check")

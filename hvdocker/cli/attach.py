@@ -1,0 +1,57 @@
+"""hvdocker attach"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from hvdocker.cli.logs import JobArgument
+from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
+
+if TYPE_CHECKING:
+    from hvdocker.ops.attach import AttachReport
+
+
+def attach(
+    ctx: typer.Context,
+    job: JobArgument = None,
+    inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
+) -> None:
+    """Watch a running job to its end, as if it had been started here.
+
+    Its last 100 lines, then what it says, its summary, and the exit code
+    that train would have. Ctrl-C only leaves: the job goes on. Without a
+    name: the newest job that runs. Of a job that has ended: its summary.
+    """
+    no_rest(ctx)
+    from hvdocker.console import words
+    from hvdocker.console.job import JobView
+    from hvdocker.console.style import err, out
+    from hvdocker.ops.attach import AttachViewer
+    from hvdocker.ops.attach import attach as run
+    from hvdocker.ops.locate import locate_past
+
+    with working() as (env, progress):
+        located = locate_past(env, inventory, cluster)
+        viewer = AttachViewer()
+
+        def found(name: str, placement: object) -> None:
+            progress.pause()
+            viewer.line = JobView(out(), placement)  # type: ignore[arg-type]  # it is a Placement
+            err().print(words.attached(name), style="quiet")
+
+        viewer.found = found
+        report = run(env, located, job, viewer)
+    _finish(report, located.flag)
+
+
+def _finish(report: AttachReport, flag: str) -> None:
+    from hvdocker.console.job import show_summary
+    from hvdocker.console.style import err
+    from hvdocker.ops.ending import verdict
+
+    if report.end.record:
+        show_summary(err(), report.job, report.placement, report.end.record)
+    verdict(report.job, report.placement, report.end, report.last_lines, flag)

@@ -1,0 +1,51 @@
+"""hvdocker exec"""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.state import ClusterFlag, ForceFlag, InventoryFlag, working
+
+
+def execute(
+    ctx: typer.Context,
+    hosts: Annotated[
+        Optional[list[str]],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Option("--host", metavar="H", help="Only on this host; may be repeated.", show_default=False),
+    ] = None,
+    inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
+    force: ForceFlag = False,
+) -> None:
+    """Run a command in the workers, on all hosts at once.
+
+    [bold]exec -- nvidia-smi -L[/] · [bold]exec --host a -- sh -c 'du -sh /data/*'[/]
+
+    In /train, as the containers' own user, without standard input. Of one
+    host the exit code is the command's; of several it is 1 where any failed.
+    Ctrl-C ends the command on the hosts too.
+    """
+    from hvdocker.console.hosts import HostView
+    from hvdocker.console.style import err, out
+    from hvdocker.errors import UsageProblem
+    from hvdocker.ops.exec import execute as run
+    from hvdocker.ops.exec import hosts_meant
+    from hvdocker.ops.locate import locate
+
+    argv = ctx.obj.rest or ()
+    if not argv:
+        raise UsageProblem("what should be run goes after --", fix="hvdocker exec -- nvidia-smi -L")
+    with working() as (env, progress):
+        located = locate(env, inventory, cluster)
+        view = HostView(out(), err(), hosts_meant(located.inventory, hosts or ()))
+
+        def show(host: str, line: str, is_error: bool) -> None:
+            progress.pause()
+            view(host, line, is_error)
+
+        report = run(env, located, argv, hosts or (), show, force)
+    report.complain()
+    if report.code:
+        raise typer.Exit(report.code)

@@ -1,0 +1,37 @@
+"""hvdocker ssh"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from hvdocker.cli.state import ClusterFlag, InventoryFlag, working
+
+
+def ssh(
+    ctx: typer.Context,
+    host: Annotated[str, typer.Argument(help="A host of the inventory.", show_default=False)],
+    machine: Annotated[
+        bool, typer.Option("--machine", metavar="", help="On the machine itself, not in its worker.")
+    ] = False,
+    inventory: InventoryFlag = None,
+    cluster: ClusterFlag = None,
+) -> None:
+    """Open a shell in the worker on a host, or on the machine itself.
+
+    [bold]ssh gpu-a[/] · [bold]ssh gpu-a -- nvidia-smi[/] · [bold]ssh gpu-a --machine[/]
+
+    Through OpenSSH's own client, with the inventory's user, port, key and
+    jump host, and with its exit code. Words after -- are run as they are.
+    """
+    from hvdocker.ops.locate import locate
+    from hvdocker.ops.ssh import become, machine_words, worker_words
+
+    has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    words_for = machine_words if machine else worker_words
+    with working() as (env, _):
+        located = locate(env, inventory, cluster)
+        words = words_for(env, located, host, ctx.obj.rest or (), has_terminal)
+    become(words)

@@ -1,0 +1,30 @@
+"""What a command says on several hosts: every line with a coloured host in front; on one host, as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from hvdocker.console.job import with_colours
+from hvdocker.console.style import RANK_COLOURS
+
+
+class HostView:
+    """Lines of standard error go where errors go, so that a pipe gets the rest alone."""
+
+    def __init__(self, out: Console, err: Console, hosts: Sequence[str]) -> None:
+        self._out = out
+        self._err = err
+        self._hosts = tuple(hosts)
+        self._width = max((len(host) for host in hosts), default=0)
+
+    def __call__(self, host: str, line: str, is_error: bool) -> None:
+        text = Text()
+        if len(self._hosts) > 1:
+            colour = RANK_COLOURS[self._hosts.index(host) % len(RANK_COLOURS)]
+            text = Text(f"{host:<{self._width}} ", style=colour)
+            text.append("│ ", style="quiet")
+        text.append_text(with_colours(line))
+        (self._err if is_error else self._out).print(text)

@@ -1,0 +1,114 @@
+"""Commands in running containers, through the engine's API: their output as it comes, and their end."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from docker import APIClient
+from urllib3.exceptions import ProtocolError
+
+from hvdocker.commands.inside import EXEC, ranks_folder, signal_exec, signal_ranks
+from hvdocker.hosts import archive
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.stations import ask_inside
+from hvdocker.hosts.translate import talking
+
+_STDERR = 2
+# How often it is looked whether what was asked to end has ended.
+_LOOK_S = 0.3
+
+# A piece of output, and whether it is of standard error.
+OnPiece = Callable[[bytes, bool], None]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A command for a container; `token` marks its processes, so that they can be ended."""
+
+    argv: tuple[str, ...]
+    workdir: str
+    token: str
+
+
+def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) -> int:
+    """Runs to the end, as the container's own user and without standard input; the exit code."""
+    with talking(link.name, f"running a command in {container}"):
+        engine = link.engine()
+        made = engine.exec_create(
+            container, list(what.argv), workdir=what.workdir, environment={EXEC: what.token}
+        )["Id"]
+        for is_error, data in _frames(engine, made):
+            on_piece(data, is_error)
+        return int(engine.exec_inspect(made)["ExitCode"])
+
+
+def _frames(engine: APIClient, made: str) -> Iterator[tuple[bool, bytes]]:
+    """The SDK reads such a stream past the buffer in which the answer's head arrived, and so may lose what
+    came with it. Without an upgrade the stream is the answer's body."""
+    answer = engine._post_json(
+        engine._url("/exec/{0}/start", made), data={"Tty": False, "Detach": False}, stream=True
+    )
+    engine._raise_for_status(answer)
+    # A command may be silent for as long as it likes.
+    engine._disable_socket_timeout(engine._get_raw_response_socket(answer))
+    try:
+        while head := answer.raw.read(8):
+            kind, length = struct.unpack(">BxxxL", head)
+            yield kind == _STDERR, answer.raw.read(length)
+    except ProtocolError as error:
+        raise ConnectionResetError(str(error)) from error
+    finally:
+        answer.close()
+
+
+def end_exec(link: HostLink, container: str, token: str, grace_s: float) -> None:
+    """SIGTERM to all processes with that mark, SIGKILL to those that are left after the grace."""
+
+    def signal(number: str) -> list[int]:
+        return _numbers(ask_inside(link, container, list(signal_exec(number, token).argv))[1])
+
+    _end(signal, grace_s)
+
+
+def end_ranks(link: HostLink, container: str, job: str, grace_s: float) -> int:
+    """How many ranks of the job ran in that container, until now."""
+    pids = _rank_pids(link, container, job)
+
+    def signal(number: str) -> list[int]:
+        return _numbers(ask_inside(link, container, list(signal_ranks(number, job, pids).argv))[1])
+
+    return _end(signal, grace_s) if pids else 0
+
+
+def _end(signal: Callable[[str], list[int]], grace_s: float) -> int:
+    found = signal("TERM")
+    deadline = time.monotonic() + grace_s
+    left = found
+    while left and time.monotonic() < deadline:
+        time.sleep(_LOOK_S)
+        left = signal("0")
+    if left:
+        signal("KILL")
+    return len(found)
+
+
+def _rank_pids(link: HostLink, container: str, job: str) -> list[int]:
+    with talking(link.name, f"looking for ranks of {job}"):
+        texts = archive.read_texts(link.engine(), container, ranks_folder(job))
+    return [pid for pid in map(_pid, texts.values()) if pid > 1]
+
+
+def _pid(text: str) -> int:
+    try:
+        found = json.loads(text)["pid"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return 0
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(line) for line in text.split() if line.isdigit()]

@@ -1,0 +1,150 @@
+"""A job as the files tell it that came home. Any of them may be missing, of another version, or damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from hvdocker.model import names
+from hvdocker.model.endurance import Elastic, elastic_from_label
+from hvdocker.model.job import JobRecord
+from hvdocker.model.placement import Placement, Share, from_label
+
+# What a supervisor ends with. One that was killed says nothing of its job.
+ENDS = {0: "succeeded", 1: "failed", 143: "stopped"}
+UNKNOWN = "unknown"
+_ENDED = (*ENDS.values(), "ended")
+_SHELLS = ("python", "python3", "python3.11")
+
+# Any: foreign JSON, looked at field by field.
+_Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Papers:
+    """The texts of a job's files, empty where there is none. `master` is what its container looked like when
+    its log came home."""
+
+    master: str = ""
+    job: str = ""
+    record: str = ""
+    capsule: str = ""
+
+
+@dataclass(frozen=True)
+class Past:
+    """`state` is `unknown` where the job was not seen to end."""
+
+    job: str
+    cluster: str = ""
+    owner: str = ""
+    script: str = ""
+    state: str = UNKNOWN
+    exit_code: int | None = None
+    placement: Placement = field(default_factory=lambda: Placement(()))
+    elastic: Elastic | None = None
+    started: float | None = None
+    seconds: float | None = None
+    restarts: int = 0
+    record: JobRecord | None = None
+
+
+def read_past(job: str, papers: Papers) -> Past:
+    master, spec, record, capsule = (
+        _object(text) for text in (papers.master, papers.job, papers.record, papers.capsule)
+    )
+    labels = _within(master, "labels")
+    started = _first(_number(record.get("started")), _number(master.get("started")))
+    finished = _first(_number(record.get("finished")), _number(master.get("finished")))
+    code = _first(_whole(record.get("code")), _whole(master.get("exit_code")))
+    state = _state(record, code)
+    return Past(
+        job=job,
+        cluster=_text(labels.get(names.LABEL_CLUSTER), record.get("cluster"), spec.get("cluster")),
+        owner=_text(labels.get(names.LABEL_OWNER), capsule.get("owner"), record.get("owner")),
+        script=_text(labels.get(names.LABEL_SCRIPT), spec.get("script"), capsule.get("script"))
+        or script_of(spec.get("command")),
+        state=state,
+        exit_code=code if state != UNKNOWN else None,
+        placement=_placement(labels, spec),
+        elastic=elastic_from_label(_text(labels.get(names.LABEL_ELASTIC))) or _elastic(spec),
+        started=started if started is not None else _number(master.get("created")),
+        seconds=max(0.0, finished - started) if finished and started is not None else None,
+        restarts=max(0, _whole(record.get("restarts")) or 0),
+        record=JobRecord.read(papers.record) if papers.record else None,
+    )
+
+
+def stem_of(job: str) -> str:
+    """What is left of a script's name in a job's id."""
+    return job.rpartition("-")[0] or job
+
+
+def script_of(command: object) -> str:
+    """Of the words that every rank runs: a script, a module, or the first of them."""
+    words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
+    if not words or PurePosixPath(words[0]).name not in _SHELLS:
+        return words[0] if words else ""
+    rest = words[1:]
+    if "-m" in rest[:-1] and all(word.startswith("-") for word in rest[: rest.index("-m")]):
+        return rest[rest.index("-m") + 1]
+    return next((word for word in rest if not word.startswith("-")), words[0])
+
+
+def _state(record: _Object, code: int | None) -> str:
+    told = record.get("state")
+    if told in _ENDED:
+        return str(told)
+    return UNKNOWN if code is None else ENDS.get(code, "ended")
+
+
+def _placement(labels: _Object, spec: _Object) -> Placement:
+    found = from_label(_text(labels.get(names.LABEL_PLACEMENT)) or "{}")
+    if found.shares:
+        return found
+    hosts = [one for one in _items(spec.get("hosts")) if isinstance(one, dict)]
+    return Placement(tuple(Share(_text(one.get("name")), _whole(one.get("slots")) or 0) for one in hosts))
+
+
+def _elastic(spec: _Object) -> Elastic | None:
+    told = _within(_within(spec, "endurance"), "elastic")
+    least = _whole(told.get("min_np"))
+    return Elastic(least, _whole(told.get("max_np"))) if least is not None else None
+
+
+def _object(text: str) -> _Object:
+    try:
+        value = json.loads(text) if text else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _within(value: _Object, key: str) -> _Object:
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _items(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _text(*values: object) -> str:
+    """The first that is one."""
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 < value < 1e11 else None  # type: ignore[operator,arg-type]  # a number
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _first(*values: Any) -> Any:  # Any: numbers of either kind
+    return next((value for value in values if value is not None), None)

@@ -1,0 +1,96 @@
+"""Attach: a running job's last lines, what it says from now on, and its end, as if it was started here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
+from hvdocker.model.output import Line, LineFilter
+from hvdocker.model.placement import Placement
+from hvdocker.ops import watch
+from hvdocker.ops.env import Env
+from hvdocker.ops.fetch import save_log
+from hvdocker.ops.finding import Found, find, look
+from hvdocker.ops.locate import Located
+from hvdocker.ops.recent import recent
+from hvdocker.ops.session import connected
+from hvdocker.ops.stop import clear_up
+from hvdocker.ops.watch import JobEnd
+
+LAST_LINES = 100
+# Of the rank that failed, for the error.
+LAST_WORDS = 10
+
+
+@dataclass(frozen=True)
+class AttachReport:
+    job: str
+    placement: Placement
+    end: JobEnd
+    last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass
+class AttachViewer:
+    """`found` is told before the first line, for a job that runs."""
+
+    found: Callable[[str, Placement], None] = lambda job, placement: None
+    line: watch.OnLine = lambda line: None
+
+
+def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
+    with connected(env, located, must_all=False) as session:
+        found = find(env, located, look(located, session), wanted, prefers_running=True)
+        if found.master is None:
+            return _from_home(found)
+        last: dict[int, tuple[str, ...]] = {}
+        if found.master.is_living:
+            try:
+                _follow(found, viewer, last)
+            except HostUnreachable as error:
+                error.fix = f"the job goes on; watch it with: hvdocker attach {found.job}{located.flag}"
+                raise
+            save_log(located, found.job, found.link, found.master.name)
+            clear_up(env, located, found)
+        end = watch.end_of(found.link, found.master.name)
+        return AttachReport(found.job, found.placement, end, last or _last_words(found, end))
+
+
+def _follow(found: Found, viewer: AttachViewer, last: dict[int, tuple[str, ...]]) -> None:
+    assert found.master is not None
+    link, container, placement = found.link, found.master.name, found.placement
+    viewer.found(found.job, placement)
+
+    def show(line: Line) -> None:
+        if line.rank is not None and line.text.strip():
+            last[line.rank] = (*last.get(line.rank, ())[1 - LAST_WORDS :], line.text)
+        viewer.line(line)
+
+    before = recent(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
+    for line in before.lines:
+        show(line)
+    watch.follow(link, container, placement, show, since=before.since, skip=before.skip)
+
+
+def _last_words(found: Found, end: JobEnd) -> dict[int, tuple[str, ...]]:
+    """Of a job that ended before anybody looked."""
+    first = end.record.first_failure if end.record else None
+    if first is None or found.master is None:
+        return {}
+    said = recent(
+        found.link, found.master.name, found.placement, LAST_WORDS, LineFilter(frozenset({first.rank}))
+    )
+    return {first.rank: tuple(line.text for line in said.lines if line.text.strip())}
+
+
+def _from_home(found: Found) -> AttachReport:
+    """It was taken down; where a host is away it may still run there."""
+    raise_together("some hosts cannot be reached", list(found.sighting.away.values()))
+    past = found.home.past if found.home else None
+    if past is None or past.exit_code is None:
+        raise HvdockerError(
+            f"how {found.job} ended is not known: its container is gone",
+            fix=f"what is left of its output: hvdocker logs {found.job}",
+        )
+    return AttachReport(found.job, found.placement, JobEnd(past.record, past.exit_code))

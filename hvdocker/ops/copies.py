@@ -1,0 +1,103 @@
+"""A job's output where its container cannot tell it: the copy at home, else what the ranks' hosts kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HvdockerError, raise_together
+from hvdocker.model.noise import without_noise
+from hvdocker.model.output import Line, LineAssembler, LineFilter, parse_line
+from hvdocker.ops.finding import Found
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+_CHUNK = 1 << 20
+# Of each rank that far back, over the link.
+MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class Copy:
+    """`where` says in words which lines these are."""
+
+    where: str
+    lines: Iterator[Line]
+
+
+def copy_of(found: Found) -> Copy:
+    """Raises where there is none."""
+    home = found.home
+    if home and home.output:
+        return Copy(f"the copy at home, {home.output}", _of_file(home.output, found))
+    there = [name for name in found.sighting.having(found.job) if _ranks_on(found, name)]
+    if there:
+        return Copy(f"what the ranks on {', '.join(there)} said, rank by rank", _of_hosts(found, there))
+    if home and (logs := home.rank_logs()):
+        return Copy(f"what came home of single ranks, {home.folder / 'logs'}", _of_rank_files(logs, found))
+    raise_together("some hosts cannot be reached", list(found.sighting.away.values()))
+    raise HvdockerError(
+        f"the output of {found.job} is gone: its container is, and nothing of it lies at home or on the hosts"
+    )
+
+
+def last_of(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Iterator[Line]:
+    """Of those that are wanted the last; all where no number is named."""
+    taken = (line for line in lines if wanted.takes(line))
+    if count is None:
+        yield from taken
+        return
+    from collections import deque
+
+    yield from deque(taken, maxlen=count)
+
+
+def _of_file(path: Path, found: Found) -> Iterator[Line]:
+    host_of_rank = found.placement.host_of_rank()
+    return without_noise(parse_line(raw, host_of_rank) for raw in _raw_lines(_chunks(path)))
+
+
+def _of_rank_files(logs: dict[int, Path], found: Found) -> Iterator[Line]:
+    hosts = dict(enumerate(found.placement.host_of_rank()))
+    for rank, path in sorted(logs.items()):
+        earlier = path.with_name(f"{path.name}.1")
+        chunks = [chunk for one in (earlier, path) if one.is_file() for chunk in _chunks(one)]
+        yield from (Line(raw, rank, hosts.get(rank)) for raw in _raw_lines(chunks))
+
+
+def _of_hosts(found: Found, hosts: Iterable[str]) -> Iterator[Line]:
+    from hvdocker.commands.rank_logs import end_of_rank_log
+    from hvdocker.hosts.link import must
+
+    for name in hosts:
+        link, folder = found.sighting.links[name], found.sighting.folder(name, found.job)
+        for rank in _ranks_on(found, name):
+            told = must(link, end_of_rank_log(folder, rank, MOST_BYTES), f"reading what rank {rank} said").out
+            if len(told) == MOST_BYTES:
+                told = told.partition(b"\n")[2]
+            yield from (Line(raw, rank, name) for raw in _raw_lines([told]))
+
+
+def _ranks_on(found: Found, name: str) -> list[int]:
+    from hvdocker.commands.rank_logs import list_rank_logs, read_rank_logs
+    from hvdocker.hosts.link import must
+
+    link: HostLink = found.sighting.links[name]
+    listed = must(link, list_rank_logs(found.sighting.folder(name, found.job)), "looking for the ranks' logs")
+    return read_rank_logs(listed.text)
+
+
+def _raw_lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    assembler = LineAssembler()
+    for chunk in chunks:
+        yield from assembler.feed(chunk)
+    yield from assembler.flush()
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk

@@ -1,0 +1,149 @@
+"""Exec: one command in the workers, on all hosts at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from hvdocker.errors import HostErrors, HvdockerError, UsageProblem, raise_together
+from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
+from hvdocker.model.output import LineAssembler
+from hvdocker.ops.env import Env
+from hvdocker.ops.finding import Sighting, look
+from hvdocker.ops.locate import Located, cluster_flag
+from hvdocker.ops.session import connected
+from hvdocker.plan.owner import refuse_foreign_owner
+
+GRACE_S = 5.0
+
+# A host's line, and whether it is of standard error.
+OnHostLine = Callable[[str, str, bool], None]
+
+
+@dataclass(frozen=True)
+class ExecReport:
+    """Exit codes by host; `troubles` are hosts on which nothing was run, or not to its end."""
+
+    asked: tuple[str, ...]
+    codes: Mapping[str, int]
+    troubles: tuple[HvdockerError, ...] = ()
+
+    @property
+    def code(self) -> int:
+        """Of the command itself, where one host was asked."""
+        return self.codes.get(self.asked[0], 0) if len(self.asked) == 1 else 0
+
+    def complain(self) -> None:
+        """Raises where a host is missing, or where the command failed on one of several."""
+        failed = [
+            HvdockerError(f"exit code {code}", host=host)
+            for host, code in self.codes.items()
+            if code and len(self.asked) > 1
+        ]
+        if self.troubles and not failed:
+            raise_together("the command could not be run everywhere", self.troubles)
+        if failed or self.troubles:
+            raise HostErrors("the command failed on some hosts", (*failed, *self.troubles))
+
+
+def execute(
+    env: Env,
+    located: Located,
+    argv: tuple[str, ...],
+    hosts: Iterable[str],
+    on_line: OnHostLine,
+    is_forced: bool = False,
+) -> ExecReport:
+    """`hosts` are all where none is named. Ctrl-C ends the command on the hosts too."""
+    named = check_hosts(located.inventory, hosts)
+    with connected(env, located, must_all=False) as session:
+        sighting = look(located, session)
+        refuse_foreign_owner(located.inventory, sighting.state, env.maker().owner, is_forced)
+        workers, missing = workers_of(env, located, sighting, named)
+        outcomes = _run(env, sighting, workers, argv, on_line)
+    asked = named or (*workers, *(error.host or "?" for error in missing))
+    return ExecReport(asked, outcomes[0], (*missing, *outcomes[1]))
+
+
+def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+    """In the inventory's order, each once."""
+    wanted = set(hosts)
+    known = [host.name for host in inventory.hosts]
+    if strange := sorted(wanted - set(known)):
+        raise UsageProblem(
+            f"the inventory has no host {', '.join(strange)}",
+            lines=[f"hosts: {', '.join(known)}"],
+            fix="name one of these",
+        )
+    return tuple(name for name in known if name in wanted)
+
+
+def hosts_meant(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+    return check_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)
+
+
+def workers_of(
+    env: Env, located: Located, sighting: Sighting, named: tuple[str, ...]
+) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
+    """The containers of the workers that run, by host, and why others do not. Hosts that are no part of a
+    cluster that was asked for some slots only are missed by nobody, unless they are named."""
+    from hvdocker.plan.extent import is_complete
+
+    has_all = is_complete(located.inventory, sighting.state)
+    found = sighting.state.workers()
+    workers: dict[str, str] = {}
+    missing: list[HvdockerError] = []
+    for host in located.inventory.hosts:
+        name, worker = host.name, found.get(host.name)
+        if named and name not in named:
+            continue
+        if worker and worker.is_running:
+            workers[name] = worker.name
+        elif not named and has_all:
+            continue
+        elif name in sighting.failed:
+            missing.append(sighting.failed[name])
+        else:
+            missing.append(_no_worker(env, located, name, worker.state if worker else ""))
+    return workers, tuple(missing)
+
+
+def _no_worker(env: Env, located: Located, name: str, state: str) -> HvdockerError:
+    what = f"its worker does not run: it is {state}" if state else "it has no worker"
+    return HvdockerError(what, host=name, fix=f"hvdocker up{cluster_flag(env, located)} makes one")
+
+
+def _run(
+    env: Env, sighting: Sighting, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
+) -> tuple[Mapping[str, int], tuple[HvdockerError, ...]]:
+    from hvdocker.hosts.inside import Inside, end_exec, run_inside
+    from hvdocker.hosts.pool import each
+
+    what = Inside(argv, names.CODE_MOUNT, env.entropy(8).hex())
+    at_once = threading.Lock()
+
+    def run(name: str) -> int:
+        out, err = LineAssembler(), LineAssembler()
+
+        def take(lines: Iterable[str], is_error: bool) -> None:
+            for line in lines:
+                with at_once:
+                    on_line(name, line, is_error)
+
+        code = run_inside(
+            sighting.links[name],
+            workers[name],
+            what,
+            lambda data, is_error: take((err if is_error else out).feed(data), is_error),
+        )
+        take(out.flush(), False)
+        take(err.flush(), True)
+        return code
+
+    def end() -> None:
+        each(workers, lambda name: end_exec(sighting.links[name], workers[name], what.token, GRACE_S))
+
+    outcomes = each(workers, run, on_interrupt=end)
+    return outcomes.done, tuple(outcomes.failed.values())

@@ -1,0 +1,133 @@
+"""Which job is meant, and what can be seen of it: its container, its files on hosts, its copy at home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HvdockerError, raise_together
+from hvdocker.model import names
+from hvdocker.model.event import Event
+from hvdocker.model.past import Papers, read_past
+from hvdocker.model.placement import Placement
+from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.ops.env import Env
+from hvdocker.ops.home import HomeJob, jobs_at_home
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import Session
+from hvdocker.ops.watch import newest_masters, placement_of
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """`failed` are the hosts that cannot be looked at; `away` are those of them on which the cluster may have
+    something."""
+
+    state: ClusterState
+    links: Mapping[str, HostLink]
+    away: Mapping[str, HvdockerError] = field(default_factory=dict)
+    failed: Mapping[str, HvdockerError] = field(default_factory=dict)
+
+    def having(self, job: str) -> list[str]:
+        """The hosts that answer and have files of the job."""
+        return [name for name, seen in self.state.hosts.items() if job in seen.job_folders]
+
+    def folder(self, host: str, job: str) -> str:
+        return f"{self.state.hosts[host].cluster_dir}/jobs/{job}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """`master` is None where it is gone, or its host is away; `home` where nothing of the job lies here."""
+
+    job: str
+    sighting: Sighting
+    master: ContainerSeen | None = None
+    home: HomeJob | None = None
+    # What the job's files say, on a host or at home.
+    told: Placement = field(default_factory=lambda: Placement(()))
+
+    @property
+    def placement(self) -> Placement:
+        return placement_of(self.master) if self.master else self.told
+
+    @property
+    def head(self) -> str:
+        """The host whose engine has the master."""
+        assert self.master is not None
+        return self.sighting.state.host_of(self.master)
+
+    @property
+    def link(self) -> HostLink:
+        return self.sighting.links[self.head]
+
+
+def look(located: Located, session: Session) -> Sighting:
+    from hvdocker.hosts.observe import as_state, observe
+    from hvdocker.plan.extent import is_complete
+
+    inventory = located.inventory
+    outcomes = observe(inventory, session.links, without_gpus=session.links)
+    state = as_state(inventory, outcomes.done, with_images=False)
+    failed = {**session.failed, **outcomes.failed}
+    ordered = {host.name: failed[host.name] for host in inventory.hosts if host.name in failed}
+    # A cluster that was asked for some slots only, and has them all here, has nothing elsewhere.
+    has_all = bool(ordered) and is_complete(inventory, state)
+    return Sighting(state, session.links, {} if has_all else ordered, ordered)
+
+
+def find(
+    env: Env, located: Located, sighting: Sighting, wanted: str | None, prefers_running: bool = False
+) -> Found:
+    """Jobs whose container is there come before those of which only files are left, and these before those
+    that only lie at home. Where the one that is meant may be on a host that is away: better no job than
+    another one."""
+    masters = {job: one for job, one in newest_masters(sighting.state).items() if names.is_plain(job)}
+    homes = jobs_at_home(located)
+    others = [job for host in sighting.state.hosts.values() for job in host.job_folders]
+    tiers = (_ordered(masters, prefers_running), [*filter(names.is_plain, others)], [*homes])
+    if sighting.away and not (wanted and any(job.startswith(wanted) for tier in tiers for job in tier)):
+        _name_the_rest(env, [job for tier in tiers for job in tier], wanted)
+        raise_together("some hosts cannot be reached", list(sighting.away.values()))
+    job = _match(wanted, tiers)
+    home = homes.get(job)
+    if job in masters:
+        return Found(job, sighting, masters[job], home)
+    told = home.past.placement if home else Placement(())
+    return Found(job, sighting, None, home, told if told.shares else _told_there(sighting, job))
+
+
+def _told_there(sighting: Sighting, job: str) -> Placement:
+    from hvdocker.commands.command import command
+
+    for host in sighting.having(job):
+        text = sighting.links[host].run(command("cat", f"{sighting.folder(host, job)}/job.json")).text
+        if (told := read_past(job, Papers(job=text)).placement).shares:
+            return told
+    return Placement(())
+
+
+def _ordered(masters: Mapping[str, ContainerSeen], prefers_running: bool) -> list[str]:
+    """Newest first; perhaps those that run before all others."""
+    return sorted(masters, key=lambda job: prefers_running and not masters[job].is_living)
+
+
+def _match(wanted: str | None, tiers: Sequence[list[str]]) -> str:
+    exact = wanted and any(wanted in tier for tier in tiers)
+    for tier in tiers:
+        hits = [job for job in tier if wanted is None or (job == wanted if exact else job.startswith(wanted))]
+        if hits:
+            return names.match_job(wanted, list(dict.fromkeys(tier)))
+    return names.match_job(wanted, list(dict.fromkeys(job for tier in tiers for job in tier)))
+
+
+def _name_the_rest(env: Env, jobs: Sequence[str], wanted: str | None) -> None:
+    """Who goes on without the hosts that are away says which job is meant."""
+    known = list(dict.fromkeys(jobs))
+    if wanted is None and known:
+        shown = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")
+        env.listener(Event("note", f"which job is the newest cannot be told now; name one of these: {shown}"))

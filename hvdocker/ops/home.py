@@ -1,0 +1,91 @@
+"""The jobs that lie at home: what `train`, `fetch` and `down` brought into .hvdocker/jobs/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from hvdocker.model import names
+from hvdocker.model.past import Papers, Past, read_past
+from hvdocker.ops.locate import Located
+
+MARK = "fetched.json"
+MASTER = "master.json"
+MOST_BYTES = 4 << 20
+
+
+@dataclass(frozen=True)
+class HomeJob:
+    """`folder` is where its files are: another one where a person said so to `fetch`."""
+
+    past: Past
+    folder: Path
+
+    @property
+    def output(self) -> Path | None:
+        path = self.folder / "logs" / "output.log"
+        return path if path.is_file() else None
+
+    def rank_logs(self) -> dict[int, Path]:
+        """The ranks' own files, by rank."""
+        found = {}
+        for path in sorted((self.folder / "logs").glob("rank-*.log")):
+            rank = path.name.removeprefix("rank-").removesuffix(".log")
+            if rank.isascii() and rank.isdigit() and path.is_file():
+                found[int(rank)] = path
+        return found
+
+
+def jobs_at_home(located: Located) -> dict[str, HomeJob]:
+    """Newest first; those of which nobody knows when they began come last."""
+    found = [home_job(located, job) for job in _folders(located.jobs)]
+    found.sort(key=lambda home: (-(home.past.started or 0.0), home.past.job))
+    return {home.past.job: home for home in found}
+
+
+def home_job(located: Located, job: str) -> HomeJob:
+    own = located.jobs / job
+    folder = fetched_to(located, job) or own
+    papers = Papers(
+        master=_read(own / MASTER),
+        job=_read(folder / "job.json"),
+        record=_read(folder / "logs" / "record.json"),
+        capsule=_read(folder / "capsule.json"),
+    )
+    return HomeJob(read_past(job, papers), folder)
+
+
+def fetched_to(located: Located, job: str) -> Path | None:
+    """Where the last `fetch` put the job, while it is there."""
+    try:
+        folder = Path(json.loads(_read(located.jobs / job / MARK))["folder"])
+        return folder if folder.is_dir() else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def keep_master(located: Located, job: str, inspected: Mapping[str, object]) -> None:
+    """What only the container tells of its job: whose it was, what it ran, how it ended."""
+    path = located.jobs / job / MASTER
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(inspected, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _folders(jobs: Path) -> list[str]:
+    try:
+        return [path.name for path in jobs.iterdir() if names.is_plain(path.name) and path.is_dir()]
+    except OSError:
+        return []
+
+
+def _read(path: Path) -> str:
+    """Empty where it cannot be read, or is more than any of these files is."""
+    with suppress(OSError), path.open("rb") as file:
+        data = file.read(MOST_BYTES + 1)
+        return data.decode("utf-8", "replace") if len(data) <= MOST_BYTES else ""
+    return ""

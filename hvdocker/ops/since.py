@@ -1,0 +1,51 @@
+"""Since when: so long ago by the clock of the host that has the log, or at a time that a person names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+_UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|min|m|h|d)")
+
+
+@dataclass(frozen=True)
+class Since:
+    """One of the two."""
+
+    ago_s: float | None = None
+    at: float | None = None
+
+    def on(self, link: HostLink) -> float:
+        """A laptop's clock may be minutes off."""
+        if self.at is not None:
+            return self.at
+        from hvdocker.commands.health import clock
+        from hvdocker.commands.health_answer import read_clock
+
+        # An engine takes no time before 1970.
+        return max(1.0, (read_clock(link.run(clock()).text) or 0.0) - (self.ago_s or 0.0))
+
+
+def parse_since(text: str) -> Since:
+    """`90s`, `10m`, `1h30m`, `2d`, or a time like 2026-05-04T12:30 (here, unless it says otherwise)."""
+    parts = _PART.findall(text)
+    if parts and "".join(number + unit for number, unit in parts) == text:
+        return Since(ago_s=sum(float(number) * _UNITS[unit] for number, unit in parts))
+    try:
+        at = datetime.fromisoformat(re.sub("[Zz]$", "+00:00", text)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        at = 0.0
+    if at <= 0:
+        raise UsageProblem(
+            f"--since should be a duration or a time, got {text!r}",
+            fix="as in 90s, 10m, 1h30m or 2026-05-04T12:30",
+        )
+    return Since(at=at)

@@ -1,0 +1,96 @@
+"""Ssh: the words that open a shell in the worker on a host, or on the machine itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hvdocker.commands.command import Command, shell
+from hvdocker.commands.inside import any_shell
+from hvdocker.commands.reach import ssh_words
+from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem, raise_together
+from hvdocker.model import names
+from hvdocker.model.inventory import Host
+from hvdocker.ops.env import Env
+from hvdocker.ops.exec import check_hosts, workers_of
+from hvdocker.ops.finding import look
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import connected
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+
+def machine_words(
+    env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
+) -> tuple[str, ...]:
+    """On the machine: OpenSSH's client by itself."""
+    host = _host(located, name)
+    if host.is_local:
+        raise UsageProblem(
+            f"{name} is a worker on this very machine", fix=f"hvdocker ssh {name}, without --machine"
+        )
+    return _through_ssh(host, rest, has_terminal)
+
+
+def worker_words(
+    env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
+) -> tuple[str, ...]:
+    """In the worker, once it is known to run: the host is asked first."""
+    host = _host(located, name)
+    alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
+    with connected(env, alone, must_all=False) as session:
+        sighting = look(alone, session)
+        workers, missing = workers_of(env, alone, sighting, (name,))
+        raise_together("the host cannot be reached", missing)
+        docker = _docker(session.links[name], host, bool(sighting.state.hosts[name].needs_sudo))
+    terminal = ("-it",) if has_terminal else ("-i",)
+    words = (*docker, "exec", *terminal, "-w", names.CODE_MOUNT, workers[name], *(rest or any_shell()))
+    return words if host.is_local else _through_ssh(host, words, has_terminal)
+
+
+def become(words: tuple[str, ...]) -> None:
+    """This process turns into that program, and does not come back."""
+    from hvdocker.hosts.process import become as turn_into
+
+    try:
+        turn_into(words)
+    except FileNotFoundError as error:
+        package = "openssh-client" if words[0] == "ssh" else "docker.io"
+        raise HvdockerError(
+            f"this machine has no {words[0]} program",
+            command=f"command -v {words[0]}",
+            lines=[f"{words[0]} is not on the PATH"],
+            fix=f"sudo apt-get install {package}",
+        ) from error
+
+
+def _host(located: Located, name: str) -> Host:
+    check_hosts(located.inventory, (name,))
+    return located.inventory.named(name)
+
+
+def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
+    """One word for the shell there: OpenSSH would put blanks between several, and quote nothing."""
+    ssh, *rest = ssh_words(host)
+    terminal = ("-t",) if has_terminal and words else ()
+    return (ssh, *terminal, *rest, *((Command(words).line(),) if words else ()))
+
+
+def _docker(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
+    """Only this verb needs the docker program on the host, unless it is how the engine is reached anyway."""
+    if host.is_local:
+        return ("docker",)
+    if needs_sudo:
+        return ("sudo", "-n", "docker")
+    asked = shell("command -v docker")
+    if link.run(asked).code != 0:
+        raise HostUnfit(
+            "there is no docker program on the host",
+            host=host.name,
+            command=link.pasteable(asked),
+            lines=["the engine answers, but a terminal in a container needs docker's own program"],
+            fix=f"install it there, or do without a terminal: hvdocker exec --host {host.name} -- …",
+        )
+    socket = getattr(link, "engine_socket", None)
+    return ("docker",) if socket in (None, "/var/run/docker.sock") else ("docker", "-H", f"unix://{socket}")

@@ -1,0 +1,102 @@
+"""Stop: a job's end on every host, gracefully and then hard; from any laptop, and without its head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
+from hvdocker.model.job import GRACE_S
+from hvdocker.ops import watch
+from hvdocker.ops.env import Env
+from hvdocker.ops.finding import Found, find, look
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import connected
+from hvdocker.plan.owner import refuse_foreign_job, refuse_foreign_owner
+from hvdocker.plan.secrets import ORDERLY, aftermath
+from hvdocker.plan.steps import plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class StopReport:
+    """`ended` are ranks that were still there without their master, by host; `troubles` what could not be
+    looked at."""
+
+    job: str
+    was_running: bool
+    ended: Mapping[str, int] = field(default_factory=dict)
+    troubles: tuple[HvdockerError, ...] = ()
+
+    def complain(self) -> None:
+        raise_together(f"{self.job} could not be stopped everywhere", self.troubles)
+
+
+def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> StopReport:
+    with connected(env, located, must_all=False) as session:
+        found = find(env, located, look(located, session), wanted)
+        if found.master is None:
+            refuse_foreign_owner(located.inventory, found.sighting.state, env.maker().owner, is_forced)
+            return _without_master(found)
+        workers = tuple(found.sighting.state.workers().values())
+        was_running = found.master.is_living
+        if was_running:
+            refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
+            watch.stop_job(found.link, found.master.name)
+        elif found.master.exit_code in ORDERLY:
+            return StopReport(found.job, False)
+        clear_up(env, located, found)
+        if watch.end_of(found.link, found.master.name).exit_code in ORDERLY:
+            return StopReport(found.job, was_running)
+        # A supervisor that was killed may have left ranks elsewhere that have not noticed yet.
+        ended, troubles = _end_elsewhere(found)
+        return StopReport(found.job, was_running or bool(ended), ended, troubles)
+
+
+def clear_up(env: Env, located: Located, found: Found) -> None:
+    """A supervisor that had to be killed could not remove the job's secrets."""
+    master = found.master
+    if master is None or not master.secrets:
+        return
+    if watch.end_of(found.link, master.name).exit_code in ORDERLY:
+        return
+    from hvdocker.hosts.apply import Context, apply_all
+
+    steps = aftermath(found.head, master, tuple(found.sighting.state.workers().values()))
+    plan = plan_of("stop", located.inventory.cluster, ("secrets", steps))
+    apply_all(plan, Context(located.inventory, found.sighting.links, env.listener))
+
+
+def _without_master(found: Found) -> StopReport:
+    ended, troubles = _end_elsewhere(found)
+    away = found.sighting.away
+    if not away:
+        return StopReport(found.job, bool(ended), ended, troubles)
+    return StopReport(found.job, bool(ended), ended, (*troubles, _out_of_reach(found)))
+
+
+def _out_of_reach(found: Found) -> HvdockerError:
+    away = found.sighting.away
+    head = next(iter(found.placement.hosts), "")
+    is_known = head in away
+    return HostUnreachable(
+        f"the container of {found.job} {'is' if is_known else 'may be'} there, and could not be stopped",
+        host=head if is_known else ", ".join(away),
+        lines=[away[head].what] if is_known else [str(error) for error in away.values()],
+        fix="ranks elsewhere end by themselves some 15 s after they lost their head; a host that is only cut "
+        "off goes on with the job: run this again when it is back",
+    )
+
+
+def _end_elsewhere(found: Found) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
+    """In the workers that can be reached, on all hosts at once."""
+    from hvdocker.hosts.inside import end_ranks
+    from hvdocker.hosts.pool import each
+
+    sighting = found.sighting
+    workers = {name: one.name for name, one in sighting.state.workers().items() if one.is_running}
+    outcomes = each(workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, GRACE_S))
+    ended = {name: count for name, count in outcomes.done.items() if count}
+    return ended, tuple(outcomes.failed.values())
