@@ -43,7 +43,15 @@ class ContainerSpec:
     def fingerprint(self) -> str:
         """Equal for equal containers, whoever made them with whichever version of hvdocker."""
         fields = asdict(self)
-        ignored = (names.LABEL_SPEC, names.LABEL_OWNER, names.LABEL_VERSION, names.LABEL_RUN)
+        ignored = (
+            names.LABEL_SPEC,
+            names.LABEL_OWNER,
+            names.LABEL_VERSION,
+            names.LABEL_RUN,
+            # A worker is none the less what it should be when the job that it joined is over.
+            names.LABEL_JOINED,
+            names.LABEL_SHARE,
+        )
         # As it was told when containers had all GPUs or none: who has none need not be made anew.
         if not fields["devices"]:
             del fields["devices"]

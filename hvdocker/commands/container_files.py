@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from hvdocker.commands.ssh_files import (
@@ -12,6 +13,7 @@ from hvdocker.commands.ssh_files import (
     render_ssh_config,
     sshd_config,
 )
+from hvdocker.model.job import Seat
 
 
 def trust_files(
@@ -30,6 +32,17 @@ def trust_files(
     ]
 
 
+def told_files(trust: Iterable[FileSpec], seats: Sequence[Seat]) -> list[FileSpec]:
+    """What a master is told while its job runs: whom it may log in to, and, where it grows and shrinks, the
+    hosts that it may use. These come last: whoever reads of a new host knows its key already."""
+    known = [file for file in trust if file.path in MASTER_TAKES]
+    return [*known, FileSpec(HOSTS_FILE, hosts_text(seats))] if seats else known
+
+
+def hosts_text(seats: Iterable[Seat]) -> str:
+    return json.dumps({"hosts": [seat.as_json() for seat in seats]}) + "\n"
+
+
 def folders() -> list[FileSpec]:
     return [FileSpec("", None, 0o700), FileSpec("ssh", None, 0o700), FileSpec("home", None, 0o700)]
 
@@ -46,5 +59,7 @@ def worker_files(
     ]
 
 
+# In a master, below /run/hvdocker: the hosts of its job, if others than job.json says.
+HOSTS_FILE = "hosts.json"
 # What a master takes over from its head's worker.
 MASTER_TAKES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

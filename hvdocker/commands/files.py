@@ -8,6 +8,9 @@ from hvdocker.commands.command import Command, shell
 
 # Said before anything is made, where the root is not there yet.
 NEW = "hvdocker-new"
+# What of a cluster's folder is code, and what of a job's tells how it came about.
+CODE = ("code", "code.sync/index", "code.sync/paths")
+PAPERS = ("capsule.json", "code.patch")
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
@@ -33,6 +36,18 @@ def unpack(folder: str) -> Command:
     """Everything, for a plan as a script. Readable for a container of another user; the folders above are
     private."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
+
+
+def take_code(folder: str, is_shared: bool = False) -> Command:
+    """Unpacks the code of another host, in place of what an earlier sync brought, with its index. Readable
+    for a container of another user where need be."""
+    script = (
+        'umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
+        "[ ! -s code.sync/paths ] || (cd code && xargs -0 rm -f -- < ../code.sync/paths); "
+        "rm -rf code.sync; tar -xf - || exit 1; "
+        '[ -z "$2" ] || chmod -R a+rX code'
+    )
+    return shell(script, folder, "shared" if is_shared else "")
 
 
 def pack(folder: str, names: Iterable[str]) -> Command:

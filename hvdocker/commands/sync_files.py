@@ -100,6 +100,16 @@ _COMMIT = (
 )
 
 
+_ADOPT = (
+    'cd -- "$1" && [ -s "$state/index" ] && [ -e "$state/paths" ] || { rm -rf -- "$state"; exit 0; }; '
+    'mkdir -p -- "$in" && read -r id digest < "$state/index" || exit 1; : > "$in/listing"; '
+    '[ ! -s "$state/paths" ] || list > "$in/listing" || { rm -rf -- "$state"; exit 0; }; '
+    'digest=$(sha256sum < "$in/listing") && { printf "%s %s\n" "$id" "${digest%% *}" && '
+    'sed -n 2p "$state/index" && cat "$in/listing"; } > "$in/whole" && '
+    'mv -f -- "$in/whole" "$state/index" && rm -rf -- "$in"'
+)
+
+
 # The base of a sync that could not read what the host holds: it sends everything.
 UNKNOWN_BASE = "unknown"
 
@@ -152,6 +162,12 @@ def receive_last(stage: Stage, codec: Codec, is_first: bool, commit: Commit) -> 
     steps = _COMMIT.format(done=DONE, before=before, after=after, alone=_ALONE, same_base=_SAME_BASE)
     script = f"{_START}{_LIST}{_unpack(codec, is_first)}{steps}"
     return shell(script, *stage.words, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
+
+
+def adopt(stage: Stage) -> Command:
+    """For code that came with the index of another host: how files look is written down anew. Where there is
+    no whole index, the next sync brings everything."""
+    return shell(f"{_START}{_LIST}{_ADOPT}", *stage.words)
 
 
 def forget(stage: Stage) -> Command:

@@ -40,6 +40,12 @@ def put_secrets(
     engine.put_archive(container, names.IN_CONTAINER, buffer.getvalue())
 
 
+def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
+    """What `put_secrets` put there; nothing where the job is over."""
+    files = read_files(engine, container, f"{names.SECRETS}/{job}")
+    return {name.rpartition("/")[2]: value for name, value in files.items()}
+
+
 def read_text(engine: APIClient, container: str, path: str) -> str | None:
     """A file of a container, running or not; None where it is not there."""
     return read_texts(engine, container, path).get(path.rsplit("/", 1)[1])
@@ -47,6 +53,12 @@ def read_text(engine: APIClient, container: str, path: str) -> str | None:
 
 def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
     """A file, or all files of a folder, by their names below the folder that it lies in."""
+    found = read_files(engine, container, path)
+    return {name: data.decode("utf-8", "replace") for name, data in found.items()}
+
+
+def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]:
+    """The same, as they are."""
     from docker.errors import NotFound
 
     try:
@@ -55,7 +67,7 @@ def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
         return {}
     with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as tar:
         opened = {member.name: tar.extractfile(member) for member in tar if member.isfile()}
-        return {name: file.read().decode("utf-8", "replace") for name, file in opened.items() if file}
+        return {name: file.read() for name, file in opened.items() if file}
 
 
 def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterable[FileSpec] = ()) -> bytes:

@@ -19,6 +19,14 @@ class Elastic:
     min_np: int
     max_np: int | None = None
 
+    @staticmethod
+    def read(label: str) -> Elastic | None:
+        """`min:max`; max is empty where there is no bound. None where it says nothing of the kind."""
+        fewest, _, most = label.partition(":")
+        if not fewest.isdecimal() or (most and not most.isdecimal()):
+            return None
+        return Elastic(int(fewest), int(most) if most else None)
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -43,7 +43,7 @@ class JobSpec:
             "port": self.port,
             "host": host,
             "hosts": [
-                {"name": share.host, "address": self.addresses[share.host], "slots": share.slots}
+                Seat(share.host, self.addresses[share.host], share.slots).as_json()
                 for share in self.placement.shares
             ],
             "command": list(self.command),
@@ -57,6 +57,32 @@ class JobSpec:
             **({"devices": list(devices)} if devices else {}),
         }
         return json.dumps(body, ensure_ascii=False, indent=1)
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A host of a job, and how many ranks it may have."""
+
+    name: str
+    address: str
+    slots: int
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "address": self.address, "slots": self.slots}
+
+
+def newcomers_job(text: str, seat: Seat, devices: tuple[str, ...]) -> str:
+    """The job.json of a host that joins its job, made of the head's. Raises ValueError where that is none."""
+    body = json.loads(text)
+    if not isinstance(body, dict) or not isinstance(body.get("hosts"), list):
+        raise ValueError("it has no list of hosts")
+    body["host"] = seat.name
+    if seat.name not in [host.get("name") for host in body["hosts"]]:
+        body["hosts"].append(seat.as_json())
+    body.pop("devices", None)
+    if devices:
+        body["devices"] = list(devices)
+    return json.dumps(body, ensure_ascii=False, indent=1)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ LABEL_SCRIPT = "hvdocker.script"
 LABEL_ELASTIC = "hvdocker.elastic"
 # On a worker that was made while an elastic job ran: that job, which holds its slots for as long as it runs.
 LABEL_JOINED = "hvdocker.joined"
+# On such a worker: how many of its slots the job took; it has a most, and they may be fewer than all.
+LABEL_SHARE = "hvdocker.share"
 # On all containers that one `run` made: the token of the ticket by which its client gives signs of life.
 LABEL_RUN = "hvdocker.run"
 LABEL_IMAGE = "hvdocker.image"

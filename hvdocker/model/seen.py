@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hvdocker.model import names
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.gpu import GpuSeen
+from hvdocker.model.placement import Placement, Share, from_label
 
 # What of an image's configuration decides how its containers run. The rest differs between engines.
 _CONFIG_THAT_MATTERS = (
@@ -76,6 +78,34 @@ class ContainerSeen:
     def secrets(self) -> tuple[str, ...]:
         """The names of its job's secrets."""
         return tuple(filter(None, self.labels.get(names.LABEL_SECRETS, "").split(",")))
+
+    @property
+    def placement(self) -> Placement:
+        """Of a master: what its job was given when it began."""
+        return from_label(self.labels.get(names.LABEL_PLACEMENT, "{}"))
+
+    @property
+    def elastic(self) -> Elastic | None:
+        """Of a master: within which bounds its job grows and shrinks."""
+        return Elastic.read(self.labels.get(names.LABEL_ELASTIC, ""))
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Of a worker: the GPUs that it holds."""
+        return tuple(filter(None, self.labels.get(names.LABEL_GPUS, "").split(",")))
+
+    def has_joined(self, master: ContainerSeen) -> bool:
+        """Whether it is a worker that was made for that job while it ran. One that was never started is made
+        anew."""
+        is_of_job = bool(master.job) and self.labels.get(names.LABEL_JOINED) == master.job
+        return is_of_job and self.cluster == master.cluster and self.state != "created"
+
+    @property
+    def joined_share(self) -> Share:
+        """What the job that it joined took of it."""
+        told = self.labels.get(names.LABEL_SHARE, "")
+        slots = int(told) if told.isdecimal() else 0
+        return Share(self.host, slots, self.devices[:slots])
 
     @property
     def base(self) -> str | None:
@@ -202,3 +232,9 @@ class ClusterState:
     def running_jobs(self) -> list[ContainerSeen]:
         """Those that hold slots: also one that somebody paused."""
         return [master for master in self.masters() if master.is_living]
+
+    def placement_of(self, master: ContainerSeen) -> Placement:
+        """What its job has: what it was given when it began, and what joined it since."""
+        first = master.placement
+        joined = [worker.joined_share for worker in self.workers().values() if worker.has_joined(master)]
+        return Placement((*first.shares, *(share for share in joined if share.host not in first.hosts)))

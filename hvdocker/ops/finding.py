@@ -101,6 +101,12 @@ def find(
     return Found(job, sighting, None, home, told if told.shares else _told_there(sighting, job))
 
 
+def known_jobs(state: ClusterState) -> list[str]:
+    """Newest first: jobs whose container is there, then those of which only files are left."""
+    folders = (job for host in state.hosts.values() for job in host.job_folders)
+    return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_plain(job)]
+
+
 def _told_there(sighting: Sighting, job: str) -> Placement:
     from hvdocker.commands.command import command
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from hvdocker.commands.gpus import HUNG
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model import names
 from hvdocker.model.gpu import GpuProcess
 from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
@@ -172,7 +170,7 @@ def _held(state: ClusterState, host: str) -> dict[str, int]:
     return {
         master.job: share.slots
         for master in state.running_jobs()
-        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares
+        for share in state.placement_of(master).shares
         if share.host == host
     }
 

@@ -119,7 +119,7 @@ def _at_home(located: Located, wanted: str) -> Kept | None:
 def _on_hosts(located: Located, session: Session, wanted: str, known: Kept | None) -> Kept:
     """The head's word on how the job ended counts; any host has the rest."""
     from hvdocker.hosts.observe import partial_state
-    from hvdocker.ops.fetch import known_jobs
+    from hvdocker.ops.finding import known_jobs
 
     state, _ = partial_state(located.inventory, session.links, False, session.links)
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))

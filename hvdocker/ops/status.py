@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.placement import Placement, from_label
+from hvdocker.model.placement import Placement
 from hvdocker.model.seen import ContainerSeen, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
@@ -111,15 +111,15 @@ def status(env: Env, located: Located) -> StatusReport:
                 )
                 for host in inventory.hosts
             ),
-            tuple(_job(master) for master in state.masters()),
+            tuple(_job(master, state.placement_of(master)) for master in state.masters()),
         )
 
 
-def _job(master: ContainerSeen) -> JobStatus:
+def _job(master: ContainerSeen, placement: Placement) -> JobStatus:
     return JobStatus(
         job=master.job,
         state="running" if master.is_running else "ended" if master.state == "exited" else master.state,
-        placement=from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")),
+        placement=placement,
         owner=master.labels.get(names.LABEL_OWNER, "?"),
         created=master.created,
     )

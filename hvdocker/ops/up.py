@@ -85,7 +85,7 @@ def up(
         report, state = _look(env, located, session, options)
         if options.is_dry_run or report.plan.is_empty:
             _explain(env, located, options, state, tell)
-            show(report.plan)
+            _show(env, report.plan, show)
             if not options.is_dry_run:
                 _point(env, located)
             return report
@@ -97,7 +97,7 @@ def up(
             known = None if held.has_waited or located.inventory.is_local else state
             report, state = _look(env, located, session, options, known)
             _explain(env, located, options, state, tell)
-            show(report.plan)
+            _show(env, report.plan, show)
             _point(env, located)
             _make(env, located, session, report.plan, state, held, options.keep)
             return report
@@ -126,6 +126,12 @@ def _look(
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     return UpReport(plan, placed), state
+
+
+def _show(env: Env, plan: Plan, show: Show) -> None:
+    show(plan)
+    for note in plan.notes:
+        env.listener(Event("note", note))
 
 
 def _concerned(state: ClusterState, request: Request | None) -> list[str]:

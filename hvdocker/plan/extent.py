@@ -9,7 +9,7 @@ from hvdocker.errors import HostUnfit, HvdockerError, NotEnoughSlots, raise_toge
 from hvdocker.model import names
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.offer import Offer, Request
-from hvdocker.model.placement import Share, from_label
+from hvdocker.model.placement import Share
 from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.asked import (
     asked_in,
@@ -133,8 +133,7 @@ def _still_has(inventory: Inventory, state: ClusterState, words: str, offers: Se
 
 
 def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
-    devices = tuple(filter(None, worker.labels.get(names.LABEL_GPUS, "").split(",")))
-    if devices:
+    if devices := worker.devices:
         return Share(worker.host, len(devices), devices)
     told = worker.labels.get(names.LABEL_SLOTS, "")
     if asked_of(worker) and told.isdigit():
@@ -148,8 +147,7 @@ def _all_of(offer: Offer) -> Share:
 
 
 def _kept_by_jobs(inventory: Inventory, state: ClusterState) -> dict[str, Share]:
-    placements = [from_label(job.labels.get(names.LABEL_PLACEMENT, "{}")) for job in state.running_jobs()]
-    busy = {host for placement in placements for host in placement.hosts}
+    busy = {host for job in state.running_jobs() for host in state.placement_of(job).hosts}
     workers = state.workers()
     return {name: _share_of(inventory, workers[name]) for name in workers if name in busy}
 

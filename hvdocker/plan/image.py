@@ -11,7 +11,7 @@ from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, HostSeen, ImageSeen
+from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen, ImageSeen
 from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, PullImage, PushImage, ShipImage, Step, plan_of
 
 
@@ -34,6 +34,18 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, P
     where, image = source
     _refuse_foreign(inventory, image, arch, where)
     return ImagePlan(ship=_delivery(inventory, hosts, source), image_id=image.id, content=image.content)
+
+
+def runs(container: ContainerSeen, place: Place, image: ImagePlan) -> bool:
+    """Whether it is of the cluster's image, perhaps with requirements on it. Ids name an image on its own
+    engine only: a container's is compared with those of its own host."""
+    if image.content is None:
+        return False
+    if container.requirements and container.base == image.content:
+        return True
+    own = place.seen.image
+    same = {image.image_id} | ({own.id} if own and own.content == image.content else set())
+    return container.image_id in same
 
 
 def plan_push(inventory: Inventory, state: ClusterState) -> Plan:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hvdocker.model import names
 from hvdocker.model.gpu import GpuProcess, GpuSeen
-from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ContainerSeen, HostSeen
 
 
@@ -77,18 +76,16 @@ def _leases_of(
 
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
     """Device → the jobs that hold it, of whatever cluster. Hosts that share an engine tell the same."""
-    masters = {
-        one.id: one
-        for host in hosts
-        for one in (*host.containers, *host.others)
-        if one.role == names.ROLE_MASTER and one.is_living
-    }
+    living = {one.id: one for host in hosts for one in (*host.containers, *host.others) if one.is_living}
     found: dict[str, tuple[Lease, ...]] = {}
-    for master in masters.values():
+    for master in living.values():
+        if master.role != names.ROLE_MASTER:
+            continue
         lease = Lease(master.cluster, master.owner, master.job, master.id)
-        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
-            for device in share.devices:
-                found[device] = (*found.get(device, ()), lease)
+        joined = [one.joined_share for one in living.values() if one.has_joined(master)]
+        devices = (device for share in (*master.placement.shares, *joined) for device in share.devices)
+        for device in dict.fromkeys(devices):
+            found[device] = (*found.get(device, ()), lease)
     return found
 
 
@@ -98,7 +95,7 @@ def _worker_leases(containers: Iterable[ContainerSeen]) -> dict[str, tuple[Lease
         if worker.role != names.ROLE_WORKER or not worker.is_living:
             continue
         lease = Lease(worker.cluster, worker.owner, "", worker.id)
-        for device in filter(None, worker.labels.get(names.LABEL_GPUS, "").split(",")):
+        for device in worker.devices:
             found[device] = (*found.get(device, ()), lease)
     return found
 

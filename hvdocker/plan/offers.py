@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from hvdocker.commands.worker import Place
-from hvdocker.model import names
 from hvdocker.model.gpu import GpuProcess, GpuSeen
 from hvdocker.model.inventory import Host, Inventory
 from hvdocker.model.offer import Hold, Offer, Slot
-from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
 from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
 
@@ -115,7 +113,7 @@ def _jobs_on(state: ClusterState, host: str) -> tuple[Hold, ...]:
     return tuple(
         Hold(_job(master), share.slots)
         for master in state.running_jobs()
-        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares
+        for share in state.placement_of(master).shares
         if share.host == host
     )
 
@@ -124,7 +122,7 @@ def _job_devices(state: ClusterState, place: Place) -> dict[str, str]:
     """Who of the running jobs holds which device. Jobs of earlier versions tell only how many: the first."""
     held: dict[str, str] = {}
     for master in state.running_jobs():
-        for share in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).shares:
+        for share in state.placement_of(master).shares:
             if share.host == place.name:
                 held |= dict.fromkeys(share.devices or place.devices[: share.slots], _job(master))
     return held

@@ -6,8 +6,8 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,7 +20,10 @@ from hvdocker.commands.ssh_files import FOLDER, Member, passwd_line, render_ssh_
 from hvdocker.model import names
 from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
 from hvdocker.model.inventory import Inventory
-from hvdocker.plan import steps
+from hvdocker.plan import script_join, steps
+from hvdocker.plan.script_words import Writer
+from hvdocker.plan.script_words import here as _here
+from hvdocker.plan.script_words import tar as _tar
 from hvdocker.plan.steps import CONTROLLER, Plan, Step
 
 # Filled in while the script runs. The blank makes shlex quote the word that holds it.
@@ -51,26 +54,6 @@ main() {{
 """
 
 
-@dataclass(frozen=True)
-class Writer:
-    inventory: Inventory
-    template: str
-    sudo_hosts: frozenset[str]
-    functions: Mapping[str, str]
-
-    def on(self, host: str, *commands: Command, pipe: bool = False) -> str:
-        """A line that runs commands on a host, one after the other or as a pipe."""
-        lines = [self._rooted(host, each).line() for each in commands]
-        return f"{self.functions[host]} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
-
-    def docker(self, host: str) -> str:
-        """The words for it inside a script on that host."""
-        return "sudo -n docker" if host in self.sudo_hosts else "docker"
-
-    def _rooted(self, host: str, words: Command) -> Command:
-        return words.as_root() if host in self.sudo_hosts and words.argv[0] == "docker" else words
-
-
 def script_of(
     plan: Plan, inventory: Inventory, template: str, sudo_hosts: frozenset[str] = frozenset()
 ) -> str:
@@ -91,6 +74,7 @@ def _reached(plan: Plan) -> list[str]:
     """Every host that the script talks to: where steps are done, and where images or keys come from."""
     hosts = [step.host for step in plan.steps]
     hosts += [step.source for step in plan.steps if isinstance(step, steps.ShipImage)]
+    hosts += [step.head for step in plan.steps if isinstance(step, steps.JoinJob)]
     return list(dict.fromkeys(hosts))
 
 
@@ -188,14 +172,6 @@ def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str
 def _pinned(member: Member, port: int) -> str:
     shown = member.address if port == 22 else f"[{member.address}]:{port}"
     return f"printf '%s %s\\n' {shlex.quote(shown)} \"$(public host_{member.name})\";"
-
-
-def _tar(uid: int, gid: int, folder: str, what: str) -> str:
-    return f'tar --owner={uid} --group={gid} --numeric-owner -C "$keys/{folder}" -cf - {what}'
-
-
-def _here(target: str, content: str) -> str:
-    return f"cat > {target} <<'HVDOCKER_END'\n{content.rstrip(chr(10))}\nHVDOCKER_END"
 
 
 def _folders(writer: Writer, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
@@ -364,6 +340,8 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.StopJob: _stop_job,
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh,
+    steps.JoinJob: script_join.join_job,
+    steps.TellMaster: script_join.tell_master,
     steps.StartContainer: _start,
     steps.AwaitSshd: _await,
     steps.CheckMesh: _mesh,

@@ -8,7 +8,6 @@ from hvdocker.commands.worker import Place
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.steps import EmptySecrets, ForgetSecrets, PutSecrets, Step
 
@@ -48,12 +47,10 @@ def aftermath(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]
     """The same, as its labels tell it."""
     if not master.secrets:
         return []
-    others = [
-        host for host in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts if host != head
-    ]
+    others = [host for host in master.placement.hosts if host != head]
     emptied = EmptySecrets(head, master.name, master.job, master.secrets)
-    forgotten = [ForgetSecrets(one.host, one.name, (master.job,)) for one in workers if one.host in others]
-    return [emptied, *forgotten]
+    given = [one for one in workers if one.host in others or one.has_joined(master)]
+    return [emptied, *(ForgetSecrets(one.host, one.name, (master.job,)) for one in given)]
 
 
 def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:
@@ -66,7 +63,7 @@ def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:
     ]
     jobs: dict[str, list[str]] = {}
     for master in ended:
-        for host in from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts:
+        for host in state.placement_of(master).hosts:
             if host != master.host and host in placed:
                 jobs.setdefault(host, []).append(master.job)
     return [*emptied, *(ForgetSecrets(n, placed[n].worker_name, tuple(some)) for n, some in jobs.items())]

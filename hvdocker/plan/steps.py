@@ -1,28 +1,24 @@
-"""Steps, stages and plans. A step says what to do on one host; stages follow each other; the steps of a
-stage run on all hosts at once, those of one host in order. Within a wave hosts do not wait for each other."""
+"""Every kind of step. The stages and plans that are made of them are told in plan/stages.py."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.commands.command import Command
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.image_parts import remote_reference
 from hvdocker.commands.ssh_files import Member
+from hvdocker.model.job import Seat
 from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import SecretSource
-from hvdocker.model.units import show_bytes
-
-CONTROLLER = "this machine"
-
-
-@dataclass(frozen=True)
-class Step:
-    host: str
-
-    def describe(self) -> str:
-        raise NotImplementedError
+from hvdocker.model.units import count, show_bytes
+from hvdocker.plan.stages import CONTROLLER as CONTROLLER
+from hvdocker.plan.stages import Plan as Plan
+from hvdocker.plan.stages import Stage as Stage
+from hvdocker.plan.stages import Step as Step
+from hvdocker.plan.stages import by_host as by_host
+from hvdocker.plan.stages import plan_of as plan_of
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,8 @@ class MakeKeys(Step):
             if self.trust.client_from
             else ("use the client key you brought" if self.trust.brought else "make a client key")
         )
-        return f"{client}, make host keys for {', '.join(self.trust.new_host_keys)}"
+        new = ", ".join(self.trust.new_host_keys)
+        return f"{client}, make host keys for {new}" if new else client
 
 
 @dataclass(frozen=True)
@@ -169,6 +166,52 @@ class RefreshTrust(Step):
 
     def describe(self) -> str:
         return f"tell {self.container} about the new workers"
+
+
+@dataclass(frozen=True)
+class JoinJob(Step):
+    """A host takes part in a job that runs: it gets the code, the job's files and its secrets as the head has
+    them. `source` and `folder` are the cluster's folders there and here; `worker` is not started yet;
+    `is_new`: the job did not begin with this host."""
+
+    job: str
+    head: str
+    source: str
+    folder: str
+    seat: Seat
+    master: str
+    worker: str
+    uid: int
+    gid: int
+    devices: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    is_shared: bool = False
+    is_new: bool = True
+
+    @property
+    def job_folder(self) -> str:
+        return f"{self.folder}/jobs/{self.job}"
+
+    @property
+    def head_job_folder(self) -> str:
+        return f"{self.source}/jobs/{self.job}"
+
+    def describe(self) -> str:
+        return f"join {self.job} with {count(self.seat.slots, 'slot')}: code and files from {self.head}"
+
+
+@dataclass(frozen=True)
+class TellMaster(Step):
+    """`seats` are all hosts of its job, the head first; none where the job does not grow and shrink."""
+
+    container: str
+    uid: int
+    gid: int
+    seats: tuple[Seat, ...] = ()
+
+    def describe(self) -> str:
+        hosts = f", and that it has {', '.join(seat.name for seat in self.seats)}" if self.seats else ""
+        return f"tell {self.container} about the workers{hosts}"
 
 
 @dataclass(frozen=True)
@@ -320,60 +363,3 @@ class RemoveNetwork(Step):
 
     def describe(self) -> str:
         return f"remove the network {self.name}"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """It begins when all hosts are done with the stage before; with `follows_on` each host goes on alone."""
-
-    name: str
-    steps: tuple[Step, ...]
-    follows_on: bool = False
-
-
-@dataclass(frozen=True)
-class Plan:
-    verb: str
-    cluster: str
-    stages: tuple[Stage, ...] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        return not any(stage.steps for stage in self.stages)
-
-    @property
-    def steps(self) -> Iterator[Step]:
-        return (step for stage in self.stages for step in stage.steps)
-
-    def waves(self) -> list[list[Stage]]:
-        """Stages that hosts go through without waiting for each other."""
-        found: list[list[Stage]] = []
-        for stage in self.stages:
-            if stage.follows_on and found:
-                found[-1].append(stage)
-            else:
-                found.append([stage])
-        return found
-
-    def lines(self) -> list[str]:
-        """How a plan prints itself, one line per step."""
-        return [
-            f"{stage.name:<10} {step.host:<14} {step.describe()}"
-            for stage in self.stages
-            for step in stage.steps
-        ]
-
-
-def by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
-    """What each host does in a wave, in order, with the names of the stages."""
-    hosts: dict[str, list[tuple[str, Step]]] = {}
-    for stage in wave:
-        for step in stage.steps:
-            hosts.setdefault(step.host, []).append((stage.name, step))
-    return hosts
-
-
-def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]] | Stage) -> Plan:
-    """Stages with nothing in them are left out."""
-    made = [stage if isinstance(stage, Stage) else Stage(stage[0], tuple(stage[1])) for stage in stages]
-    return Plan(verb, cluster, tuple(stage for stage in made if stage.steps))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hvdocker.commands.worker import Maker, Place
 from hvdocker.errors import HvdockerError, raise_together
@@ -10,7 +11,8 @@ from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.fitness import fitness_problems
-from hvdocker.plan.image import ImagePlan, plan_image
+from hvdocker.plan.image import ImagePlan, plan_image, runs
+from hvdocker.plan.join import Newcomers, newcomers
 from hvdocker.plan.steps import Plan, RemoveContainer, plan_of
 from hvdocker.plan.workers import spare_running_jobs, worker_of, worker_stages
 
@@ -67,21 +69,23 @@ def _plan(
     }
     found |= dict.fromkeys(kept, otherwise or _discord([workers[name] for name in kept]))
     reasons = {name: reason for name, reason in found.items() if reason}
-    return plan_of(
+    new = Newcomers({}) if otherwise else newcomers(state, placed, reasons, image)
+    plan = plan_of(
         verb,
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
         ("containers", list(_surplus(state, placed))),
-        *worker_stages(inventory, state, placed, specs, reasons),
+        *worker_stages(inventory, state, placed, specs, reasons, new.joins),
     )
+    return replace(plan, notes=new.notes)
 
 
 def _surplus(state: ClusterState, placed: Mapping[str, Place]) -> Iterator[RemoveContainer]:
     """Workers on hosts that are no part of the cluster any more. They go first: another worker may be given
     their GPUs."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
-    spare_running_jobs(state, list(surplus))
+    spare_running_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
     for name, worker in surplus.items():
         yield RemoveContainer(name, worker.name, worker.id, "no slot of it is wanted any more")
 
@@ -104,7 +108,7 @@ def why_new(
     """Why a worker has to be made, or None where the one there will do."""
     if worker is None:
         return "new"
-    if not _runs(worker, place, image):
+    if not runs(worker, place, image):
         return "the image changed"
     wanted = worker_of(inventory, place, maker, _image_of(inventory, worker, image))
     if worker.labels.get(names.LABEL_SPEC) != wanted.fingerprint():
@@ -121,14 +125,3 @@ def _image_of(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> 
     if worker.requirements and worker.base == image.content:
         return names.requirements_image(worker.requirements)
     return inventory.image
-
-
-def _runs(worker: ContainerSeen, place: Place, image: ImagePlan) -> bool:
-    """Ids name an image on its own engine only: a worker's is compared with those of its own host."""
-    if image.content is None:
-        return False
-    if worker.requirements and worker.base == image.content:
-        return True
-    own = place.seen.image
-    same = {image.image_id} | ({own.id} if own and own.content == image.content else set())
-    return worker.image_id in same

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.ssh_files import Member, user_name
@@ -11,8 +12,8 @@ from hvdocker.commands.worker import Maker, Place, worker_spec
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.placement import from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.plan.join import Join, joining, telling
 from hvdocker.plan.places import local_subnet
 from hvdocker.plan.steps import (
     CONTROLLER,
@@ -42,12 +43,13 @@ def worker_stages(
     placed: Mapping[str, Place],
     specs: Mapping[str, ContainerSpec],
     reasons: Mapping[str, str],
+    joins: Mapping[str, Join] = MappingProxyType({}),
 ) -> list[Stage]:
     """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
-    they sleep, and told about the new ones."""
+    they sleep, and told about the new ones, as are the jobs that run. `joins` are new hosts of theirs."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
-    spare_running_jobs(state, [name for name in fresh if name in workers])
+    spare_running_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
@@ -62,7 +64,9 @@ def worker_stages(
         for name in kept
         if fresh
     ]
-    created = [CreateWorker(n, specs[n], placed[n].address, placed[n].port) for n in fresh]
+    wanted = {name: joins[name].on(specs[name]) if name in joins else specs[name] for name in fresh}
+    created = [CreateWorker(n, wanted[n], placed[n].address, placed[n].port) for n in fresh]
+    told = list(telling(state, placed, fresh, joins)) if fresh else []
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
@@ -72,15 +76,20 @@ def worker_stages(
         # that no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
-        Stage("containers", tuple(started), follows_on=bool(created) and not refreshed),
+        # A new worker of a job is started when its master knows of it: one that runs has joined, whatever
+        # became of the run that made it. Until it answers, the job does without it.
+        Stage("join", tuple(joining(state, placed, fresh, joins)), follows_on=True),
+        Stage("join", tuple(told)),
+        Stage("containers", tuple(started), follows_on=bool(created) and not refreshed and not told),
         Stage("sshd", tuple(awaited), follows_on=True),
         Stage("mesh", tuple(_mesh(placed, touched))),
     ]
 
 
 def spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
+    """`doomed` are hosts whose worker lives and would be replaced."""
     for master in state.running_jobs():
-        hurt = set(from_label(master.labels.get(names.LABEL_PLACEMENT, "{}")).hosts) & set(doomed)
+        hurt = set(state.placement_of(master).hosts) & set(doomed)
         if hurt:
             raise HvdockerError(
                 f"job {master.job} is running, and its worker on {', '.join(sorted(hurt))} would be replaced",

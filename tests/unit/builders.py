@@ -65,13 +65,15 @@ def with_worker(
 
 
 def master(
-    job: str, placement: str, state: str = "running", host: str = "a", created: int = 5
+    job: str, placement: str, state: str = "running", host: str = "a", created: int = 5, **more: str
 ) -> ContainerSeen:
+    """`more` are further labels, by their last words."""
     labels = {
         "hvdocker.cluster": "lab",
         "hvdocker.host": host,
         "hvdocker.role": "master",
         "hvdocker.job": job,
         "hvdocker.placement": placement,
+        **{f"hvdocker.{word}": value for word, value in more.items()},
     }
     return ContainerSeen(f"id-{job}", f"hvdocker-lab-{job}", state, IMAGE.id, labels, created)

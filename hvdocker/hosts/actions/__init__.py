@@ -26,6 +26,7 @@ FAMILIES: dict[str, tuple[type[steps.Step], ...]] = {
         steps.CheckMesh,
     ),
     "jobs": (steps.SyncCode, steps.WriteJob, steps.WritePatch, steps.CreateMaster),
+    "joins": (steps.JoinJob, steps.TellMaster),
     "secrets": (steps.PutSecrets, steps.ForgetSecrets, steps.EmptySecrets),
     "ends": (
         steps.StopJob,

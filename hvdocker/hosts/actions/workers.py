@@ -54,11 +54,11 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     link = context.link(step.host)
     result = link.run(files.make_folders(step.root, step.paths, step.is_shared))
     if files.NEW in result.text.splitlines():
-        context.made(step.host, f"folder {step.root}", lambda: _quiet_remove(context, step.host, step.root))
+        context.made(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
     demand(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
 
 
-def _quiet_remove(context: Context, host: str, path: str) -> None:
+def remove_folder(context: Context, host: str, path: str) -> None:
     must(context.link(host), files.remove_tree(path), f"removing {path} failed")
 
 
@@ -85,7 +85,7 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
     labels = {names.LABEL_HOST_KEY: pair.public, names.LABEL_CLIENT_KEY: ring.client.public}
     made = create(context, step.host, spec, labels)
     wanted = worker_files(
-        _trust_files(context),
+        current_trust(context),
         ring.client.private.reveal(),
         pair.private.reveal(),
         step.address,
@@ -103,7 +103,8 @@ def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: s
     )
 
 
-def _trust_files(context: Context) -> list[FileSpec]:
+def current_trust(context: Context) -> list[FileSpec]:
+    """Once MakeKeys is done."""
     trust, ring = context.trust, context.keyring
     return trust_files(
         context.template, trust.cluster, trust.members, trust.port, ring.host_publics, ring.client.public
@@ -111,7 +112,7 @@ def _trust_files(context: Context) -> list[FileSpec]:
 
 
 def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
-    archive.put_files(context.engine(step.host), step.container, _trust_files(context), step.uid, step.gid)
+    archive.put_files(context.engine(step.host), step.container, current_trust(context), step.uid, step.gid)
 
 
 def _start(step: steps.StartContainer, context: Context) -> None:

@@ -124,6 +124,11 @@ def test_whoever_makes_it_with_whichever_version_it_is_the_same_container() -> N
     assert replace(PLAIN, labels=labels).fingerprint() == PLAIN.fingerprint()
 
 
+def test_the_job_that_a_worker_joined_makes_it_no_other_container() -> None:
+    labels = {**PLAIN.labels, "hvdocker.joined": "train-abcd", "hvdocker.share": "2"}
+    assert replace(PLAIN, labels=labels).fingerprint() == PLAIN.fingerprint()
+
+
 @pytest.mark.parametrize(
     "change",
     [

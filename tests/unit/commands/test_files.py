@@ -162,3 +162,13 @@ def test_a_running_jobs_folder_can_be_packed(
     (tmp_path / "out").mkdir()
     packed = run(files.pack(str(tmp_path), ["out"]))
     assert (packed.returncode, packed.stdout) == (code, b"archive\n")
+
+
+def test_code_of_another_host_is_open_where_a_container_of_another_user_reads_it(tmp_path: Path) -> None:
+    for name, is_shared in (("own", False), ("open", True)):
+        (tmp_path / "head" / "code").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "head" / "code" / "x.py").touch(0o600)
+        packed = run(files.pack(str(tmp_path / "head"), files.CODE)).stdout
+        (tmp_path / name).mkdir()
+        run(files.take_code(str(tmp_path / name), is_shared), packed)
+    assert [mode(tmp_path / name / "code" / "x.py") for name in ("own", "open")] == [0o600, 0o644]

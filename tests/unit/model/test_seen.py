@@ -2,8 +2,10 @@ from typing import Any
 
 import pytest
 
+from hvdocker.model.endurance import Elastic
+from hvdocker.model.placement import Share
 from hvdocker.model.seen import ClusterState, ContainerSeen, ImageSeen, image_content
-from tests.unit.builders import host_seen
+from tests.unit.builders import host_seen, master
 
 
 def container(
@@ -96,3 +98,34 @@ def test_a_container_is_on_the_host_whose_engine_has_it_whatever_its_label_says(
     assert state.host_of(odd) == "b"
     shared = ClusterState({name: host_seen(name, containers=(odd,)) for name in ("b", "a")})
     assert shared.host_of(odd) == "a"
+
+
+@pytest.mark.parametrize(
+    ("label", "elastic"),
+    [("2:8", Elastic(2, 8)), ("2:", Elastic(2)), ("", None), (":8", None), ("2:x", None), ("x:8", None)],
+)
+def test_a_master_tells_within_which_bounds_its_job_grows(label: str, elastic: Elastic | None) -> None:
+    assert ContainerSeen("m", "m", "running", "i", {"hvdocker.elastic": label}).elastic == elastic
+
+
+@pytest.mark.parametrize(
+    ("cluster", "job", "state", "has_joined"),
+    [
+        ("lab", "train-abcd", "running", True),
+        ("lab", "train-abcd", "exited", True),
+        ("lab", "train-abcd", "created", False),
+        ("lab", "train-aaaa", "running", False),
+        ("lab", "", "running", False),
+        ("theirs", "train-abcd", "running", False),
+    ],
+)
+def test_which_job_a_worker_joined(cluster: str, job: str, state: str, has_joined: bool) -> None:
+    labels = {"hvdocker.cluster": cluster, "hvdocker.joined": job, "hvdocker.gpus": "GPU-1,GPU-2",
+              "hvdocker.share": "1", "hvdocker.host": "c"}  # fmt: skip
+    worker = ContainerSeen("w", "w", state, "i", labels)
+    assert worker.has_joined(master("train-abcd", "{}")) is has_joined
+    assert worker.joined_share == Share("c", 1, ("GPU-1",))
+
+
+def test_a_share_that_cannot_be_read_is_none() -> None:
+    assert ContainerSeen("w", "w", "running", "i", {"hvdocker.share": "-1"}).joined_share == Share("", 0)

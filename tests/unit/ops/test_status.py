@@ -48,5 +48,6 @@ def test_what_went_wrong_and_whether_it_is_up() -> None:
 
 
 def test_a_jobs_state_in_words() -> None:
-    states = [_job(master("j", '{"a":1}', state=state)).state for state in ("running", "exited", "created")]
+    jobs = [master("j", '{"a":1}', state=state) for state in ("running", "exited", "created")]
+    states = [_job(job, job.placement).state for job in jobs]
     assert states == ["running", "ended", "created"]

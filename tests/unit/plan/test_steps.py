@@ -5,6 +5,7 @@ import pytest
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.ssh_files import Member
 from hvdocker.hosts.actions import FAMILIES
+from hvdocker.model.job import Seat
 from hvdocker.model.requirements import Requirements
 from hvdocker.plan import steps
 from hvdocker.plan.script import _RENDER
@@ -45,6 +46,15 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             "create hvdocker-lab-worker from doc-hvd:cpu, sshd on 10.0.0.11:1",
         ),
         (steps.RefreshTrust("a", "c", 1, 1), "tell c about the new workers"),
+        (
+            steps.JoinJob("c", "j-1", "a", "/a", "/c", Seat("c", "10.0.0.13", 2), "m", "w", 1, 1),
+            "join j-1 with 2 slots: code and files from a",
+        ),
+        (steps.TellMaster("a", "m", 1, 1), "tell m about the workers"),
+        (
+            steps.TellMaster("a", "m", 1, 1, (Seat("a", "10.0.0.11", 1), Seat("c", "10.0.0.13", 2))),
+            "tell m about the workers, and that it has a, c",
+        ),
         (steps.StartContainer("a", "c"), "start c"),
         (steps.AwaitSshd("a", "c", "10.0.0.11", 1), "wait for sshd on 10.0.0.11:1"),
         (steps.CheckMesh("a", "c", ("a", "b")), "log in from a to a, b"),

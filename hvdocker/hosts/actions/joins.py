@@ -1,0 +1,81 @@
+"""Taking a host into a job that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hvdocker.commands import files, sync_files
+from hvdocker.commands.command import command
+from hvdocker.commands.container_files import told_files
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts import archive
+from hvdocker.hosts.actions.workers import current_trust, remove_folder
+from hvdocker.hosts.apply import Context
+from hvdocker.hosts.link import demand, must
+from hvdocker.model.job import newcomers_job
+from hvdocker.plan import steps
+
+
+def _join_job(step: steps.JoinJob, context: Context) -> None:
+    """All of it travels through this machine: hosts need not reach each other by any other way than the
+    worker port. The job's file comes last."""
+    _make_folders(step, context)
+    _bring_code(step, context)
+    _bring_secrets(step, context)
+    _bring_papers(step, context)
+    _write_job(step, context)
+
+
+def _make_folders(step: steps.JoinJob, context: Context) -> None:
+    link, root = context.link(step.host), step.job_folder
+    result = link.run(files.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
+    if files.NEW in result.text.splitlines():
+        context.made(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
+    demand(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
+
+
+def _bring_code(step: steps.JoinJob, context: Context) -> None:
+    link = context.link(step.host)
+    packed = context.link(step.head).stream(files.pack(step.source, files.CODE))
+    must(link, files.take_code(step.folder, step.is_shared), "unpacking the code failed", packed)
+    stage = sync_files.Stage(f"{step.folder}/code", "joining")
+    must(link, sync_files.adopt(stage), "writing the index of the code failed")
+
+
+def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
+    """They stay in memory on their way. A job that has just ended has none any more."""
+    if not step.secrets:
+        return
+    found = archive.read_secrets(context.engine(step.head), step.master, step.job)
+    values = {name: found[name] for name in step.secrets if name in found}
+    archive.put_secrets(context.engine(step.host), step.worker, step.job, values, step.uid, step.gid)
+
+
+def _bring_papers(step: steps.JoinJob, context: Context) -> None:
+    packed = context.link(step.head).stream(files.pack(step.head_job_folder, files.PAPERS))
+    unpack = files.unpack(step.job_folder)
+    must(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
+
+
+def _write_job(step: steps.JoinJob, context: Context) -> None:
+    path = f"{step.head_job_folder}/job.json"
+    told = must(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
+    try:
+        text = newcomers_job(told.text, step.seat, step.devices)
+    except ValueError as error:
+        raise HvdockerError(f"{path} is damaged", host=step.head, lines=[str(error)]) from error
+    write = files.write_file(f"{step.job_folder}/job.json", step.is_shared)
+    must(context.link(step.host), write, "writing the job's file failed", [text.encode()])
+
+
+def _tell_master(step: steps.TellMaster, context: Context) -> None:
+    """Nothing to undo: of a host whose worker does not answer the job makes no use, and `up` tells anew."""
+    told = told_files(current_trust(context), step.seats)
+    archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
+
+
+ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
+    steps.JoinJob: _join_job,
+    steps.TellMaster: _tell_master,
+}

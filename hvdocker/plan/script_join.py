@@ -1,0 +1,60 @@
+"""Taking a host into a job that runs, as lines of a script."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from hvdocker.commands import files, sync_files
+from hvdocker.commands.command import command
+from hvdocker.commands.container_files import HOSTS_FILE, hosts_text
+from hvdocker.model import names
+from hvdocker.plan import steps
+from hvdocker.plan.script_words import Writer, here, tar
+
+
+def join_job(writer: Writer, step: steps.JoinJob, trust: Any) -> Iterator[str]:
+    root = step.job_folder
+    folders = (root, f"{root}/out", f"{root}/logs")
+    yield writer.on(step.host, files.make_folders(root, folders, step.is_shared))
+    code = writer.on(step.head, files.pack(step.source, files.CODE))
+    yield f"{code} | {writer.on(step.host, files.take_code(step.folder, step.is_shared))}"
+    yield writer.on(step.host, sync_files.adopt(sync_files.Stage(f"{step.folder}/code", "joining")))
+    if step.secrets:
+        folder = '"$keys/secrets/hvdocker"'
+        yield f'rm -rf "$keys/secrets"; mkdir -p {folder}'
+        taken = writer.on(step.head, command("docker", "cp", f"{step.master}:{names.SECRETS}", "-"))
+        yield f"{taken} | tar -xf - -C {folder}"
+        given = writer.on(step.host, command("docker", "cp", "-", f"{step.worker}:{names.IN_CONTAINER}"))
+        yield f"{tar(step.uid, step.gid, 'secrets/hvdocker', 'secrets')} | {given}"
+    papers = writer.on(step.head, files.pack(step.head_job_folder, files.PAPERS))
+    yield f"{papers} | {writer.on(step.host, files.unpack(root))}"
+    read = writer.on(step.head, command("cat", "--", f"{step.head_job_folder}/job.json"))
+    write = writer.on(step.host, files.write_file(f"{root}/job.json", step.is_shared))
+    yield f"{read} | {_as_newcomers(step)} | {write}"
+
+
+def _as_newcomers(step: steps.JoinJob) -> str:
+    """The head's job.json becomes the host's. We wrote it, with one blank before the keys of the first level:
+    no text in it can look like one of these lines."""
+    edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.seat.name)},/']
+    if step.is_new:
+        seat = json.dumps(step.seat.as_json())
+        edits.append('/^ "hosts": \\[$/,/^ \\],$/{/^ \\],$/i\\\n  ,' + seat + "\n}")
+    if step.devices:
+        edits.append('/^ "devices": \\[$/,/^ \\]$/c\\\n "devices": ' + json.dumps(list(step.devices)))
+    return shlex.join(["sed", *(word for edit in edits for word in ("-e", edit))])
+
+
+def tell_master(writer: Writer, step: steps.TellMaster, trust: Any) -> Iterator[str]:
+    folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
+    yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
+    yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'
+    if step.seats:
+        yield here(f'{folder}/{HOSTS_FILE}"', hosts_text(step.seats))
+        what.append(HOSTS_FILE)
+    target = f"{step.container}:{names.IN_CONTAINER}"
+    packed = tar(step.uid, step.gid, "told", " ".join(what))
+    yield f"{packed} | {writer.on(step.host, command('docker', 'cp', '-', target))}"
