@@ -1,0 +1,82 @@
+"""What is collected about a hang: the stacks of all ranks on all hosts, kept in a folder of the job's."""
+
+import json
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inside.errands import Errands
+from inside.frames import main_frames
+from inside.loop import Loop
+from inside.odd import Odd, RankStack
+from inside.places import Places
+
+COLLECT_S = 30.0
+NO_ANSWER = "its host does not answer"
+NO_STACK = "it gives no stack"
+
+Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
+
+
+def collect(loop: Loop, places: Places, job: str, head: str, hosts: Collection[str]) -> Errands:
+    """Ask for the stacks here and on all other hosts, at once."""
+    words = [str(places.bin / "stacks"), job]
+    commands = {host: words if host == head else places.ssh(host, shlex.join(words)) for host in hosts}
+    return Errands(loop, commands, COLLECT_S)
+
+
+def answers_of(outputs: Mapping[str, bytes]) -> Answers:
+    """What each host said; None where that is no answer."""
+    return {host: parsed(output) for host, output in outputs.items()}
+
+
+def parsed(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
+    try:
+        found = json.loads(output)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("ranks"), list) else None
+
+
+def rank_stacks(living: Sequence[tuple[int, str]], answers: Answers) -> list[RankStack]:
+    """One for every rank that lives, whatever its host said."""
+    return [rank_stack(rank, host, answers.get(host)) for rank, host in living]
+
+
+def rank_stack(rank: int, host: str, answer: Mapping[str, Any] | None) -> RankStack:  # Any: JSON
+    if answer is None:
+        return RankStack(rank, host, trouble=NO_ANSWER)
+    entry = next((e for e in answer["ranks"] if isinstance(e, dict) and e.get("rank") == rank), {})
+    frames = main_frames(str(entry.get("text", "")))
+    return RankStack(rank, host, frames, "" if frames else NO_STACK)
+
+
+def summary(stacks: Sequence[RankStack], odd: Odd | None) -> list[str]:
+    """Short lines for the person and the bundle."""
+    lines = [str(stack) for stack in stacks] or ["no rank is left"]
+    if odd is None:
+        return [*lines, "no rank stands out"]
+    return [*lines, f"the odd one is rank {odd.rank} on {odd.host}: {odd.why}"]
+
+
+def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
+    """Make the next free folder hang-<n> and fill it; returns its name, empty where that failed."""
+    try:
+        folder = next_folder(logs)
+        for host, answer in answers.items():
+            text = json.dumps(answer, indent=1, sort_keys=True) if answer is not None else "null"
+            (folder / f"{host}.json").write_text(f"{text}\n", encoding="utf-8")
+        (folder / "summary.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError:
+        return ""
+    return folder.name
+
+
+def next_folder(logs: Path) -> Path:
+    number = 1
+    while (logs / f"hang-{number}").exists():
+        number += 1
+    folder = logs / f"hang-{number}"
+    folder.mkdir(parents=True)
+    return folder

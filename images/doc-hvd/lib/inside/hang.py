@@ -1,0 +1,119 @@
+"""Watches for a hang: all ranks silent and idle for as long as the job says. Then their stacks are collected,
+once for each silence, and whoever runs the job decides what follows."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inside import bundle
+from inside.errands import Errands
+from inside.loop import Loop
+from inside.odd import Odd, odd_rank
+from inside.saying import say
+from inside.silence import Silence
+
+Living = Callable[[], Sequence[tuple[int, str]]]
+Collect = Callable[[Sequence[str]], Errands]
+Found = Callable[["Hang"], None]
+
+
+@dataclass(frozen=True)
+class Hang:
+    """What was found."""
+
+    after_s: float
+    odd: Odd | None
+    bundle: str
+
+    def as_json(self, then: str) -> dict[str, Any]:  # Any: JSON
+        odd = {"rank": self.odd.rank, "host": self.odd.host} if self.odd else None
+        why = self.odd.why if self.odd else ""
+        return {"after_s": self.after_s, "odd": odd, "why": why, "bundle": self.bundle, "then": then}
+
+
+@dataclass(frozen=True)
+class HangSettings:
+    """`by_horovod`: whether ranks have the numbers that Horovod knows them by, as they do unless elastic."""
+
+    after_s: float
+    logs: Path
+    by_horovod: bool = True
+
+
+class HangWatch:
+    """A member of the loop for as long as a run lasts."""
+
+    def __init__(
+        self, loop: Loop, settings: HangSettings, living: Living, collect: Collect, found: Found
+    ) -> None:
+        self.silence = Silence(time.monotonic())
+        self._loop = loop
+        self._settings = settings
+        self._living = living
+        self._collect = collect
+        self._found = found
+        self._has_begun = False
+        self._errands: Errands | None = None
+        self._ranks: Sequence[tuple[int, str]] = ()
+        # The silence that was reported: it is not reported again.
+        self._reported: float | None = None
+
+    def begin(self) -> None:
+        """A rank has started: from now on there is something to be silent."""
+        self._has_begun = True
+
+    def due(self) -> float | None:
+        if self._errands and self._errands.is_done:
+            # They may have come back after our turn.
+            return time.monotonic()
+        if not self._is_armed():
+            return None
+        return self.silence.since + self._settings.after_s
+
+    def tick(self) -> None:
+        """See whether the silence is long enough, or the stacks are there."""
+        if self._errands:
+            if self._errands.is_done:
+                self._conclude(self._errands)
+        elif self._reported is not None and self.silence.since > self._reported:
+            self._reported = None
+            say("the ranks go on")
+        elif self._is_armed() and time.monotonic() >= self.silence.since + self._settings.after_s:
+            self._report()
+
+    def close(self) -> None:
+        """The run is over."""
+        if self._errands:
+            self._errands.cancel()
+        self._loop.remove(self)
+
+    def _is_armed(self) -> bool:
+        return (
+            self._settings.after_s > 0
+            and self._has_begun
+            and self._errands is None
+            and self._reported is None
+        )
+
+    def _report(self) -> None:
+        self._reported = self.silence.since
+        self._ranks = self._living()
+        say(
+            f"no output and no work from any rank for {self._settings.after_s:g} s: this looks like a hang; "
+            "collecting the stacks"
+        )
+        self._errands = self._collect(list(dict.fromkeys(host for _rank, host in self._ranks)))
+
+    def _conclude(self, errands: Errands) -> None:
+        self._errands = None
+        answers = bundle.answers_of(errands.outputs)
+        stacks = bundle.rank_stacks(self._ranks, answers)
+        odd = odd_rank(stacks, self.silence.missing if self._settings.by_horovod else ())
+        lines = bundle.summary(stacks, odd)
+        for line in lines:
+            say(line)
+        name = bundle.write_bundle(self._settings.logs, answers, lines)
+        say(f"the stacks are in logs/{name} of the job" if name else "the stacks could not be kept")
+        self._found(Hang(self._settings.after_s, odd, name))
