@@ -88,7 +88,9 @@ def test_nothing_secret_reaches_the_launcher() -> None:
         "PYTHONUNBUFFERED": "1",
         "TF_CPP_MIN_LOG_LEVEL": "2",
         "HVDOCKER_GRACE_S": "12",
+        "HVDOCKER_RESTART": "0",
     }
+    assert launcher_env(image, 10, restart=2)["HVDOCKER_RESTART"] == "2"
 
 
 def test_a_rank_is_told_where_its_secrets_are() -> None:

@@ -1,60 +1,168 @@
-"""What the supervisor makes of the ranks' marks."""
+"""The supervisor as a process, over runs of a launcher: what it passes on, records and exits with."""
 
-from typing import Any
+import json
+from pathlib import Path
 
-from inside.job import Job
-from inside.supervisor import Ledger, launcher_command
+from stage import Stage
 
-
-def mark(event: str, rank: int, **more: Any) -> dict[str, Any]:  # Any: JSON
-    return {"event": event, "rank": rank, **more}
-
-
-def test_the_first_failure_is_the_first_to_arrive_whatever_the_clocks_say() -> None:
-    ledger = Ledger()
-    for rank in (1, 0, 2):
-        ledger.add(mark("rank-start", rank, started=5.0))
-    ledger.add(mark("rank-exit", 2, code=0, finished=50.0))
-    ledger.add(mark("rank-exit", 1, code=3, finished=99.0))
-    ledger.add(mark("rank-exit", 0, code=143, finished=7.0))
-    assert ledger.first_failure() == {"rank": 1, "code": 3, "finished": 99.0}
-    assert [rank["rank"] for rank in ledger.ranks()] == [0, 1, 2]
+FAILS = "start(0, 'h1'); start(1, 'h2'); end(1, 'h2', 3); end(0, 'h1', 143); sys.exit(1)"
+SUCCEEDS = "start(0, 'h1'); end(0, 'h1', 0)"
 
 
-def test_a_rank_that_never_reported_its_end_has_no_code() -> None:
-    ledger = Ledger()
-    ledger.add(mark("rank-start", 0, host="a", started=5.0))
-    assert ledger.first_failure() is None
-    assert ledger.ranks() == [
-        {
-            "rank": 0,
-            "host": "a",
-            "started": 5.0,
-            "code": None,
-            "signal": None,
-            "seconds": None,
-            "max_rss_kb": None,
-            "finished": None,
-        }
+def test_a_job_that_succeeds_is_recorded_and_its_marks_are_not_seen(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.plan(0, "start(0, 'h1'); line(0, 'hello'); end(0, 'h1', 0, seconds=1.5)")
+    assert stage.play() == 0
+    record = stage.record()
+    assert (record["state"], record["code"], record["launcher_code"]) == ("succeeded", 0, 0)
+    assert record["ranks"] == [{"rank": 0, "host": "h1", "code": 0, "signal": None, "seconds": 1.5}]
+    assert (record["restarts"], record["first_failure"], record["hang"]) == (0, None, None)
+    [attempt] = record["attempts"]
+    assert (attempt["number"], attempt["np"], attempt["hosts"]) == (1, 2, ["h1", "h2"])
+    assert (stage.out(), stage.said()) == ("[0]<stdout>:hello\n", "")
+    assert json.loads((stage.logs / "record.json").read_text()) == record
+
+
+def test_the_launcher_starts_the_rank_wrapper_over_the_heads_interface(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.plan(0, SUCCEEDS)
+    assert stage.play() == 0
+    wrapper = [str(stage.bin / "rank"), "j"]
+    assert stage.argv(0) == [*stage.job["launcher"][1:], "--network-interfaces", "lo", *wrapper]
+
+
+def test_on_one_host_alone_no_interface_is_named(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=1)
+    stage.plan(0, SUCCEEDS)
+    assert stage.play() == 0
+    assert stage.argv(0) == ["-np", "1", "-H", "127.0.0.1:1", str(stage.bin / "rank"), "j"]
+    assert stage.text("ssh.log") == ""
+
+
+def test_while_a_job_runs_its_record_tells_of_the_ranks(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.plan(0, "start(0, 'h1'); wait_done(); end(0, 'h1', 0)")
+    stage.start()
+    stage.until(lambda: (stage.run / "record.json").exists() and bool(stage.record()["ranks"]))
+    record = stage.record()
+    assert (record["state"], record["code"], record["finished"]) == ("running", None, None)
+    assert record["attempts"][0]["finished"] is None
+    stage.touch("done")
+    assert stage.wait() == 0
+
+
+def test_without_restarts_a_failure_is_the_end(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.plan(0, FAILS)
+    assert stage.play() == 1
+    record = stage.record()
+    assert (record["state"], record["launcher_code"], record["lost_hosts"]) == ("failed", 1, [])
+    assert record["first_failure"] == {"rank": 1, "host": "h2", "code": 3, "signal": None}
+    assert len(record["attempts"]) == 1
+
+
+def test_a_failed_job_is_run_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=3)
+    stage.plan(0, FAILS)
+    stage.plan(1, SUCCEEDS)
+    assert stage.play() == 0
+    assert stage.ours() == [
+        "run 1 failed (rank 1 on h2: exit code 3); running it again on h1:1,h2:1 (restart 1 of 3)"
     ]
+    record = stage.record()
+    assert (record["state"], record["restarts"], record["first_failure"]) == ("succeeded", 1, None)
+    assert [attempt["launcher_code"] for attempt in record["attempts"]] == [1, 0]
+    assert record["attempts"][0]["first_failure"]["rank"] == 1
+    assert stage.argv(1) == stage.argv(0)
+    assert sorted(stage.text("check.log").splitlines()) == ["h1 gone j 8", "h2 gone j 8"]
 
 
-def test_a_mark_that_no_rank_sent_is_ignored() -> None:
-    ledger = Ledger()
-    ledger.add({"event": "rank-exit", "code": 1})
-    ledger.add({})
-    assert (ledger.ranks(), ledger.first_failure()) == ([], None)
+def test_restarts_go_on_from_those_of_an_earlier_master(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=1, first_restart=2)
+    stage.plan(2, FAILS)
+    stage.plan(3, FAILS)
+    assert stage.play() == 1
+    assert stage.ours()[0].endswith("(restart 3 of 3)")
+    record = stage.record()
+    assert (record["state"], record["restarts"], len(record["attempts"])) == ("failed", 1, 2)
+    assert record["first_failure"]["code"] == 3
 
 
-def test_the_launcher_starts_the_rank_wrapper_in_place_of_the_command() -> None:
-    head = "198.18.0.2"
-    job = Job("j", "c", "a", head, head, ("python", "t.py"), "/train", {}, ("horovodrun", "-v"), 1, 2)
-    wrapper = ["/opt/hvdocker/bin/rank", "j"]
-    assert launcher_command(job, "net9") == ["horovodrun", "-v", "--network-interfaces", "net9", *wrapper]
-    assert launcher_command(job, None) == ["horovodrun", "-v", *wrapper]
+def test_a_host_that_is_gone_is_named_and_left_out(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=3, restarts=1)
+    stage.plan(
+        0,
+        "[start(n, f'h{n + 1}') for n in range(3)]; (stage / 'dead/h2').touch();"
+        "end(0, 'h1', 1); end(2, 'h3', 1); sys.exit(1)",
+    )
+    stage.plan(1, SUCCEEDS)
+    assert stage.play() == 0
+    assert stage.ours() == [
+        "h2 does not answer any more (rank 1 was there)",
+        "run 1 failed (rank 0 on h1: exit code 1); running it again on h1:1,h3:1 (restart 1 of 1)",
+    ]
+    assert stage.argv(1)[:4] == ["-np", "2", "-H", "127.0.0.1:1,198.18.0.3:1"]
+    first, second = stage.record()["attempts"]
+    assert (first["lost_hosts"], first["first_failure"]["rank"]) == (["h2"], 0)
+    assert (second["np"], second["hosts"], stage.record()["lost_hosts"]) == (2, ["h1", "h3"], [])
 
 
-def test_on_one_host_alone_no_interface_is_named() -> None:
-    head = "198.18.0.2"
-    job = Job("j", "c", "a", head, head, ("python", "t.py"), "/train", {}, ("horovodrun",), 1, host_count=1)
-    assert launcher_command(job, "net9") == ["horovodrun", "/opt/hvdocker/bin/rank", "j"]
+def test_if_all_others_are_gone_the_head_goes_on_alone(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=1)
+    stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
+    stage.plan(1, SUCCEEDS)
+    assert stage.play() == 0
+    assert stage.ours()[1].startswith("run 1 failed (the launcher: exit code 1); running it again on h1:1 ")
+    assert stage.argv(1) == ["-np", "1", "-H", "127.0.0.1:1", str(stage.bin / "rank"), "j"]
+
+
+def test_lost_hosts_are_recorded_also_without_restarts(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
+    assert stage.play() == 1
+    assert stage.record()["lost_hosts"] == ["h2"]
+    assert stage.ours() == ["h2 does not answer any more (rank 1 was there)"]
+
+
+def test_a_rule_keeps_a_job_from_being_run_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=3, rules=[{"pattern": "out of (memory)", "then": "stop"}])
+    stage.plan(0, "start(1, 'h2'); line(1, 'x: out of memory'); line(1, 'out of memory'); sys.exit(1)")
+    assert stage.play() == 1
+    rule = {"host": "h2", "pattern": "out of (memory)", "line": "x: out of memory", "rank": 1}
+    assert stage.record()["stopped_by_rule"] == rule
+    [said] = stage.ours()
+    assert said.startswith("rank 1 on h2 said 'x: out of memory' (rule 'out of (memory)')")
+
+
+def test_a_rule_drops_a_host_but_never_the_head(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
+    words = "[line(n, 'an ECC error') for n in (0, 0, 1, 1)]; sys.exit(1)"
+    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {words}")
+    stage.plan(1, SUCCEEDS)
+    assert stage.play() == 0
+    spared, dropped, again = stage.ours()
+    assert spared.endswith("the head cannot be dropped, the job goes on")
+    assert dropped.endswith("h2 is dropped from the job")
+    assert "running it again on h1:1 (" in again
+    dropped = {"host": "h2", "pattern": "ECC", "line": "an ECC error", "rank": 1}
+    assert stage.record()["dropped"] == [dropped]
+
+
+def test_a_launcher_that_is_not_there_is_not_tried_again(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=3)
+    stage.job["launcher"] = ["no-such-launcher"]
+    assert stage.play() == 1
+    assert stage.ours() == [
+        "this image has no no-such-launcher: build it on doc-hvd:cpu, or install Horovod in it"
+    ]
+    assert (stage.record()["launcher_code"], stage.record()["restarts"]) == (127, 0)
+
+
+def test_a_record_that_cannot_be_written_does_not_end_the_job(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=1)
+    stage.logs.rmdir()
+    stage.logs.touch()
+    stage.plan(0, SUCCEEDS)
+    assert stage.play() == 0
+    assert [line for line in stage.ours() if "cannot write" in line] == stage.ours()
+    assert len(stage.ours()) == 1

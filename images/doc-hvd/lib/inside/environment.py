@@ -88,8 +88,10 @@ def identity_env(job: Job) -> dict[str, str]:
     }
 
 
-def launcher_env(image: Mapping[str, str], grace_s: float) -> dict[str, str]:
-    """The least that the launcher needs: it writes all of it on remote command lines."""
+def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
+    """The least that the launcher needs: it writes all of it on remote command lines. Ranks learn from it
+    how often the job was run before."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
+    env["HVDOCKER_RESTART"] = str(restart)
     return env

@@ -32,10 +32,10 @@ def forget_secrets(job: str, run: Path = paths.RUN) -> None:
     shutil.rmtree(paths.secrets_folder(job, run), ignore_errors=True)
 
 
-def forget_elsewhere(job: str, hosts: Sequence[str]) -> list[str]:
+def forget_elsewhere(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
     """Remove them from the workers of other hosts, all at once; returns the hosts where that failed."""
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
-    words = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
+    words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
     quiet = subprocess.DEVNULL
     logins = [
         subprocess.Popen([*words, host, line], stdin=quiet, stdout=quiet, stderr=quiet) for host in hosts

@@ -1,205 +1,180 @@
-"""The supervisor: the main process of a master container. It runs the launcher, passes its output
-on, and writes the record of the job. It never talks to Docker."""
+"""The supervisor: the main process of a master container. It runs the launcher, runs it again where the job
+says so, and writes the record of the job. It never talks to Docker."""
 
-import os
-import select
-import shutil
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from inside import paths
-from inside.child import Child, StartError, start
-from inside.environment import launcher_env, read_image_env
-from inside.interfaces import interface_of
-from inside.job import Job, JobError, read_job
-from inside.markers import Filter, Mark
+from inside.attempt import Around, Attempt, Outcome, launcher_path
+from inside.child import StartError
+from inside.discovery import Discovery
+from inside.environment import read_image_env
+from inside.job import Job, JobError, Seat, read_job
+from inside.loop import Loop
 from inside.outlink import hold_live, point_out_to
-from inside.records import write_json
+from inside.places import Places
+from inside.record import AttemptRecord, Record
+from inside.restarts import (
+    elastic_words_for,
+    failure_words,
+    host_of_ranks,
+    lost_sentence,
+    may_restart,
+    pause_before,
+    restart_sentence,
+    seats_left,
+    slots_of,
+    value_of,
+    words_for,
+)
+from inside.rules import Judge
+from inside.saying import say
 from inside.secrets import forget_elsewhere, forget_secrets
-from inside.wakeups import Wakeups
+from inside.versions import versions_beside
+from inside.watch import answering, settled
 
-ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT)
-# Ranks have their grace before they are killed; the launcher needs a moment more to say so.
-LAUNCHER_EXTRA_S = 3.0
-NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
 LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
-EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
+# Ranks of a failed run have their grace, and this, to be gone before the next run.
+GONE_EXTRA_S = 3.0
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], places: Places | None = None) -> int:
     """`supervisor JOB`: run the job to its end; exit 0, 1 or 143."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2
+    places = places or Places()
     try:
-        job = read_job(arguments[0])
+        job = read_job(arguments[0], places.run)
     except JobError as error:
-        print(f"hvdocker: {error}", file=sys.stderr)
+        say(str(error))
         return 1
-    return Supervisor(job).run()
+    return Supervisor(job, places).run()
 
 
 class Supervisor:
-    """One run of one job."""
+    """One job, in one run of the launcher or several."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, places: Places) -> None:
         self._job = job
-        self._ledger = Ledger()
-        self._stops = 0
-        self._started = time.time()
-        self._wakeups = Wakeups((*ASKS_TO_STOP, signal.SIGCHLD))
+        self._places = places
+        self._loop = Loop()
+        self._record = Record(job, places, find_versions(job, places))
+        self._judge = Judge(job.endurance.rules, job.host, self._drop)
+        self._around = Around(job, places, self._loop, self._record, self._judge)
+        self._discovery = Discovery(self._loop, places, job, self._left) if job.endurance.elastic else None
 
     def run(self) -> int:
         """Run the job to its end; returns the exit code. Its secrets do not outlive it."""
+        _live = hold_live(self._job.name, self._places.run)
+        point_out_to(self._job.name, self._places.run)
+        self._record.write()
+        self._loop.add(self._record)
         try:
-            return self._run()
+            return self._record.finish(self._runs())
         finally:
+            if self._discovery:
+                self._discovery.close()
             self._forget_secrets()
 
-    def _run(self) -> int:
-        """Run the launcher and write the record; returns the exit code."""
-        _live = hold_live(self._job.name)
-        point_out_to(self._job.name)
-        try:
-            child = self._start()
-        except StartError as error:
-            print(f"hvdocker: {error}", file=sys.stderr, flush=True)
-            return self._finish(error.code)
-        self._pump(child)
-        return self._finish(child.reap().code)
+    def _runs(self) -> str:
+        """Run after run; returns the state in which the job ends."""
+        seats = self._first_seats()
+        while not self._loop.stops:
+            outcome = self._run_on(seats)
+            attempt = self._record.attempts[-1]
+            self._settle(attempt, outcome)
+            if outcome.state != "failed" or outcome.is_final or not self._may_restart():
+                return outcome.state
+            seats = self._next_seats()
+            if not self._loop.stops:
+                self._say_restart(attempt, outcome, seats)
+        return "stopped"
 
-    def _start(self) -> Child:
-        env = launcher_env(read_image_env(), self._job.grace_s)
-        if shutil.which(self._job.launcher[0], path=env.get("PATH")) is None:
-            raise StartError(NO_LAUNCHER.format(self._job.launcher[0]), 127)
-        command = launcher_command(self._job, head_interface(self._job))
-        grace_s = self._job.grace_s + LAUNCHER_EXTRA_S
-        return start(command, env, self._job.workdir, grace_s, subprocess.PIPE)
+    def _first_seats(self) -> tuple[Seat, ...]:
+        if self._discovery is None:
+            return self._job.seats
+        self._discovery.gather()
+        return self._discovery.seats()
 
-    def _pump(self, child: Child) -> None:
-        """Pass output on until the launcher has ended and what it wrote is read."""
-        poll = select.poll()
-        poll.register(self._wakeups.fd, select.POLLIN)
-        filters = {
-            stream.fileno(): Filter(writer(out), self._ledger.add)
-            for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2))
-            if stream is not None
-        }
-        for fd in filters:
-            poll.register(fd, select.POLLIN)
-        while not child.has_ended():
-            self._turn(poll, filters, child, child.wait_ms())
-        while filters and self._turn(poll, filters, child, 500):
-            pass
-        for left in filters.values():
-            left.close()
+    def _run_on(self, seats: Sequence[Seat]) -> Outcome:
+        words = self._words(seats)
+        np = int(value_of(words, "-np") or slots_of(seats))
+        expected = {} if self._discovery else host_of_ranks(seats)
+        attempt = self._record.begin(np, [seat.name for seat in seats], expected)
+        is_alone = self._discovery is None and len(seats) < 2
+        restart = self._job.endurance.first_restart + attempt.number - 1
+        return Attempt(self._around, self._may_restart).run(words, is_alone, restart)
 
-    def _turn(self, poll: select.poll, filters: dict[int, Filter], child: Child, wait_ms: int | None) -> bool:
-        """One round of waiting; whether anything came."""
-        events = poll.poll(wait_ms)
-        for fd, _event in events:
-            if fd in filters:
-                data = os.read(fd, 1 << 16)
-                filters[fd].feed(data)
-                if not data:
-                    filters.pop(fd).close()
-                    poll.unregister(fd)
-        for number in self._wakeups.take():
-            if number in ASKS_TO_STOP:
-                self._ask_to_stop(child)
-        child.tick()
-        return bool(events)
+    def _words(self, seats: Sequence[Seat]) -> list[str]:
+        elastic, launcher = self._job.endurance.elastic, self._job.launcher
+        if elastic:
+            return elastic_words_for(launcher, elastic.min_np, slots_of(seats))
+        return words_for(launcher, seats) if seats != self._job.seats else list(launcher)
 
-    def _ask_to_stop(self, child: Child) -> None:
-        """The first time with grace, the second time at once; too late once the launcher has ended."""
-        if child.has_ended():
-            return
-        self._stops += 1
-        if self._stops == 1:
-            child.end()
+    def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
+        """Note how the run ended, and which hosts are gone. A rank that failed because its peer is gone is
+        still the first failure; the person is told what lies behind it."""
+        attempt.finished, attempt.launcher_code = time.time(), outcome.code
+        attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.ledger.hosts()]))
+        self._record.write()
+        attempt.lost_hosts = self._lost(attempt, outcome)
+        for host in attempt.lost_hosts if outcome.state == "failed" else ():
+            say(lost_sentence(host, self._record.ledger.ranks_on(host)))
+        self._record.write()
+
+    def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
+        others = [host for host in attempt.hosts if host != self._job.host]
+        if outcome.state == "failed" and others:
+            there = answering(self._loop, self._places, others)
+        elif self._discovery:
+            there = {seat.name for seat in self._discovery.seats()} | set(self._judge.dropped)
         else:
-            child.kill()
+            there = set(others)
+        return [host for host in others if host not in there]
 
-    def _finish(self, launcher_code: int) -> int:
-        state = "stopped" if self._stops else "failed" if launcher_code else "succeeded"
-        record = {
-            "job": self._job.name,
-            "cluster": self._job.cluster,
-            "state": state,
-            "code": EXIT_CODES[state],
-            "launcher_code": launcher_code,
-            "started": self._started,
-            "finished": time.time(),
-            "ranks": self._ledger.ranks(),
-            "first_failure": self._ledger.first_failure(),
-        }
-        for path in (paths.RECORD, paths.logs_folder(self._job.name) / "record.json"):
-            try:
-                write_json(path, record)
-            except OSError as error:
-                print(f"hvdocker: cannot write {path}: {error}", file=sys.stderr, flush=True)
-        return EXIT_CODES[state]
+    def _may_restart(self) -> bool:
+        stopped = self._judge.stopped_by is not None
+        return may_restart(self._job.endurance, self._record.restarts, stopped)
+
+    def _next_seats(self) -> tuple[Seat, ...]:
+        """Wait a moment, longer where runs fail at once, and for what the last one left; see who is there."""
+        runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
+        self._loop.pause(pause_before(runs))
+        hosts = self._discovery.names() if self._discovery else self._job.other_hosts
+        asked = [host for host in hosts if host not in self._judge.dropped]
+        wait_s = self._job.grace_s + GONE_EXTRA_S
+        there = settled(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
+        if self._discovery:
+            return self._discovery.seats()
+        return seats_left(self._job.seats, self._job.host, there, self._judge.dropped)
+
+    def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[Seat]) -> None:
+        why = "hung" if outcome.was_hung else failure_words(attempt.first_failure, outcome.code)
+        used = self._record.restarts + 1
+        say(restart_sentence(attempt.number, why, seats, self._job.endurance, used))
+
+    def _drop(self, host: str) -> None:
+        if self._discovery:
+            self._discovery.drop(host)
+
+    def _left(self, host: str) -> None:
+        self._record.ledger.lose(host)
 
     def _forget_secrets(self) -> None:
         if not self._job.secrets:
             return
-        forget_secrets(self._job.name)
-        for host in forget_elsewhere(self._job.name, self._job.other_hosts):
-            print(f"hvdocker: {LEFT.format(host)}", file=sys.stderr, flush=True)
+        forget_secrets(self._job.name, self._places.run)
+        hosts = self._discovery.names() if self._discovery else []
+        everywhere = list(dict.fromkeys([*self._job.other_hosts, *hosts]))
+        for host in forget_elsewhere(self._job.name, everywhere, self._places.bin):
+            say(LEFT.format(host))
 
 
-class Ledger:
-    """What the ranks have reported, in the order in which it came: their clocks may differ."""
-
-    def __init__(self) -> None:
-        self._ranks: dict[int, Mark] = {}
-        self._exits: list[Mark] = []
-
-    def add(self, mark: Mark) -> None:
-        """Note one mark; a rank that starts again begins a new line."""
-        event, rank = mark.pop("event", None), mark.get("rank")
-        if not isinstance(rank, int):
-            return
-        if event == "rank-start":
-            ended: dict[str, Any] = {"code": None, "signal": None, "seconds": None}  # Any: JSON
-            self._ranks[rank] = {**mark, **ended, "max_rss_kb": None, "finished": None}
-        elif event == "rank-exit":
-            self._ranks[rank] = mark
-            self._exits.append(mark)
-
-    def ranks(self) -> list[Mark]:
-        """The last word of every rank that started, by rank."""
-        return [self._ranks[rank] for rank in sorted(self._ranks)]
-
-    def first_failure(self) -> Mark | None:
-        """The exit with a code that arrived first, if any."""
-        return next((mark for mark in self._exits if mark.get("code")), None)
-
-
-def head_interface(job: Job) -> str | None:
-    """The interface with the head's training address; without one the launcher looks for itself."""
+def find_versions(job: Job, places: Places) -> dict[str, str]:
+    """Of what the launcher runs with; nothing where there is no launcher."""
+    image = read_image_env(places.image_env)
     try:
-        return interface_of(job.head_address)
-    except (OSError, ValueError):
-        return None
-
-
-def launcher_command(job: Job, interface: str | None) -> list[str]:
-    """The launcher's words, with the rank wrapper in place of the person's command. On one host alone
-    horovodrun insists on loopback for itself, and an interface named to it is an error."""
-    chosen = ["--network-interfaces", interface] if interface and job.host_count > 1 else []
-    return [*job.launcher, *chosen, str(paths.BIN / "rank"), job.name]
-
-
-def writer(fd: int) -> Callable[[bytes], None]:
-    """A function that writes everything to `fd` at once, past Python's buffers."""
-
-    def write(data: bytes) -> None:
-        while data:
-            data = data[os.write(fd, data) :]
-
-    return write
+        return versions_beside(launcher_path(job.launcher[0], image.get("PATH")))
+    except (StartError, OSError, IndexError):
+        return {}

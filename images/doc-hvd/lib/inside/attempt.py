@@ -1,0 +1,159 @@
+"""One run of the launcher, with all who read along: the ledger, the log rules, the watch for hangs."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from inside import bundle, paths
+from inside.child import StartError, start
+from inside.environment import launcher_env, read_image_env
+from inside.hang import Hang, HangSettings, HangWatch
+from inside.interfaces import interface_of
+from inside.job import Job
+from inside.loop import Loop
+from inside.markers import Mark
+from inside.places import Places
+from inside.pump import Pump
+from inside.record import Record
+from inside.rules import Judge
+from inside.saying import say
+
+# Ranks have their grace before they are killed; the launcher needs a moment more to say so.
+LAUNCHER_EXTRA_S = 3.0
+NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
+
+
+@dataclass(frozen=True)
+class Around:
+    """What every run of a job is given."""
+
+    job: Job
+    places: Places
+    loop: Loop
+    record: Record
+    judge: Judge
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. `was_hung`: it was ended because it hung. `is_final`: it is not run again."""
+
+    code: int
+    was_stopped: bool = False
+    was_hung: bool = False
+    is_final: bool = False
+
+    @property
+    def state(self) -> str:
+        if self.was_stopped:
+            return "stopped"
+        return "failed" if self.code or self.was_hung else "succeeded"
+
+
+class Attempt:
+    """`may_go_on` tells whether a run that hangs could be run again."""
+
+    def __init__(self, around: Around, may_go_on: Callable[[], bool]) -> None:
+        self._around = around
+        self._may_go_on = may_go_on
+        self._pump: Pump | None = None
+        self._was_hung = False
+        self._is_killed = False
+        job, loop = around.job, around.loop
+        settings = HangSettings(
+            job.endurance.hang_after_s,
+            paths.logs_folder(job.name, around.places.run),
+            by_horovod=job.endurance.elastic is None,
+        )
+        collect = partial(bundle.collect, loop, around.places, job.name, job.host)
+        self._watch = HangWatch(loop, settings, around.record.ledger.living, collect, self._hangs)
+
+    def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
+        """Run the launcher with these words to its end."""
+        around = self._around
+        env = launcher_env(read_image_env(around.places.image_env), around.job.grace_s, restart)
+        try:
+            child = start(
+                launcher_command(around.job, around.places, words, is_alone, env.get("PATH")),
+                env,
+                around.job.workdir,
+                around.job.grace_s + LAUNCHER_EXTRA_S,
+                subprocess.PIPE,
+            )
+        except StartError as error:
+            say(str(error))
+            return Outcome(error.code, is_final=True)
+        self._pump = Pump(around.loop, child, self._report, self._hear)
+        around.loop.add(self._watch)
+        code = self._pump.run()
+        self._watch.close()
+        return Outcome(code, self._pump.was_stopped, self._was_hung, self._is_killed)
+
+    def _report(self, mark: Mark) -> None:
+        """A mark of a rank."""
+        now = time.monotonic()
+        if mark.get("event") == "rank-beat":
+            self._watch.silence.beat(mark, now)
+            return
+        self._watch.silence.end(now)
+        self._watch.begin()
+        record = self._around.record
+        record.ledger.add(mark)
+        if not self._was_hung:
+            # Else it only tells that ranks were ended.
+            record.attempts[-1].first_failure = record.ledger.first_failure()
+        record.change()
+
+    def _hear(self, rank: int, line: str) -> None:
+        """A line of a rank."""
+        record, judge = self._around.record, self._around.judge
+        self._watch.silence.hear(rank, line, time.monotonic())
+        if judge.hear(rank, line, record.ledger.host_of):
+            record.dropped, record.stopped_by = tuple(judge.dropped.values()), judge.stopped_by
+            record.change()
+
+    def _hangs(self, hang: Hang) -> None:
+        """A hang was found, and its stacks are kept."""
+        then = self._around.job.endurance.on_hang
+        if then == "restart" and not self._may_go_on():
+            then = "kill"
+        self._around.record.hang = hang.as_json(then)
+        self._around.record.change()
+        if then == "wait":
+            say("the job is left as it is (--on-hang wait)")
+            return
+        self._watch.close()
+        if self._pump and self._pump.end():
+            self._was_hung, self._is_killed = True, then == "kill"
+            say("ending the run" if then == "restart" else "ending the job")
+
+
+def launcher_command(
+    job: Job, places: Places, words: Sequence[str], is_alone: bool, search: str | None
+) -> list[str]:
+    """The launcher's words, with the rank wrapper in place of the person's command. On one host alone
+    horovodrun insists on loopback for itself, and an interface named to it is an error."""
+    launcher_path(words[0], search)
+    interface = None if is_alone else head_interface(job)
+    chosen = ["--network-interfaces", interface] if interface else []
+    return [*words, *chosen, str(places.bin / "rank"), job.name]
+
+
+def launcher_path(name: str, search: str | None) -> Path:
+    """Where the launcher lies."""
+    found = shutil.which(name, path=search)
+    if found is None:
+        raise StartError(NO_LAUNCHER.format(name), 127)
+    return Path(found)
+
+
+def head_interface(job: Job) -> str | None:
+    """The interface with the head's training address; without one the launcher looks for itself."""
+    try:
+        return interface_of(job.head_address)
+    except (OSError, ValueError):
+        return None

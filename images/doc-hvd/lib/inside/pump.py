@@ -1,0 +1,94 @@
+"""Passes the launcher's output on and waits for its end; ends it when somebody asks."""
+
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+
+from inside.child import Child
+from inside.lines import Lines
+from inside.loop import Loop
+from inside.markers import Filter, Mark
+
+# How long pipes are read on after the launcher has ended, while something else holds them open and is silent.
+SILENCE_S = 0.5
+
+
+class Pump:
+    """One run of the launcher; a member of the loop while it lasts."""
+
+    def __init__(
+        self, loop: Loop, child: Child, report: Callable[[Mark], None], hear: Callable[[int, str], None]
+    ) -> None:
+        self.was_stopped = False
+        self._loop = loop
+        self._child = child
+        self._stops = loop.stops
+        self._heard = time.monotonic()
+        self._filters: dict[int, Filter] = {}
+        self._lines: dict[int, Lines] = {}
+        for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
+            if stream is not None:
+                lines = self._lines[stream.fileno()] = Lines(hear)
+                self._filters[stream.fileno()] = Filter(partial(pass_on, out, lines), report)
+
+    def run(self) -> int:
+        """Until the launcher has ended and what it wrote is read; returns its exit code."""
+        for fd in self._filters:
+            self._loop.watch(fd, partial(self._read, fd))
+        self._loop.add(self)
+        self._loop.run_until(self._child.has_ended)
+        self._heard = time.monotonic()
+        while self._filters and time.monotonic() < self._heard + SILENCE_S:
+            self._loop.turn(self._heard + SILENCE_S)
+        self._loop.remove(self)
+        for fd in tuple(self._filters):
+            self._close(fd)
+        for stream in (self._child.process.stdout, self._child.process.stderr):
+            if stream is not None:
+                stream.close()
+        return self._child.reap().code
+
+    def end(self) -> bool:
+        """Not because somebody asked: the run leads nowhere. False where it has ended by itself."""
+        if self._child.has_ended():
+            return False
+        self._child.end()
+        return True
+
+    def due(self) -> float | None:
+        wait_ms = self._child.wait_ms()
+        return None if wait_ms is None else time.monotonic() + wait_ms / 1000
+
+    def tick(self) -> None:
+        """Pass asks to stop on: the first with grace, the second at once; too late once it has ended."""
+        if self._child.has_ended():
+            return
+        while self._stops < self._loop.stops:
+            self._stops += 1
+            if self.was_stopped:
+                self._child.kill()
+            else:
+                self._child.end()
+            self.was_stopped = True
+        self._child.tick()
+
+    def _read(self, fd: int) -> None:
+        self._heard = time.monotonic()
+        data = os.read(fd, 1 << 16)
+        if data:
+            self._filters[fd].feed(data)
+        else:
+            self._close(fd)
+
+    def _close(self, fd: int) -> None:
+        self._loop.unwatch(fd)
+        self._filters.pop(fd).close()
+        self._lines.pop(fd).close()
+
+
+def pass_on(fd: int, lines: Lines, data: bytes) -> None:
+    """Write everything at once, past Python's buffers, and let it be read along."""
+    lines.feed(data)
+    while data:
+        data = data[os.write(fd, data) :]

@@ -1,0 +1,118 @@
+"""The record of a job, written at the start and at every change, so that it tells something also when the
+master is killed."""
+
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from inside import paths
+from inside.job import Job
+from inside.ledger import Ledger
+from inside.markers import Mark
+from inside.places import Places
+from inside.records import write_json
+from inside.rules import Match
+from inside.saying import say
+
+EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
+# Changes that come together are written together.
+GATHER_S = 0.5
+
+
+@dataclass
+class AttemptRecord:
+    """One run of the launcher."""
+
+    number: int
+    started: float
+    np: int
+    hosts: list[str]
+    finished: float | None = None
+    launcher_code: int | None = None
+    first_failure: Mark | None = None
+    lost_hosts: list[str] = field(default_factory=list)
+
+
+class Record:
+    """What is known of the job; a member of the loop."""
+
+    def __init__(self, job: Job, places: Places, versions: Mapping[str, str]) -> None:
+        self.attempts: list[AttemptRecord] = []
+        self.ledger = Ledger()
+        self.dropped: Sequence[Match] = ()
+        self.stopped_by: Match | None = None
+        self.hang: Mapping[str, Any] | None = None  # Any: JSON
+        self._job = job
+        self._versions = dict(versions)
+        self._paths = (places.record, paths.logs_folder(job.name, places.run) / "record.json")
+        self._started = time.time()
+        self._state = "running"
+        self._finished: float | None = None
+        self._due: float | None = None
+        self._troubled: set[str] = set()
+
+    @property
+    def restarts(self) -> int:
+        """How many of them were used."""
+        return max(0, len(self.attempts) - 1)
+
+    def begin(self, np: int, hosts: Sequence[str], expected: Mapping[int, str]) -> AttemptRecord:
+        """The next run, whose ranks begin anew; `expected` says where they will be, if that is known."""
+        self.ledger = Ledger(expected)
+        self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
+        self.write()
+        return self.attempts[-1]
+
+    def finish(self, state: str) -> int:
+        """The job is over; returns the exit code."""
+        self._state, self._finished = state, time.time()
+        self.write()
+        return EXIT_CODES[state]
+
+    def change(self) -> None:
+        """Something is new; it is written soon."""
+        if self._due is None:
+            self._due = time.monotonic() + GATHER_S
+
+    def due(self) -> float | None:
+        return self._due
+
+    def tick(self) -> None:
+        if self._due is not None and time.monotonic() >= self._due:
+            self.write()
+
+    def write(self) -> None:
+        """Now. A disk that is full does not end the job, and is told of once."""
+        self._due = None
+        value = self.as_json()
+        for path in self._paths:
+            try:
+                write_json(path, value)
+            except OSError as error:
+                if str(path) not in self._troubled:
+                    self._troubled.add(str(path))
+                    say(f"cannot write {path}: {error}")
+
+    def as_json(self) -> dict[str, Any]:  # Any: JSON
+        """The whole of it."""
+        last = self.attempts[-1] if self.attempts else None
+        return {
+            "job": self._job.name,
+            "cluster": self._job.cluster,
+            "state": self._state,
+            "code": EXIT_CODES.get(self._state),
+            "launcher_code": last.launcher_code if last else None,
+            "started": self._started,
+            "finished": self._finished,
+            "ranks": self.ledger.ranks(),
+            "first_failure": last.first_failure if last else None,
+            "lost_hosts": last.lost_hosts if last else [],
+            "restarts": self.restarts,
+            "attempts": [asdict(attempt) for attempt in self.attempts],
+            "dropped": [match.as_json() for match in self.dropped],
+            "stopped_by_rule": self.stopped_by.as_json() if self.stopped_by else None,
+            "hang": self.hang,
+            "versions": self._versions,
+        }

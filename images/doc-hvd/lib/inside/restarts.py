@@ -1,0 +1,110 @@
+"""Decisions about running a job again, and the words for them. Nothing is run here."""
+
+import signal
+from collections.abc import Collection, Sequence
+
+from inside.endurance import Endurance
+from inside.job import Seat
+from inside.markers import Mark
+
+LONGEST_PAUSE_S = 30.0
+# A run that lasted this long did not fail at once.
+LONG_RUN_S = 60.0
+
+
+def may_restart(endurance: Endurance, used: int, is_stopped_by_rule: bool) -> bool:
+    """Whether a failed run is run again."""
+    return used < endurance.restarts and not is_stopped_by_rule
+
+
+def pause_before(run_seconds: Sequence[float]) -> float:
+    """How long to wait after runs that lasted so long: 1, 2, 4 … 30 s while they fail at once."""
+    quick = 0
+    for seconds in reversed(run_seconds):
+        if seconds >= LONG_RUN_S:
+            break
+        quick += 1
+    return min(LONGEST_PAUSE_S, 2.0 ** min(max(quick - 1, 0), 10))
+
+
+def seats_left(
+    seats: Sequence[Seat], head: str, answering: Collection[str], dropped: Collection[str]
+) -> tuple[Seat, ...]:
+    """Who takes part in the next run. The head always does: it is here."""
+    return tuple(
+        seat for seat in seats if seat.name == head or (seat.name in answering and seat.name not in dropped)
+    )
+
+
+def words_for(launcher: Sequence[str], seats: Sequence[Seat]) -> list[str]:
+    """The launcher's words with these hosts in place of those that it was given; hosts by address, because
+    a name that does not resolve to a local address counts as remote."""
+    hosts = ",".join(f"{seat.address}:{seat.slots}" for seat in seats)
+    return replaced(replaced(launcher, "-np", str(slots_of(seats))), "-H", hosts)
+
+
+def elastic_words_for(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
+    """Horovod begins with -np ranks, and would wait minutes for slots that are not there."""
+    wanted = value_of(launcher, "-np")
+    if wanted is None:
+        return list(launcher)
+    return replaced(launcher, "-np", str(max(min_np, min(int(wanted), slots))))
+
+
+def replaced(words: Sequence[str], flag: str, value: str) -> list[str]:
+    """The words with another value for one flag, if they have it."""
+    found = list(words)
+    if flag in found[:-1]:
+        found[found.index(flag) + 1] = value
+    return found
+
+
+def value_of(words: Sequence[str], flag: str) -> str | None:
+    """What the flag is given."""
+    return words[words.index(flag) + 1] if flag in words[:-1] else None
+
+
+def slots_of(seats: Sequence[Seat]) -> int:
+    return sum(seat.slots for seat in seats)
+
+
+def host_of_ranks(seats: Sequence[Seat]) -> dict[int, str]:
+    """Where the launcher puts each rank of a job that is not elastic: in the order of the hosts."""
+    names = [seat.name for seat in seats for _slot in range(seat.slots)]
+    return dict(enumerate(names))
+
+
+def restart_sentence(run: int, why: str, seats: Sequence[Seat], endurance: Endurance, used: int) -> str:
+    """What the person is told when a job is run again for the `used`th time."""
+    hosts = ",".join(f"{seat.name}:{seat.slots}" for seat in seats)
+    number, most = endurance.first_restart + used, endurance.first_restart + endurance.restarts
+    return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
+
+
+def failure_words(first: Mark | None, launcher_code: int) -> str:
+    """Why a run is over."""
+    if first is None:
+        return f"failed (the launcher: exit code {launcher_code})"
+    return f"failed (rank {first['rank']} on {first.get('host', '?')}: {end_words(first)})"
+
+
+def end_words(mark: Mark) -> str:
+    """How a rank ended."""
+    if mark.get("oom"):
+        return "out of memory"
+    number = mark.get("signal")
+    if not number:
+        return f"exit code {mark.get('code')}"
+    try:
+        return f"signal {signal.Signals(number).name}"
+    except ValueError:
+        return f"signal {number}"
+
+
+def lost_sentence(host: str, ranks: Sequence[int]) -> str:
+    """A host that took part and is silent."""
+    if not ranks:
+        return f"{host} does not answer any more"
+    numbers = ", ".join(str(rank) for rank in ranks)
+    verb = "was" if len(ranks) == 1 else "were"
+    return f"{host} does not answer any more (rank{'s' * (len(ranks) > 1)} {numbers} {verb} there)"

@@ -1,0 +1,39 @@
+"""Which versions of what the launcher's Python has, from the names of folders: importing takes seconds."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+DIST = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
+# The same TensorFlow under other names.
+TENSORFLOWS = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
+
+
+def versions_beside(launcher: Path) -> dict[str, str]:
+    """Of the virtual environment, or prefix, that the launcher lies in."""
+    prefix = launcher.parent.parent
+    names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
+    return {**python_version(prefix), **versions_of(names)}
+
+
+def versions_of(names: Iterable[str]) -> dict[str, str]:
+    """From the names of *.dist-info folders."""
+    matches = (DIST.fullmatch(name) for name in names)
+    found = {match["name"].lower().replace("_", "-"): match["version"] for match in matches if match}
+    for name in TENSORFLOWS:
+        if name in found:
+            found.setdefault("tensorflow", found[name])
+    return dict(sorted(found.items()))
+
+
+def python_version(prefix: Path) -> dict[str, str]:
+    """As exact as can be had without running it."""
+    try:
+        for line in (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition("=")
+            if key.strip() in ("version", "version_info"):
+                return {"python": value.strip()}
+    except OSError:
+        pass
+    folders = sorted(prefix.glob("lib/python3.*"))
+    return {"python": folders[-1].name.removeprefix("python")} if folders else {}

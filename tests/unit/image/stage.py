@@ -1,0 +1,229 @@
+"""A master's folders with stand-ins for what lies outside the supervisor: a launcher that does what a test
+tells it, an ssh that runs its line here, and the programs of the workers. The supervisor itself is real."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+LIB = Path(__file__).parents[3] / "images" / "doc-hvd" / "lib"
+WAIT_S = 60
+
+SUPERVISOR = """
+import sys
+from pathlib import Path
+from inside.places import Places
+from inside.supervisor import main
+sys.exit(main(["j"], Places(Path(sys.argv[1]), Path(sys.argv[2]))))
+"""
+
+# What a test tells the launcher are these words of Python: plan-<n>.py for the nth run.
+LAUNCHER = """
+import json, os, signal, sys, time
+from pathlib import Path
+sys.path.insert(0, {lib!r})
+from inside.markers import encode
+stage = Path({stage!r})
+run = int(os.environ["HVDOCKER_RESTART"])
+(stage / f"argv-{{run}}.json").write_text(json.dumps(sys.argv[1:]))
+
+def put(fd, text):
+    os.write(fd, text)
+
+def mark(rank, event, host, **more):
+    words = {{"event": event, "rank": rank, "host": host, **more}}
+    put(2, b"[%d]<stderr>:" % rank + encode(words))
+
+def start(rank, host):
+    mark(rank, "rank-start", host, started=1.0)
+
+def end(rank, host, code, **more):
+    mark(rank, "rank-exit", host, code=code, signal=more.pop("signal", None), **more)
+
+def beat(rank, host, cpu_s, out_bytes=0):
+    mark(rank, "rank-beat", host, cpu_s=cpu_s, out_bytes=out_bytes, rss_kb=1)
+
+def line(rank, text, stream="stdout"):
+    put(1 + (stream == "stderr"), b"[%d]<%s>:%s\\n" % (rank, stream.encode(), text.encode()))
+
+def wait_for(name):
+    while not (stage / name).exists():
+        time.sleep(0.01)
+
+def hang():
+    while True:
+        signal.pause()
+
+def wait_done():
+    wait_for("done")
+
+exec(compile((stage / f"plan-{{run}}.py").read_text(), f"plan-{{run}}.py", "exec"))
+"""
+
+# A host is dead as long as there is a file dead/<host>: logins fail, and sessions end.
+SSH = """
+import os, subprocess, sys, time
+from pathlib import Path
+stage = Path({stage!r})
+words = sys.argv[1:]
+while words[0] == "-o":
+    words = words[2:]
+host, line = words[0], " ".join(words[1:])
+with open(stage / "ssh.log", "a") as log:
+    log.write(f"{{host}} {{line}}\\n")
+dead = stage / "dead" / host
+if dead.exists():
+    sys.exit(255)
+process = subprocess.Popen(["sh", "-c", line], env={{**os.environ, "FAKE_HOST": host}})
+while process.poll() is None:
+    if dead.exists():
+        process.kill()
+        sys.exit(255)
+    time.sleep(0.01)
+sys.exit(process.returncode)
+"""
+
+STACKS = """#!/bin/sh
+host="${{FAKE_HOST:-h1}}"
+echo "$host" >> {stage}/stacks.log
+while [ -e {stage}/stacks/slow ]; do sleep 0.05; done
+cat {stage}/stacks/"$host".json
+"""
+
+CHECK = """#!/bin/sh
+echo "${{FAKE_HOST:-h1}} $*" >> {stage}/check.log
+while [ -e {stage}/busy ]; do sleep 0.05; done
+"""
+
+
+class Stage:
+    """One job `j` on h1 (the head), h2 and so on, one slot each."""
+
+    def __init__(self, folder: Path, hosts: int = 2, **endurance: Any) -> None:  # Any: JSON
+        self.folder = folder
+        self.run = folder / "run"
+        self.bin = folder / "bin"
+        self.logs = self.run / "jobs" / "j" / "logs"
+        for path in (self.bin, self.logs, folder / "dead", folder / "stacks"):
+            path.mkdir(parents=True)
+        self.seats = [seat(number) for number in range(1, hosts + 1)]
+        self._program("launcher", LAUNCHER, is_python=True)
+        self._program("ssh", SSH, is_python=True)
+        self._program("stacks", STACKS)
+        self._program("check", CHECK)
+        words = [str(self.bin / "launcher"), "-np", str(hosts)]
+        if not endurance.get("elastic"):
+            words += ["-H", ",".join(f"{seat['address']}:1" for seat in self.seats)]
+        self.job = {
+            "job": "j",
+            "cluster": "lab",
+            "host": "h1",
+            "hosts": self.seats,
+            "command": ["true"],
+            "workdir": str(folder),
+            "launcher": words,
+            "grace_s": 5,
+            "endurance": endurance,
+        }
+        self._process: subprocess.Popen[str] | None = None
+
+    def plan(self, run: int, text: str) -> None:
+        """What the launcher does in that run."""
+        (self.folder / f"plan-{run}.py").write_text(text)
+
+    def kill_host(self, name: str) -> None:
+        (self.folder / "dead" / name).touch()
+
+    def revive_host(self, name: str) -> None:
+        (self.folder / "dead" / name).unlink()
+
+    def touch(self, name: str) -> None:
+        (self.folder / name).touch()
+
+    def stack(self, rank: int, host: str, *frames: str) -> None:
+        """What the program `stacks` says on a host."""
+        lines = ["Current thread 0x00007f0000000001 (most recent call first):"]
+        lines += [f'  File "{file}", line {line} in {name}' for name, file, line in map(str.split, frames)]
+        entry = {"rank": rank, "pid": 1, "how": "faulthandler", "text": "\n".join(lines)}
+        answer = {"host": host, "ranks": [entry], "gpus": ""}
+        (self.folder / "stacks" / f"{host}.json").write_text(json.dumps(answer))
+
+    def start(self) -> None:
+        (self.run / "jobs" / "j" / "job.json").write_text(json.dumps(self.job))
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SUPERVISOR, str(self.run), str(self.bin)],
+            stdout=(self.folder / "stdout").open("w"),
+            stderr=(self.folder / "stderr").open("w"),
+            env={**os.environ, "PYTHONPATH": str(LIB)},
+        )
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def wait(self) -> int:
+        """The exit code of the supervisor."""
+        assert self._process is not None
+        try:
+            return self._process.wait(WAIT_S)
+        except subprocess.TimeoutExpired:
+            # Asked twice it ends all that it has started.
+            self.stop()
+            self.stop()
+            raise
+
+    def play(self) -> int:
+        """The whole job."""
+        self.start()
+        return self.wait()
+
+    def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for something to become true; the job must be running meanwhile."""
+        deadline = time.monotonic() + WAIT_S
+        while not is_so():
+            assert self._process is not None and self._process.poll() is None, self.said()
+            if time.monotonic() > deadline:
+                self.stop()
+                self.stop()
+                raise AssertionError(self.said())
+            time.sleep(0.01)
+
+    def said(self) -> str:
+        """All that the person would see on stderr."""
+        return (self.folder / "stderr").read_text()
+
+    def ours(self) -> list[str]:
+        """What the supervisor said."""
+        return [line[10:] for line in self.said().splitlines() if line.startswith("hvdocker: ")]
+
+    def out(self) -> str:
+        return (self.folder / "stdout").read_text()
+
+    def text(self, name: str) -> str:
+        path = self.folder / name
+        return path.read_text() if path.exists() else ""
+
+    def argv(self, run: int) -> list[str]:
+        words: list[str] = json.loads(self.text(f"argv-{run}.json"))
+        return words
+
+    def record(self) -> dict[str, Any]:  # Any: JSON
+        value: dict[str, Any] = json.loads((self.run / "record.json").read_text())  # Any: JSON
+        return value
+
+    def _program(self, name: str, text: str, is_python: bool = False) -> None:
+        filled = text.format(stage=str(self.folder), lib=str(LIB))
+        path = self.bin / name
+        path.write_text(f"#!{sys.executable} -I\n{filled}" if is_python else filled)
+        path.chmod(0o755)
+
+
+def seat(number: int) -> dict[str, Any]:  # Any: JSON
+    # The head's address is loopback, so that there is an interface to be found.
+    address = "127.0.0.1" if number == 1 else f"198.18.0.{number}"
+    return {"name": f"h{number}", "address": address, "slots": 1}

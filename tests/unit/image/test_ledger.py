@@ -1,0 +1,78 @@
+"""What the supervisor makes of the ranks' marks."""
+
+from typing import Any
+
+from inside.ledger import Ledger
+
+
+def mark(event: str, rank: int, **more: Any) -> dict[str, Any]:  # Any: JSON
+    return {"event": event, "rank": rank, **more}
+
+
+def test_the_first_failure_is_the_first_to_arrive_whatever_the_clocks_say() -> None:
+    ledger = Ledger()
+    for rank in (1, 0, 2):
+        ledger.add(mark("rank-start", rank, started=5.0))
+    ledger.add(mark("rank-exit", 2, code=0, finished=50.0))
+    ledger.add(mark("rank-exit", 1, code=3, finished=99.0))
+    ledger.add(mark("rank-exit", 0, code=143, finished=7.0))
+    assert ledger.first_failure() == {"rank": 1, "code": 3, "finished": 99.0}
+    assert [rank["rank"] for rank in ledger.ranks()] == [0, 1, 2]
+
+
+def test_a_rank_that_never_reported_its_end_has_no_code() -> None:
+    ledger = Ledger()
+    ledger.add(mark("rank-start", 0, host="a", started=5.0))
+    assert ledger.first_failure() is None
+    assert ledger.ranks() == [
+        {
+            "rank": 0,
+            "host": "a",
+            "started": 5.0,
+            "code": None,
+            "signal": None,
+            "seconds": None,
+            "max_rss_kb": None,
+            "finished": None,
+        }
+    ]
+
+
+def test_a_mark_that_no_rank_sent_is_ignored() -> None:
+    ledger = Ledger()
+    ledger.add({"event": "rank-exit", "code": 1})
+    ledger.add({})
+    assert (ledger.ranks(), ledger.first_failure()) == ([], None)
+
+
+def test_ranks_live_until_their_end_or_that_of_their_host() -> None:
+    ledger = Ledger()
+    for rank, host in ((0, "a"), (1, "b"), (2, "c")):
+        ledger.add(mark("rank-start", rank, host=host))
+    ledger.add(mark("rank-exit", 2, host="c", code=0))
+    assert ledger.living() == [(0, "a"), (1, "b")]
+    ledger.lose("b")
+    assert ledger.living() == [(0, "a")]
+    assert (ledger.hosts(), ledger.ranks_on("b")) == (["a", "b", "c"], [1])
+
+
+def test_two_ranks_with_one_number_are_kept_apart() -> None:
+    """Under Horovod Elastic a process keeps the number that it was started with."""
+    ledger = Ledger()
+    ledger.add(mark("rank-start", 2, host="c"))
+    assert ledger.host_of(2) == "c"
+    ledger.add(mark("rank-start", 2, host="b"))
+    assert ledger.host_of(2) is None
+    ledger.add(mark("rank-exit", 2, host="c", code=0))
+    assert ledger.host_of(2) == "b"
+    ledger.lose("b")
+    assert ledger.host_of(2) == "b"
+    assert [rank["host"] for rank in ledger.ranks()] == ["c", "b"]
+    assert ledger.host_of(7) is None
+
+
+def test_before_its_start_a_rank_is_where_it_is_expected() -> None:
+    ledger = Ledger({0: "a", 1: "b"})
+    assert (ledger.host_of(1), ledger.living()) == ("b", [])
+    ledger.add(mark("rank-start", 1, host="c"))
+    assert ledger.host_of(1) == "c"

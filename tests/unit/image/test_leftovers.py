@@ -1,0 +1,49 @@
+"""Ranks that still run here, and the versions that they run with."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from inside.leftovers import is_alive, ranks_here, wait_gone
+from inside.versions import versions_beside, versions_of
+
+
+def rank_file(run: Path, rank: int, text: str) -> None:
+    folder = run / "ranks" / "j"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{rank}.json").write_text(text)
+
+
+def test_a_rank_is_gone_when_its_process_is(tmp_path: Path) -> None:
+    process = subprocess.Popen(["sleep", "600"])
+    rank_file(tmp_path, 0, json.dumps({"rank": 0, "pid": process.pid, "host": "a"}))
+    assert not wait_gone("j", 0, tmp_path)
+    process.kill()
+    # Not waited for yet: what is left of it runs nothing.
+    assert wait_gone("j", 60, tmp_path)
+    process.wait()
+    assert not is_alive(process.pid)
+
+
+def test_files_that_tell_nothing_are_no_ranks(tmp_path: Path) -> None:
+    assert ranks_here("j", tmp_path) == []
+    for rank, text in enumerate(("", "[]", '{"pid": null}', '{"pid": 7}')):
+        rank_file(tmp_path, rank, text)
+    assert ranks_here("j", tmp_path) == [7]
+
+
+def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    for name in ("tensorflow_cpu-2.18.1", "horovod-0.28.1", "tf_keras-2.18.0"):
+        (packages / f"{name}.dist-info").mkdir(parents=True)
+    (packages / "horovod").mkdir()
+    expected = {"horovod": "0.28.1", "tensorflow": "2.18.1", "tensorflow-cpu": "2.18.1", "tf-keras": "2.18.0"}
+    launcher = tmp_path / "bin" / "horovodrun"
+    assert versions_beside(launcher) == {"python": "3.11", **expected}
+    (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.2\n")
+    assert versions_beside(launcher)["python"] == "3.11.2"
+
+
+def test_a_tensorflow_of_that_name_wins() -> None:
+    names = ["tensorflow-2.15.1.dist-info", "tensorflow_cpu-2.18.1.dist-info", "odd.dist-info"]
+    assert versions_of(names)["tensorflow"] == "2.15.1"

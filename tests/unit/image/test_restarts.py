@@ -1,0 +1,84 @@
+"""Decisions about running a job again."""
+
+from typing import Any
+
+import pytest
+from inside.endurance import Endurance
+from inside.job import Seat
+from inside.restarts import (
+    elastic_words_for,
+    end_words,
+    host_of_ranks,
+    lost_sentence,
+    may_restart,
+    pause_before,
+    restart_sentence,
+    seats_left,
+    words_for,
+)
+
+A, B, C = Seat("a", "198.18.0.2", 2), Seat("b", "198.18.0.3", 4), Seat("c", "198.18.0.4", 1)
+WORDS = ("horovodrun", "-np", "7", "-H", "198.18.0.2:2,198.18.0.3:4,198.18.0.4:1", "-p", "12345", "--gloo")
+ELASTIC = ("horovodrun", "-np", "4", "--min-np", "2", "--host-discovery-script", "/x")
+
+
+def test_hosts_and_ranks_are_replaced_and_nothing_else() -> None:
+    assert words_for(WORDS, (A, C)) == [
+        "horovodrun", "-np", "3", "-H", "198.18.0.2:2,198.18.0.4:1", "-p", "12345", "--gloo",
+    ]  # fmt: skip
+    assert words_for(WORDS, (A, B, C)) == list(WORDS)
+
+
+@pytest.mark.parametrize(("slots", "np"), [(8, "4"), (3, "3"), (1, "2")])
+def test_an_elastic_job_begins_with_the_slots_that_are_there(slots: int, np: str) -> None:
+    assert elastic_words_for(ELASTIC, 2, slots) == ["horovodrun", "-np", np, *ELASTIC[3:]]
+
+
+def test_ranks_go_to_hosts_in_order() -> None:
+    assert host_of_ranks((A, C)) == {0: "a", 1: "a", 2: "c"}
+
+
+def test_the_head_always_takes_part() -> None:
+    seats = (A, B, C)
+    assert seats_left(seats, "a", {"b", "c"}, ()) == seats
+    assert seats_left(seats, "a", {"b", "c"}, {"c"}) == (A, B)
+    assert seats_left(seats, "a", set(), {"a"}) == (A,)
+
+
+def test_a_job_that_fails_at_once_waits_longer_and_longer() -> None:
+    pauses = [pause_before([0.1] * count) for count in range(1, 8)]
+    assert pauses == [1, 2, 4, 8, 16, 30, 30]
+    assert pause_before([0.1, 0.1, 3600, 0.1]) == 1
+    assert pause_before([0.1] * 5000) == 30
+
+
+def test_a_job_is_run_again_as_often_as_was_said() -> None:
+    assert may_restart(Endurance(restarts=2), 1, False)
+    assert not may_restart(Endurance(restarts=2), 2, False)
+    assert not may_restart(Endurance(restarts=2), 0, True)
+
+
+def test_the_sentence_counts_restarts_of_earlier_masters() -> None:
+    endurance = Endurance(restarts=2, first_restart=3)
+    assert restart_sentence(1, "hung", (A, B), endurance, 1) == (
+        "run 1 hung; running it again on a:2,b:4 (restart 4 of 5)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ({"code": 7, "signal": None}, "exit code 7"),
+        ({"code": 137, "signal": 9}, "signal SIGKILL"),
+        ({"code": 137, "signal": 9, "oom": True}, "out of memory"),
+        ({"code": 190, "signal": 62}, "signal 62"),
+    ],
+)
+def test_how_a_rank_ended_is_said_in_words(mark: dict[str, Any], words: str) -> None:  # Any: JSON
+    assert end_words(mark) == words
+
+
+def test_a_lost_host_is_named_with_its_ranks() -> None:
+    assert lost_sentence("b", [1]) == "b does not answer any more (rank 1 was there)"
+    assert lost_sentence("b", [1, 2]) == "b does not answer any more (ranks 1, 2 were there)"
+    assert lost_sentence("b", []) == "b does not answer any more"
