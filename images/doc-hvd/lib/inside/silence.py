@@ -46,7 +46,8 @@ class Silence:
         try:
             key = (int(mark["rank"]), str(mark["host"]))
             # Without Horovod's own cycle, which never rests, where the rank can tell them apart.
-            work_s, said = float(mark.get("work_s", mark["cpu_s"])), int(mark["out_bytes"])
+            work_s = float(mark["work_s"] if "work_s" in mark else mark["cpu_s"])
+            said = int(mark["out_bytes"])
         except (KeyError, TypeError, ValueError):
             return
         if self._has_said(key, said) | self._has_worked(key, work_s, now):
