@@ -19,8 +19,8 @@ from hvdocker.model.tree import Tree
 from hvdocker.model.units import show_bytes
 
 LIMIT_S = 20.0
-# New files above this are not worth trying: their patch would be too large even where they compress well.
-MOST_NEW_BYTES = 4 * PATCH_MOST_BYTES
+# New files of more than so many patches are not worth trying, even where they compress well.
+_WORTH_TRYING = 4
 _SETTINGS = ("core.fsmonitor=", "core.hooksPath=/dev/null", "core.untrackedCache=false", "gc.auto=0")
 _GITLINK = "160000"
 
@@ -83,7 +83,7 @@ class _Git:
             raise NoGit(f"git cannot be run: {error.strerror}") from error
 
 
-def see_git(tree: Tree) -> tuple[GitSeen, bytes]:
+def see_git(tree: Tree, most_bytes: int = PATCH_MOST_BYTES) -> tuple[GitSeen, bytes]:
     """The commit below the folder, and a patch from there to the very files that are synced."""
     git = _Git(tree.root, time.monotonic() + LIMIT_S)
     try:
@@ -91,7 +91,7 @@ def see_git(tree: Tree) -> tuple[GitSeen, bytes]:
     except NoGit as error:
         return GitSeen(why=str(error)), b""
     try:
-        patch = _patch(git, tree)
+        patch = _patch(git, tree, most_bytes)
     except NoGit as error:
         return replace(seen, is_dirty=True, why=f"no patch: {error}"), b""
     return replace(seen, is_dirty=bool(patch), patch_bytes=len(patch)), patch
@@ -138,7 +138,7 @@ def _branch(git: _Git) -> str:
         return ""
 
 
-def _patch(git: _Git, tree: Tree) -> bytes:
+def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
     """Only of what is synced: a file that .hvdockerignore leaves out stays here."""
     with _scratch(git) as own:
         _start_from(own, Path(own.variables["GIT_INDEX_FILE"]))
@@ -147,23 +147,24 @@ def _patch(git: _Git, tree: Tree) -> bytes:
         if any(path.startswith(links) for path in tree.entries):
             raise NoGit("the folder has submodules")
         new = sum(entry.size for path, entry in tree.entries.items() if path not in tracked)
-        if new > MOST_NEW_BYTES:
+        if new > _WORTH_TRYING * most_bytes:
             raise NoGit(f"files that git does not have are {show_bytes(new)}")
         gone = (path for path in tracked if path not in tree.entries and _is_gone(tree.root, path))
         own.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin",
                 stdin=_listed([*tree.entries, *gone]))  # fmt: skip
         words = ("diff-index", "--cached", "--binary", "--full-index", "-p", "--no-renames", "HEAD")
-        patch = own.run(*words, most_bytes=PATCH_MOST_BYTES)
-    if len(patch) > PATCH_MOST_BYTES:
-        raise NoGit(f"the changes are more than {show_bytes(PATCH_MOST_BYTES)}")
+        patch = own.run(*words, most_bytes=most_bytes)
+    if len(patch) > most_bytes:
+        raise NoGit(f"the changes are more than {show_bytes(most_bytes)}")
     return patch
 
 
 def _start_from(git: _Git, index: Path) -> None:
-    """HEAD, with what the person's index knows of how files look: these need not be read again."""
+    """HEAD, with what the person's index knows of how files look: these need not be read again. Its time says
+    which files may have changed since within one tick, and so belongs to it."""
     real = git.folder / git.text("rev-parse", "--git-dir") / "index"
     if real.is_file():
-        shutil.copyfile(real, index)
+        shutil.copy2(real, index)
     git.run("read-tree", "--reset", "HEAD")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.model import names
 from hvdocker.model.capsule import CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE, Capsule, Papers
+from hvdocker.model.difference import read_record
 from hvdocker.model.event import Event
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
@@ -31,6 +32,12 @@ class Kept:
     patch: bytes = b""
     record: str | None = None
     host: str | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """A record is there from the start on: one that came home early tells of a job that runs."""
+        found = read_record(self.record)
+        return found is not None and found.get("state") != "running"
 
 
 def keep_at_home(env: Env, located: Located, papers: Papers) -> None:
@@ -81,7 +88,7 @@ def _gathered(session: Session, state: ClusterState, job: str) -> tuple[str, dic
 def find_all(env: Env, located: Located, wanted: tuple[str, ...], needs_record: bool = False) -> list[Kept]:
     """Jobs by id or its beginning: at home where they are, else as hosts tell."""
     found = {word: _at_home(located, word) for word in wanted}
-    lacking = [word for word, kept in found.items() if kept is None or (needs_record and not kept.record)]
+    lacking = [word for word, kept in found.items() if kept is None or (needs_record and not kept.has_ended)]
     if lacking:
         found |= _from_hosts(env, located, {word: found[word] for word in lacking})
     return [kept for word in wanted if (kept := found[word])]
@@ -91,7 +98,10 @@ def _from_hosts(env: Env, located: Located, wanted: Mapping[str, Kept | None]) -
     """What is known at home already is no reason to insist on hosts."""
     try:
         with connected(env, located, must_all=False) as session:
-            return {word: _on_hosts(located, session, word, known) for word, known in wanted.items()}
+            from hvdocker.hosts.observe import partial_state
+
+            state, _ = partial_state(located.inventory, session.links, False, session.links)
+            return {word: seen_on_hosts(session, state, word, known) for word, known in wanted.items()}
     except HvdockerError as error:
         if None in wanted.values():
             raise
@@ -116,25 +126,18 @@ def _at_home(located: Located, wanted: str) -> Kept | None:
     )
 
 
-def _on_hosts(located: Located, session: Session, wanted: str, known: Kept | None) -> Kept:
-    """The head's word on how the job ended counts; any host has the rest."""
-    from hvdocker.hosts.observe import partial_state
+def seen_on_hosts(session: Session, state: ClusterState, wanted: str, known: Kept | None) -> Kept:
+    """Of each thing the word of the first host that has it. What is known already is only completed."""
     from hvdocker.ops.finding import known_jobs
 
-    state, _ = partial_state(located.inventory, session.links, False, session.links)
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     told = told_by_hosts(session, state, job)
     found = known
     for host, papers in told.items():
-        capsule = (
-            found.capsule if found else Capsule.read(papers.get(CAPSULE_FILE, b"").decode("utf-8", "replace"))
-        )
-        if capsule is None:
-            continue
-        found = found or Kept(capsule, host=host)
-        if found.host and not found.patch:
+        found = found or _told(host, papers)
+        if found and found.host and not found.patch:
             found = replace(found, patch=papers.get(PATCH_FILE, b""))
-        if RECORD_FILE in papers and not found.record:
+        if found and not found.has_ended and RECORD_FILE in papers:
             found = replace(found, record=papers[RECORD_FILE].decode("utf-8", "replace"))
     if found is None:
         raise UsageProblem(
@@ -142,6 +145,11 @@ def _on_hosts(located: Located, session: Session, wanted: str, known: Kept | Non
             fix="jobs that an earlier version started have none",
         )
     return found
+
+
+def _told(host: str, papers: Mapping[str, bytes]) -> Kept | None:
+    capsule = Capsule.read(papers.get(CAPSULE_FILE, b"").decode("utf-8", "replace"))
+    return Kept(capsule, host=host) if capsule else None
 
 
 def told_by_hosts(session: Session, state: ClusterState, job: str) -> dict[str, dict[str, bytes]]:

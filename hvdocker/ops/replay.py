@@ -37,7 +37,7 @@ class ReplayOptions:
 
 def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
     (kept,) = find_all(env, located, (job,))
-    located = _with_environment(located, kept, options)
+    located = with_environment(located, kept, options)
     with same_code(env, kept) as source:
         request = request_again(kept, options, source)
         return train(env, located, request, viewer)
@@ -92,7 +92,7 @@ def _known_words(request: Mapping[str, object]) -> dict[str, Any]:
     }
 
 
-def _with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Located:
+def with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Located:
     """The job's variables instead of the inventory's of today; hidden values come from where they came from
     then, or have to be said."""
     capsule, inventory = kept.capsule, located.inventory

@@ -3,8 +3,11 @@
 from typing import Any
 
 from hvdocker.commands.worker import Maker, worker_spec
+from hvdocker.model.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.parse import parse
+from hvdocker.model.placement import Placement, Share
+from hvdocker.model.secret import SecretSource
 from hvdocker.model.seen import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
 from hvdocker.plan.places import places
 
@@ -77,3 +80,38 @@ def master(
         **{f"hvdocker.{word}": value for word, value in more.items()},
     }
     return ContainerSeen(f"id-{job}", f"hvdocker-lab-{job}", state, IMAGE.id, labels, created)
+
+
+CAPSULE = Capsule(
+    job="train-abcd",
+    cluster="lab",
+    owner="ada",
+    started=1000.5,
+    version="0.1.0",
+    command=("python", "/train/train.py", "--epochs", "3"),
+    launcher=("horovodrun", "-np", "3"),
+    workdir="/train",
+    placement=Placement((Share("a", 1), Share("b", 2, ("GPU-1", "GPU-2")))),
+    addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+    port=12345,
+    image=ImageUsed("doc-hvd:cpu", "sha256:cccc", "doc-hvd:cpu", {"a": "sha256:aaaa", "b": "sha256:aaaa"}),
+    code=CodeUsed("f" * 64, "/home/ada/code", 2, 30, GitSeen("a" * 40, "main", "code/", True, 5)),
+    engines={"a": "27.0", "b": "26.1"},
+    env={"SEED": "7"},
+    env_from_caller=("SEED",),
+    secrets=(SecretSource("TOKEN"), SecretSource("KEY", "/home/ada/key")),
+    endurance={"restarts": 2, "elastic": None, "rules": []},
+    requirements={
+        "source": "/home/ada/code/requirements.txt",
+        "lines": ["rich"],
+        "constraints": [],
+        "wheels": {},
+    },
+    inventory={
+        "inventory": "/home/ada/inventory.yaml",
+        "image": "doc-hvd:cpu",
+        "hosts": [{"name": "a", "slots": 1}],
+    },
+    request={"script": "train.py", "rest": ["--epochs", "3"], "np": 3, "hosts": None},
+    replay_of="train-aaaa",
+)

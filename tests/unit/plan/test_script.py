@@ -1,6 +1,7 @@
 """A plan written out as a script, really run; ssh, docker and ssh-keygen are stand-ins that write down."""
 
 import tarfile
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from hvdocker import assets
 from hvdocker.commands.container import create_command
 from hvdocker.commands.worker import Place, worker_spec
+from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, Capsule, Papers
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
@@ -17,10 +19,10 @@ from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.plan.down import plan_down
 from hvdocker.plan.places import places
 from hvdocker.plan.script import script_of
-from hvdocker.plan.steps import BuildLayer, Plan, Stage
+from hvdocker.plan.steps import BuildLayer, Plan, Stage, WritePatch
 from hvdocker.plan.train import plan_train
 from hvdocker.plan.up import plan_up
-from tests.unit.builders import ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
+from tests.unit.builders import CAPSULE, ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
 from tests.unit.plan.by_hand import Ran, Way
 
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
@@ -170,6 +172,40 @@ def test_train_by_hand(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert called[-1] == ["docker", "start", job_name]
     assert ran.on("root@b") == []
+
+
+def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
+    """Any bytes, and values of the caller's that look like nothing secret; one that is hidden stays so."""
+    project = tmp_path / "me"
+    project.mkdir()
+    state = state_of(*(with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
+    job = JobSpec(
+        job="train-abcd",
+        cluster="lab",
+        placement=Placement((Share("a", 1), Share("b", 1))),
+        addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+        port=12345,
+        command=("python",),
+        launcher=("horovodrun",),
+        workdir="/train",
+    )
+    env = {"SEED": "7", "TOKEN": "***"}
+    capsule = replace(CAPSULE, env=env, env_from_caller=("SEED", "TOKEN"))
+    patch = bytes(range(256)) + b"HVDOCKER_END\n"
+    plan = plan_train(LAB, places(LAB, state), MAKER, job, None, papers=Papers(capsule, patch))
+    ran = Ran(plan, LAB, tmp_path, Way({"SEED": "8", "TOKEN": "hunter2"}))
+    for name in "ab":
+        folder = tmp_path / name / ".hvdocker" / "lab" / "jobs" / "train-abcd"
+        found = Capsule.read((folder / "capsule.json").read_text())
+        assert found == replace(capsule, env={"SEED": "8", "TOKEN": "***"})
+        assert (folder / "code.patch").read_bytes() == patch
+    assert "hunter2" not in ran.text
+
+
+def test_a_large_patch_is_left_out_of_a_script(tmp_path: Path) -> None:
+    large = WritePatch("a", str(tmp_path), b"x" * (PATCH_EVERYWHERE_BYTES + 1))
+    ran = Ran(Plan("train", "lab", (Stage("files", (large,)),)), LAB, tmp_path)
+    assert len(ran.text) < 5000 and not (tmp_path / "code.patch").exists()
 
 
 def test_down_by_hand(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             "sync /me to /there, comparing contents",
         ),
         (steps.WriteJob("a", "/there", "{}"), "write /there/job.json"),
+        (steps.WriteJob("a", "/there", "{}", name="capsule.json"), "write /there/capsule.json"),
+        (steps.WritePatch("a", "/there", b"x" * 2048), "write /there/code.patch, 2.0 KB"),
         (
             steps.CreateMaster("a", SPEC, "w", ("horovodrun", "-np", "2"), ("python", "two words")),
             "create hvdocker-lab-worker from doc-hvd:cpu: horovodrun -np 2 python 'two words'",

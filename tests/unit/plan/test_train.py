@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 
 import pytest
 
 from hvdocker.commands.worker import master_spec
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
+from hvdocker.model.capsule import Papers
 from hvdocker.model.job import JobSpec
 from hvdocker.model.offer import Hold, Offer, Slot
 from hvdocker.model.placement import Placement, Share
@@ -17,9 +19,10 @@ from hvdocker.plan.steps import (
     StartContainer,
     SyncCode,
     WriteJob,
+    WritePatch,
 )
 from hvdocker.plan.train import check_workers, plan_train
-from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
+from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
 STATE = state_of(*(with_worker(LAB, name) for name in "abc"))
@@ -57,6 +60,19 @@ def test_the_whole_plan() -> None:
         ), follows_on=True),
         Stage("master", (StartContainer("a", "hvdocker-lab-train-abcd"),)),
     ))  # fmt: skip
+
+
+def test_every_host_has_the_jobs_papers_before_the_master() -> None:
+    capsule = replace(CAPSULE, env={"SEED": "7", "API_KEY": "***"}, env_from_caller=("SEED", "API_KEY"))
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None, papers=Papers(capsule, b"patch"))
+    text = capsule.text()
+    assert [stage.name for stage in plan.stages] == ["files", "files", "files", "master", "master"]
+    assert plan.stages[2] == Stage("files", (
+        WriteJob("a", JOB_A, text, from_caller=("SEED",), name="capsule.json"),
+        WritePatch("a", JOB_A, b"patch"),
+        WriteJob("b", JOB_B, text, from_caller=("SEED",), name="capsule.json"),
+        WritePatch("b", JOB_B, b"patch"),
+    ), follows_on=True)  # fmt: skip
 
 
 def test_the_master_is_of_its_workers_image() -> None:

@@ -1,0 +1,102 @@
+"""A capsule, filled from what `train` saw and decided."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from hvdocker.hosts.walk import read_tree
+from hvdocker.model.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
+from hvdocker.model.event import Event
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, Share
+from hvdocker.model.requirements import Requirements, Wheel
+from hvdocker.model.secret import SecretSource
+from hvdocker.ops.capsule import Scene, papers_of
+from hvdocker.ops.command import Work
+from hvdocker.ops.env import Env
+from hvdocker.ops.kept import Kept
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import Session
+from hvdocker.ops.train import TrainRequest, Wish
+from hvdocker.plan.steps import Plan
+from tests.unit.builders import CAPSULE, IMAGE, MAKER, inventory, state_of, with_worker
+
+LAB = inventory("hosts: [a, b]\nport: 12345\nenv: {API_KEY: hunter2}\n")
+STATE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+JOB = JobSpec(
+    job="train-abcd",
+    cluster="lab",
+    placement=Placement((Share("a", 1), Share("b", 1))),
+    addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+    port=12345,
+    command=("python", "/train/train.py"),
+    launcher=("horovodrun", "-np", "2"),
+    workdir="/train",
+    env={"API_KEY": "hunter2", "SEED": "7"},
+    env_from_caller=("SEED",),
+    secrets=(SecretSource("TOKEN"),),
+)
+
+
+def filled(
+    folder: Path, request: TrainRequest, events: list[Event], needs: Requirements | None = None
+) -> Capsule:
+    (folder / "train.py").write_text("x")
+    env = Env(folder, {"HVDOCKER_OWNER": MAKER.owner}, events.append, now=lambda: 1000.0)
+    scene = Scene(Located(LAB, Path("/lab/inventory.yaml")), Session({}, {}), STATE, Plan("train", "lab"))
+    wish = Wish(request, Work((), folder, "train"), needs, {}, {})
+    return papers_of(env, scene, wish, read_tree(folder), JOB).capsule
+
+
+def test_what_a_capsule_says(tmp_path: Path) -> None:
+    needs = Requirements("/r.txt", ("rich",), ("x==1",), (Wheel("/w/y.whl", "digest"),))
+    request = TrainRequest(script="train.py", np=2, is_forced=True)
+    capsule = filled(tmp_path, request, [], needs)
+    assert replace(capsule, inventory={}, request={}, version="", code=CAPSULE.code) == Capsule(
+        job="train-abcd",
+        cluster="lab",
+        owner="ada",
+        started=1000.0,
+        version="",
+        command=JOB.command,
+        launcher=JOB.launcher,
+        workdir="/train",
+        placement=JOB.placement,
+        addresses=JOB.addresses,
+        port=12345,
+        image=ImageUsed("doc-hvd:cpu", IMAGE.content, "doc-hvd:cpu", {"a": IMAGE.id, "b": IMAGE.id}),
+        code=CAPSULE.code,
+        engines={"a": "27.0", "b": "27.0"},
+        env={"API_KEY": "***", "SEED": "7"},
+        env_from_caller=("SEED",),
+        secrets=(SecretSource("TOKEN"),),
+        endurance=JOB.endurance.as_json(),
+        requirements={
+            "source": "/r.txt",
+            "lines": ["rich"],
+            "constraints": ["x==1"],
+            "wheels": {"y.whl": "digest"},
+        },
+    )
+    hash = read_tree(tmp_path).hash
+    assert capsule.code == CodeUsed(
+        hash, str(tmp_path), 1, 1, GitSeen(why="the folder is in no git repository")
+    )
+    assert capsule.request["script"] == "train.py" and capsule.request["np"] == 2
+    assert capsule.inventory["inventory"] == "/lab/inventory.yaml"
+    assert "hunter2" not in capsule.text()
+
+
+def test_a_replay_knows_where_its_code_came_from_and_says_what_differs(tmp_path: Path) -> None:
+    events: list[Event] = []
+    (tmp_path / "train.py").write_text("x")
+    code = replace(CAPSULE.code, hash=read_tree(tmp_path).hash)
+    first = Kept(replace(CAPSULE, code=code, image=replace(CAPSULE.image, content="sha256:old")), b"patch")
+    capsule = filled(tmp_path, TrainRequest(script="train.py", replay=first), events)
+    assert (capsule.code, capsule.replay_of) == (code, CAPSULE.job)
+    assert [event.text for event in events] == [
+        "doc-hvd:cpu is another build than the one that train-abcd ran on",
+        "the requirements are others than those of train-abcd",
+    ]
+    other = Kept(replace(CAPSULE, requirements=None, image=ImageUsed("mine:7")))
+    filled(tmp_path, TrainRequest(script="train.py", replay=other), events)
+    assert events[-1].text == "the image is doc-hvd:cpu now; it was mine:7"
