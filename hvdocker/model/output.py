@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 # Horovod's own prefix, which its --prefix-output-with-timestamp puts a date in front of.
 _DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
-_PREFIX = re.compile(_DATE + r"\[(\d+)(?:,\d+)?\]<(stdout|stderr)>:?(.*)", re.DOTALL)
-_HEAD = re.compile(_DATE + r"\[\d+(?:,\d+)?\]<(?:stdout|stderr)>:?")
+# The supervisor puts the host into it where it is not the one that the placement says.
+_RANK = r"\[(\d+)(?:,\d+)?(?:@([^\]]*))?\]"
+_PREFIX = re.compile(_DATE + _RANK + r"<(stdout|stderr)>:?(.*)", re.DOTALL)
+_HEAD = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     if not found:
         return Line(raw)
     rank = int(found[1])
-    host = host_of_rank[rank] if rank < len(host_of_rank) else None
-    return Line(found[3], rank, host, found[2] == "stderr")
+    usual = host_of_rank[rank] if rank < len(host_of_rank) else None
+    return Line(found[4], rank, found[2] or usual, found[3] == "stderr")
 
 
 class LineAssembler:

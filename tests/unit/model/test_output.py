@@ -91,3 +91,8 @@ def test_where_the_chunks_are_cut_makes_no_difference() -> None:
         cuts = sorted(choice.randint(0, len(whole)) for _ in range(choice.randint(0, 8)))
         chunks = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
         assert assembled(*chunks) == assembled(whole), chunks
+
+
+def test_a_line_of_a_rank_that_is_not_where_it_was_placed_names_its_host() -> None:
+    assert parse_line("[1@c]<stdout>:hello", ["a", "b"]) == Line("hello", 1, "c")
+    assert parse_line("[7@c]<stderr>:hello", ["a", "b"]) == Line("hello", 7, "c", is_error=True)

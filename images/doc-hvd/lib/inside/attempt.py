@@ -16,6 +16,7 @@ from inside.interfaces import interface_of
 from inside.job import Job
 from inside.loop import Loop
 from inside.markers import Mark
+from inside.naming import Naming
 from inside.places import Places
 from inside.pump import Pump
 from inside.record import Record
@@ -87,7 +88,8 @@ class Attempt:
         except StartError as error:
             say(str(error))
             return Outcome(error.code, is_final=True)
-        self._pump = Pump(around.loop, child, self._report, self._hear)
+        naming = Naming(around.job.seats, around.record.ledger.host_of)
+        self._pump = Pump(around.loop, child, self._report, self._hear, naming)
         around.loop.add(self._watch)
         code = self._pump.run()
         self._watch.close()

@@ -7,7 +7,8 @@ from inside.markers import split_lines
 
 # A longer line is heard as far as this.
 LONGEST = 1 << 15
-LINE = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+)\]<std(?:out|err)>:(.*)", re.DOTALL)
+DATE = rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?"
+LINE = re.compile(DATE + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)", re.DOTALL)
 
 
 class Lines:

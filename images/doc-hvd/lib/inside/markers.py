@@ -39,9 +39,16 @@ def take_out(line: bytes) -> tuple[bytes, Mark | None]:
 class Filter:
     """Passes a stream on at once, holding back only what may be a mark, and reports the marks."""
 
-    def __init__(self, write: Callable[[bytes], None], report: Callable[[Mark], None]) -> None:
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        report: Callable[[Mark], None],
+        begin: Callable[[bytes], bytes] = lambda piece: piece,
+    ) -> None:
         self._write = write
         self._report = report
+        # Applied to what begins a line; a rank's prefix is in it as a whole.
+        self._begin = begin
         self._held = b""
         self._is_line_start = True
 
@@ -55,7 +62,7 @@ class Filter:
         if SIGN[:1] in last or (self._is_line_start and MAYBE.match(last)):
             self._held = last
         elif last:
-            self._write(last)
+            self._write(self._begin(last) if self._is_line_start else last)
             self._is_line_start = False
 
     def close(self) -> None:
@@ -68,7 +75,7 @@ class Filter:
         if mark is not None:
             self._report(mark)
         if kept:
-            self._write(kept)
+            self._write(self._begin(kept) if self._is_line_start else kept)
 
 
 def split_lines(data: bytes) -> list[bytes]:

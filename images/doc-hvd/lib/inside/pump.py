@@ -18,7 +18,12 @@ class Pump:
     """One run of the launcher; a member of the loop while it lasts."""
 
     def __init__(
-        self, loop: Loop, child: Child, report: Callable[[Mark], None], hear: Callable[[int, str], None]
+        self,
+        loop: Loop,
+        child: Child,
+        report: Callable[[Mark], None],
+        hear: Callable[[int, str], None],
+        naming: Callable[[bytes], bytes],
     ) -> None:
         self.was_stopped = False
         self._loop = loop
@@ -30,7 +35,7 @@ class Pump:
         for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
             if stream is not None:
                 lines = self._lines[stream.fileno()] = Lines(hear)
-                self._filters[stream.fileno()] = Filter(partial(pass_on, out, lines), report)
+                self._filters[stream.fileno()] = Filter(partial(pass_on, out, lines), report, naming)
 
     def run(self) -> int:
         """Until the launcher has ended and what it wrote is read; returns its exit code."""
