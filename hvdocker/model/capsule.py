@@ -153,6 +153,7 @@ class Capsule:
     env_from_caller: tuple[str, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
     endurance: Mapping[str, object] = field(default_factory=dict)
+    script: str = ""
     requirements: Mapping[str, object] | None = None
     inventory: Mapping[str, object] = field(default_factory=dict)
     request: Mapping[str, object] = field(default_factory=dict)
@@ -168,6 +169,7 @@ class Capsule:
             "job": self.job,
             "cluster": self.cluster,
             "owner": self.owner,
+            "script": self.script,
             "started": self.started,
             "replay_of": self.replay_of or None,
             "versions": {"hvdocker": self.version, "engines": dict(self.engines)},
@@ -241,6 +243,7 @@ def _read(value: Any) -> Capsule:  # Any: as above
         env_from_caller=_words(value.get("env_from_caller") or ()),
         secrets=tuple(_secret(secret) for secret in value.get("secrets") or ()),
         endurance=dict(value.get("endurance") or {}),
+        script=str(value.get("script") or ""),
         requirements=_maybe(dict, value.get("requirements")),
         inventory=dict(value.get("inventory") or {}),
         request=dict(value.get("request") or {}),

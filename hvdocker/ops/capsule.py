@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hvdocker.commands.config_text import ConfigView, config_json
 from hvdocker.model.capsule import Capsule, CodeUsed, ImageUsed, Papers
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # How a job was started, not what it is; or said elsewhere in the capsule.
 _OF_THE_MOMENT = frozenset((
     "checksum", "is_detached", "is_queued", "is_dry_run", "accept_new_host_keys", "lock_wait_s", "is_forced",
-    "workdir", "env", "secrets", "replay",
+    "propagates_exit", "workdir", "env", "secrets", "replay",
 ))  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def papers_of(env: Env, scene: Scene, wish: Wished, tree: Tree, job: JobSpec) ->
         job=job.job,
         cluster=job.cluster,
         owner=maker.owner,
+        script=job.script,
         started=env.now(),
         version=maker.version,
         command=job.command,
@@ -95,7 +96,13 @@ def request_words(cwd: Path, request: TrainRequest, source: Path) -> dict[str, o
         words["script"] = path.relative_to(source).as_posix()
     if request.requirements:
         words["requirements"] = str((cwd / at_home(request.requirements)).resolve())
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in words.items()}
+    return {name: _plain(value) for name, value in words.items()}
+
+
+def _plain(value: Any) -> object:  # Any: a field of a request
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _image(scene: Scene, job: JobSpec) -> ImageUsed:

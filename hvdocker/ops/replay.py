@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +84,19 @@ def _requirements(kept: Kept, path: Path, source: Path) -> Path:
 
 def _known_words(request: Mapping[str, object]) -> dict[str, Any]:
     """Any: fields of TrainRequest. A capsule of another version may have others."""
-    known = {each.name for each in fields(TrainRequest)}
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in request.items()
-        if name in known
-    }
+    return _taken(TrainRequest(), request)
+
+
+def _taken(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
+    """Any: what a request is made of, itself or a part of it."""
+    found: dict[str, Any] = {}
+    for each in fields(default):
+        value, usual = told.get(each.name), getattr(default, each.name)
+        if is_dataclass(usual) and isinstance(value, Mapping):
+            found[each.name] = replace(usual, **_taken(usual, value))  # type: ignore[type-var]  # an instance
+        elif each.name in told:
+            found[each.name] = tuple(value) if isinstance(value, list) else value
+    return found
 
 
 def with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Located:

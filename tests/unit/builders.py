@@ -100,6 +100,7 @@ CAPSULE = Capsule(
     env={"SEED": "7"},
     env_from_caller=("SEED",),
     secrets=(SecretSource("TOKEN"), SecretSource("KEY", "/home/ada/key")),
+    script="train.py",
     endurance={"restarts": 2, "elastic": None, "rules": []},
     requirements={
         "source": "/home/ada/code/requirements.txt",

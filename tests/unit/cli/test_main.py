@@ -57,6 +57,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         "train --frobnicate train.py", "train -x train.py", "train train.py extra", "train train.py -np two",
         "train train.py --cycle-time-ms", "train train.py --script", "image build --target nope",
         "image build --wheelhouse nope", "image build --cuda-image x", "image nosuch", "fetch a b c",
+        "replay", "replay a b", "replay a -np 0", "replay a -- x", "diff a", "diff a b c",
     ],
 )  # fmt: skip
 def test_a_usage_error_ends_with_2(run, line: str) -> None:

@@ -22,6 +22,7 @@ from hvdocker.model.offer import Request
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.down import DownReport
 from hvdocker.ops.env import Env
+from hvdocker.ops.hooks import NAMES, Hooks
 from hvdocker.ops.locate import Located, read_inventory
 from hvdocker.ops.run import RunReport, Verbs, final_error, run
 from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer
@@ -222,3 +223,66 @@ def test_what_nobody_foresaw_is_given_back_too(world: World) -> None:
     world.starts, world.train = False, raising(ValueError("odd"))
     assert isinstance(final_error(world.run()), ValueError)
     assert world.did == WHOLE
+
+
+def hooked(world: World, fails: str = "") -> tuple[Hooks, list[str]]:
+    """Hooks that write down their names, cluster and job; one of them fails."""
+    folder = world.tmp / ".hvdocker" / "hooks"
+    folder.mkdir(parents=True)
+    for name in NAMES:
+        path = folder / name
+        path.write_text(f'#!/bin/sh\necho "${{0##*/}} $HVDOCKER_VERB $HVDOCKER_CLUSTER ${{HVDOCKER_JOB-}}"\n'
+                        f"exit {int(name == fails)}\n")  # fmt: skip
+        path.chmod(0o755)
+    said: list[str] = []
+    env = Env(cwd=world.tmp, environ={})
+    located = read_inventory(env, world.tmp / "inventory.yaml")
+    return Hooks(env, located, "run", say=lambda line: said.append(line.decode().strip())), said
+
+
+def names_of(said: list[str], report: RunReport) -> list[str]:
+    """Without the cluster, which is the run's own in all of them."""
+    cluster = report.located.inventory.cluster
+    assert all(line.split()[1:3] == ["run", cluster] for line in said)
+    return [" ".join((line.split()[0], *line.split()[3:])) for line in said]
+
+
+def run_with(world: World, hooks: Hooks) -> RunReport:
+    request = TrainRequest(script="train.py")
+    return run(hooks.env, hooks.located, request, "never", Viewer(), world.verbs, hooks)
+
+
+def test_a_run_has_the_hooks_of_its_verbs(world: World) -> None:
+    hooks, said = hooked(world)
+    report = run_with(world, hooks)
+    assert names_of(said, report) == [
+        "pre-up",
+        "post-up",
+        "pre-train",
+        f"post-train {JOB}",
+        f"pre-down {JOB}",
+    ]
+    assert world.did == WHOLE
+
+
+def test_a_hook_that_stops_training_gives_the_machines_back(world: World) -> None:
+    hooks, said = hooked(world, fails="pre-train")
+    report = run_with(world, hooks)
+    assert names_of(said, report) == ["pre-up", "post-up", "pre-train", "pre-down"]
+    assert "train" not in world.did and world.did[-2:] == ["down", "gone"]
+    assert isinstance(report.error, HvdockerError) and "pre-train" in report.error.what
+
+
+def test_a_hook_that_stops_giving_back_leaves_all_and_says_how(world: World) -> None:
+    hooks, _ = hooked(world, fails="pre-down")
+    report = run_with(world, hooks)
+    assert "down" not in world.did and report.is_kept
+    assert report.trouble is not None and "pre-down" in report.trouble.what
+    assert DOWN in (report.left or "")
+
+
+def test_a_hook_that_fails_first_stops_everything(world: World) -> None:
+    hooks, said = hooked(world, fails="pre-up")
+    with pytest.raises(HvdockerError, match="pre-up failed"):
+        run_with(world, hooks)
+    assert len(said) == 1 and "up" not in world.did
