@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from docker import APIClient
-from urllib3.exceptions import ProtocolError
 
 from hvdocker.commands.inside import EXEC, ranks_folder, signal_exec, signal_ranks
 from hvdocker.hosts import archive
@@ -47,20 +46,22 @@ def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) 
 
 
 def _frames(engine: APIClient, made: str) -> Iterator[tuple[bool, bytes]]:
-    """The SDK reads such a stream past the buffer in which the answer's head arrived, and so may lose what
-    came with it. Without an upgrade the stream is the answer's body."""
+    """The SDK reads such a stream past the buffer in which the answer's head arrived, and so loses what came
+    with it: here the buffer is read."""
     answer = engine._post_json(
-        engine._url("/exec/{0}/start", made), data={"Tty": False, "Detach": False}, stream=True
+        engine._url("/exec/{0}/start", made),
+        headers={"Connection": "Upgrade", "Upgrade": "tcp"},
+        data={"Tty": False, "Detach": False},
+        stream=True,
     )
     engine._raise_for_status(answer)
     # A command may be silent for as long as it likes.
     engine._disable_socket_timeout(engine._get_raw_response_socket(answer))
+    stream = answer.raw._fp.fp
     try:
-        while head := answer.raw.read(8):
+        while head := stream.read(8):
             kind, length = struct.unpack(">BxxxL", head)
-            yield kind == _STDERR, answer.raw.read(length)
-    except ProtocolError as error:
-        raise ConnectionResetError(str(error)) from error
+            yield kind == _STDERR, stream.read(length)
     finally:
         answer.close()
 

@@ -9,6 +9,7 @@ from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
 from hvdocker.model.output import Line, LineFilter
 from hvdocker.model.placement import Placement
 from hvdocker.ops import watch
+from hvdocker.ops.copies import copy_of, last_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
 from hvdocker.ops.finding import Found, find, look
@@ -93,4 +94,9 @@ def _from_home(found: Found) -> AttachReport:
             f"how {found.job} ended is not known: its container is gone",
             fix=f"what is left of its output: hvdocker logs {found.job}",
         )
-    return AttachReport(found.job, found.placement, JobEnd(past.record, past.exit_code))
+    first = past.record.first_failure if past.record else None
+    words: dict[int, tuple[str, ...]] = {}
+    if first and found.home and found.home.output:
+        said = last_of(copy_of(found).lines, LineFilter(frozenset({first.rank})), LAST_WORDS)
+        words[first.rank] = tuple(line.text for line in said if line.text.strip())
+    return AttachReport(found.job, found.placement, JobEnd(past.record, past.exit_code), words)

@@ -74,7 +74,18 @@ def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tupl
     """One word for the shell there: OpenSSH would put blanks between several, and quote nothing."""
     ssh, *rest = ssh_words(host)
     terminal = ("-t",) if has_terminal and words else ()
-    return (ssh, *terminal, *rest, *((Command(words).line(),) if words else ()))
+    return (ssh, *terminal, *_own_files(), *rest, *((Command(words).line(),) if words else ()))
+
+
+def _own_files() -> tuple[str, ...]:
+    """The config and the known hosts that every other verb goes by."""
+    from hvdocker.hosts.process import moved_home
+
+    home = moved_home()
+    if home is None:
+        return ()
+    config, known = home / ".ssh" / "config", home / ".ssh" / "known_hosts"
+    return (*(("-F", str(config)) if config.is_file() else ()), "-o", f"UserKnownHostsFile={known}")
 
 
 def _docker(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
