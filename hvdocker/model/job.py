@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from signal import Signals
 from typing import Any
 
 from hvdocker.model.endurance import Endurance
@@ -72,6 +73,14 @@ class RankEnd:
     was_oom_killed: bool = False
     interface: str = ""
 
+    @property
+    def signal_name(self) -> str:
+        """SIGKILL, or its number where this machine knows no such signal."""
+        try:
+            return Signals(self.signal or 0).name
+        except ValueError:
+            return f"signal {self.signal}"
+
     @staticmethod
     def read(value: Mapping[str, Any]) -> RankEnd:  # Any: foreign JSON, checked field by field
         return RankEnd(
@@ -88,7 +97,7 @@ class RankEnd:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of the launcher; `number` is what ranks read as $HVDOCKER_RESTART."""
+    """One run of the launcher; they are counted from 1."""
 
     number: int
     started: float | None = None
@@ -135,7 +144,7 @@ class RuleMatch:
 
 @dataclass(frozen=True)
 class Hang:
-    """`odd_rank` is the one that the others wait for, where that can be told. `bundle` is a folder of logs."""
+    """`odd_rank` is the one that the others wait for, if that can be told; `bundle` a folder of logs."""
 
     after_s: float
     odd_rank: int | None = None
