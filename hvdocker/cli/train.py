@@ -103,9 +103,10 @@ def train(
 
     [bold]train train.py -np 2 -- --epochs 3[/] · [bold]train -m pkg.mod[/] · [bold]train -- any command[/]
 
-    Ctrl-C stops the job on every host. A lost link or a closed terminal
-    stops nothing: [bold]hvdocker logs -f[/] shows it again. Horovod's tuning flags
-    (--fusion-threshold-mb, --autotune, …) are passed on.
+    Ctrl-C stops the job on every host. A lost link, which is opened again
+    for a minute, or a closed terminal stops nothing: [bold]hvdocker logs -f[/]
+    shows it again. Horovod's tuning flags (--fusion-threshold-mb, …) are
+    passed on.
     """
     check_script(as_script, dry_run)
     # A tuning flag in front of the script is what typer took for the script.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hvdocker.hosts.merge import Fetched
 
 MARK = "fetched.json"
+LOG = "output.log"
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,10 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
     folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
     with talking(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
-    for master in state.masters():
-        if master.job == job:
-            _write_log(session.links[state.host_of(master)], master.name, folder)
+    for number, master in enumerate(master for master in state.masters() if master.job == job):
+        # Of a job that was placed anew the newest master has the last word.
+        name = f"{LOG}.{number}" if number else LOG
+        _write_log(session.links[state.host_of(master)], master.name, folder, name)
     return fetched
 
 
@@ -69,12 +71,12 @@ def save_log(located: Located, job: str, link: HostLink, container: str) -> None
     _write_log(link, container, located.jobs / job)
 
 
-def _write_log(link: HostLink, container: str, folder: Path) -> None:
+def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) -> None:
     from hvdocker.hosts.translate import talking
 
-    path = folder / "logs" / "output.log"
+    path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
+    draft = path.with_name(f"{name}.part")
     with talking(link.name, "reading the job's log"):
         # What lies there may have come from a host: a link would lead to another file.
         draft.unlink(missing_ok=True)

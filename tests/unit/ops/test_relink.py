@@ -1,6 +1,6 @@
 """A link that breaks while a job is watched, and who is gone where it stays broken. Time is a number here."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -8,14 +8,19 @@ import pytest
 from hvdocker.commands.command import Command
 from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.hosts.link import Result
+from hvdocker.model.endurance import Endurance
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.command import Work
 from hvdocker.ops.env import Env
 from hvdocker.ops.head_lost import judged
 from hvdocker.ops.locate import Located
 from hvdocker.ops.relink import Relink
 from hvdocker.ops.session import Session
+from hvdocker.ops.train import _anew
+from hvdocker.ops.train_placing import Anew
+from hvdocker.ops.train_request import TrainRequest, Wish
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
 
@@ -174,3 +179,45 @@ def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(
     assert (error.restart, error.exit_code) == (2, ExitCode.UNREACHABLE)
     assert error.lines == ("last words of rank 1 on b:", "  epoch 3", "  Connection closed by peer")
     assert error.fix and "hvdocker up" in error.fix and "--restarts" in error.fix
+
+
+def wish(restarts: int) -> Wish:
+    return Wish(TrainRequest(), Work((), Path("/x"), "x"), None, {}, {}, Endurance(restarts=restarts))
+
+
+@pytest.mark.parametrize(
+    ("restarts", "before", "seen", "endurance"),
+    [
+        (1, 0, 0, Endurance(restarts=0, first_restart=1)),
+        (5, 0, 2, Endurance(restarts=2, first_restart=3)),
+        (5, 3, 0, Endurance(restarts=1, first_restart=4)),
+    ],
+    ids=["the first", "after what ranks were started with", "after another head"],
+)
+def test_a_job_whose_head_is_gone_is_started_anew(
+    restarts: int, before: int, seen: int, endurance: Endurance
+) -> None:
+    notes: list[str] = []
+    env = Env(listener=lambda event: notes.append(event.text))
+    job = replace(
+        JOB, endurance=Endurance(restarts=restarts - before, first_restart=before), code_hash="c0de"
+    )
+    gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
+    assert _anew(env, LOCATED, wish(restarts), job, gone) == Anew("train-abcd", endurance, 3, "c0de")
+    assert notes == [
+        "the head a does not answer: the job ended with it; train-abcd is started anew on the hosts that are "
+        f"left (restart {endurance.first_restart} of {restarts})"
+    ]
+
+
+@pytest.mark.parametrize(("restarts", "seen"), [(0, 0), (2, 2)])
+def test_without_a_restart_left_the_head_is_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarts: int, seen: int
+) -> None:
+    """Hosts are away for want of a key: no socket is opened."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lab = Located(inventory("hosts: [b]\nssh: {key: /no/such/key}\n"), tmp_path / "inventory.yaml")
+    gone = HeadLost("gone", restart=seen)
+    with pytest.raises(HeadLost) as caught:
+        _anew(Env(cwd=tmp_path), lab, wish(restarts), JOB, gone)
+    assert caught.value is gone
