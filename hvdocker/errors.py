@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
 class HvdockerError(Exception):
     """Anything that a person is told. `command` can be pasted; `lines` are its last words."""
 
-    exit_code = ExitCode.ERROR
+    exit_code: int = ExitCode.ERROR
 
     def __init__(
         self,
@@ -83,6 +83,17 @@ class HostUnreachable(HvdockerError):
     stage = ""
 
 
+class HeadLost(HostUnreachable):
+    """The head of a job is gone, and the job with it. `restart` is the last number that ranks elsewhere were
+    started with."""
+
+    def __init__(
+        self, what: str, *, restart: int = 0, lines: Sequence[str] = (), fix: str | None = None
+    ) -> None:
+        super().__init__(what, lines=lines, fix=fix)
+        self.restart = restart
+
+
 class UnknownHostKey(HostUnreachable):
     """A host whose key is not in known_hosts; the caller may ask a person and try again."""
 
@@ -131,7 +142,7 @@ class NotEnoughSlots(HvdockerError):
 
 
 class JobFailed(HvdockerError):
-    exit_code = ExitCode.JOB_FAILED
+    exit_code: int = ExitCode.JOB_FAILED
 
 
 class JobStopped(HvdockerError):
@@ -158,7 +169,7 @@ class HostErrors(HvdockerError):
         return list(groups.values())
 
 
-def worst(codes: Iterable[ExitCode]) -> ExitCode:
+def worst(codes: Iterable[int]) -> ExitCode:
     """Unreachable hosts weigh more than unfit ones, and both more than a plain error."""
     seen = set(codes)
     order = (ExitCode.UNREACHABLE, ExitCode.UNFIT, ExitCode.LOCKED, ExitCode.NO_SLOTS, ExitCode.USAGE)

@@ -50,8 +50,8 @@ def attach(
 def _finish(report: AttachReport, flag: str) -> None:
     from hvdocker.console.job import show_summary
     from hvdocker.console.style import err
-    from hvdocker.ops.ending import verdict
+    from hvdocker.ops.ending import Ended, verdict
 
     if report.end.record:
         show_summary(err(), report.job, report.placement, report.end.record)
-    verdict(report.job, report.placement, report.end, report.last_lines, flag)
+    verdict(Ended(report.job, report.placement, report.end, report.last_lines, flag))

@@ -63,7 +63,8 @@ def replay(
     from hvdocker.ops.locate import locate
     from hvdocker.ops.replay import ReplayOptions
     from hvdocker.ops.replay import replay as run
-    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import Viewer
+    from hvdocker.ops.train_request import TrainRequest
 
     options = ReplayOptions(
         np=np,

@@ -34,11 +34,17 @@ from hvdocker.cli.train import attach
 from hvdocker.cli.train_flags import (
     ChecksumFlag,
     EnvFlag,
+    HangAfterFlag,
+    MaxNpFlag,
+    MinNpFlag,
     ModuleFlag,
     NoRequirementsFlag,
     NpFlag,
+    OnHangFlag,
+    PropagateExitFlag,
     RanksFlag,
     RequirementsFlag,
+    RestartsFlag,
     SecretFlag,
     StartTimeoutFlag,
     WorkdirFlag,
@@ -62,6 +68,8 @@ def run(
         typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
     ] = None,
     np: NpFlag = None,
+    min_np: MinNpFlag = None,
+    max_np: MaxNpFlag = None,
     module: ModuleFlag = None,
     hosts: RanksFlag = None,
     strategy: StrategyFlag = None,
@@ -76,6 +84,10 @@ def run(
     secret_flags: SecretFlag = None,
     start_timeout: StartTimeoutFlag = 120,
     checksum: ChecksumFlag = False,
+    restarts: RestartsFlag = None,
+    hang_after: HangAfterFlag = "10m",
+    on_hang: OnHangFlag = "wait",
+    propagate_exit: PropagateExitFlag = False,
     keep: Annotated[
         str,
         typer.Option(
@@ -104,9 +116,11 @@ def run(
     plain, tuning = sort_words([*words, *ctx.args])
     file, plain = _inventory(plain, inventory_flag)
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.endurance import EnduranceFlags
     from hvdocker.ops.locate import locate
     from hvdocker.ops.run import run as act
-    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import Viewer
+    from hvdocker.ops.train_request import TrainRequest
 
     request = TrainRequest(
         script=plain[0] if plain else None,
@@ -125,6 +139,8 @@ def run(
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
+        endurance=EnduranceFlags(min_np, max_np, restarts, hang_after, on_hang),
+        propagates_exit=propagate_exit,
         checksum=checksum,
         is_dry_run=dry_run,
         accept_new_host_keys=accept_new_host_keys,

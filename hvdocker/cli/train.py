@@ -32,11 +32,17 @@ from hvdocker.cli.state import (
 from hvdocker.cli.train_flags import (
     ChecksumFlag,
     EnvFlag,
+    HangAfterFlag,
+    MaxNpFlag,
+    MinNpFlag,
     ModuleFlag,
     NoRequirementsFlag,
     NpFlag,
+    OnHangFlag,
+    PropagateExitFlag,
     RanksFlag,
     RequirementsFlag,
+    RestartsFlag,
     SecretFlag,
     StartTimeoutFlag,
     WorkdirFlag,
@@ -46,7 +52,8 @@ from hvdocker.cli.tuning import refuse_strays, sort_words
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
     from hvdocker.ops.locate import Located
-    from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer
+    from hvdocker.ops.train import Started, TrainReport, Viewer
+    from hvdocker.ops.train_request import TrainRequest
 
 
 def train(
@@ -56,6 +63,8 @@ def train(
         typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
     ] = None,
     np: NpFlag = None,
+    min_np: MinNpFlag = None,
+    max_np: MaxNpFlag = None,
     module: ModuleFlag = None,
     hosts: RanksFlag = None,
     strategy: StrategyFlag = None,
@@ -70,6 +79,10 @@ def train(
     secret_flags: SecretFlag = None,
     start_timeout: StartTimeoutFlag = 120,
     checksum: ChecksumFlag = False,
+    restarts: RestartsFlag = None,
+    hang_after: HangAfterFlag = "10m",
+    on_hang: OnHangFlag = "wait",
+    propagate_exit: PropagateExitFlag = False,
     detach: Annotated[
         bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
     ] = False,
@@ -93,18 +106,21 @@ def train(
 
     [bold]train train.py -np 2 -- --epochs 3[/] · [bold]train -m pkg.mod[/] · [bold]train -- any command[/]
 
-    Ctrl-C stops the job on every host. A lost link or a closed terminal
-    stops nothing: [bold]hvdocker logs -f[/] shows it again. Horovod's tuning flags
-    (--fusion-threshold-mb, --autotune, …) are passed on.
+    Ctrl-C stops the job on every host. A lost link, which is opened again
+    for a minute, or a closed terminal stops nothing: [bold]hvdocker logs -f[/]
+    shows it again. Horovod's tuning flags (--fusion-threshold-mb, …) are
+    passed on.
     """
     check_script(as_script, dry_run)
     # A tuning flag in front of the script is what typer took for the script.
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    from hvdocker.ops.endurance import EnduranceFlags
     from hvdocker.ops.hooks import TrainHooks
     from hvdocker.ops.locate import locate
-    from hvdocker.ops.train import TrainRequest, Viewer
+    from hvdocker.ops.train import Viewer
     from hvdocker.ops.train import train as run
+    from hvdocker.ops.train_request import TrainRequest
 
     request = TrainRequest(
         script=plain[0] if plain else None,
@@ -123,6 +139,8 @@ def train(
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
+        endurance=EnduranceFlags(min_np, max_np, restarts, hang_after, on_hang),
+        propagates_exit=propagate_exit,
         checksum=checksum,
         is_detached=detach,
         is_queued=queue,
@@ -174,12 +192,13 @@ def finish(
         return
     if request.is_dry_run:
         return
-    if report.end is None:
+    ended = report.ended(located.flag)
+    if ended is None:
         out().print(report.job)
         err().print(f"watch it: hvdocker logs -f {report.job}{located.flag}", style="quiet")
         return
-    if report.end.record and not quiet:
-        show_summary(err(), report.job, report.placement, report.end.record)
-    verdict(report.job, report.placement, report.end, report.last_lines, located.flag)
+    if ended.end.record and not quiet:
+        show_summary(err(), report.job, report.placement, ended.end.record, ended.restarts_before)
+    verdict(ended, request.propagates_exit)
     if not quiet:
         err().print(f"bring its outputs home: hvdocker fetch {report.job}{located.flag}", style="quiet")

@@ -75,3 +75,51 @@ ChecksumFlag = Annotated[
         "--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."
     ),
 ]
+MinNpFlag = Annotated[
+    Optional[int],  # noqa: UP045  # as above
+    typer.Option(
+        "--min-np",
+        metavar="N",
+        help="Horovod Elastic: go on with so few ranks, where hosts are lost.",
+        show_default=False,
+    ),
+]
+MaxNpFlag = Annotated[
+    Optional[int],  # noqa: UP045  # as above
+    typer.Option(
+        "--max-np", metavar="N", help="With --min-np: at most so many, where hosts come.", show_default=False
+    ),
+]
+RestartsFlag = Annotated[
+    Optional[int],  # noqa: UP045  # as above
+    typer.Option(
+        "--restarts",
+        metavar="N",
+        help="Run a failed job again, so often, on the hosts that are left. Default: 0.",
+        show_default=False,
+    ),
+]
+HangAfterFlag = Annotated[
+    str,
+    typer.Option(
+        "--hang-after",
+        metavar="TIME",
+        help="No output and no work of any rank for so long is a hang: 90s, 10m, 2h; 0: never.",
+    ),
+]
+OnHangFlag = Annotated[
+    str,
+    typer.Option(
+        "--on-hang",
+        metavar="WHAT",
+        help="After a hang, with every rank's stacks collected: wait, kill or restart.",
+    ),
+]
+PropagateExitFlag = Annotated[
+    bool,
+    typer.Option(
+        "--propagate-exit",
+        metavar="",
+        help="Exit with the failed rank's own code, not 100 (but for 125-127 and 255).",
+    ),
+]

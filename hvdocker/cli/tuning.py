@@ -22,7 +22,10 @@ TUNING: dict[str, bool] = {
     "--thread-affinity": True, "--gloo-timeout-seconds": True, "--verbose": False,
 }  # fmt: skip
 
-_OURS = ("--env", "--workdir", "--detach", "--dry-run", "--inventory", "--start-timeout")
+_OURS = (
+    "--env", "--workdir", "--detach", "--dry-run", "--inventory", "--start-timeout", "--min-np", "--max-np",
+    "--restarts", "--hang-after", "--on-hang", "--propagate-exit",
+)  # fmt: skip
 _AFTER = "the script's own arguments go after --"
 
 

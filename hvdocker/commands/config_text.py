@@ -48,6 +48,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
         "keys": {"private": inventory.keys.private, "public": inventory.keys.public}
         if inventory.keys
         else None,
+        "rules": [{"match": rule.pattern, "then": rule.then} for rule in inventory.rules],
         "local": len(inventory.hosts) if inventory.is_local else None,
         "hosts": [_host_json(view, host, index) for index, host in enumerate(_remote(inventory))],
     }
@@ -77,6 +78,7 @@ def _lines(view: ConfigView) -> Iterator[str]:
     yield from _mounts(inventory, _origin(view, "mounts"))
     yield f"gpus: {{busy: {inventory.gpu_busy_bytes}}}{_origin(view, 'gpus')}"
     yield from _keys(inventory, _origin(view, "keys"))
+    yield from _rules(inventory, _origin(view, "rules"))
     if inventory.is_local:
         yield f"local: {len(inventory.hosts)}{_origin(view, 'local')}"
         return
@@ -130,6 +132,12 @@ def _mounts(inventory: Inventory, comment: str) -> Iterator[str]:
     yield f"mounts:{'' if inventory.mounts else ' []'}{comment}"
     for mount in inventory.mounts:
         yield f"  - {scalar(mount.bind())}"
+
+
+def _rules(inventory: Inventory, comment: str) -> Iterator[str]:
+    yield f"rules:{'' if inventory.rules else ' []'}{comment}"
+    for rule in inventory.rules:
+        yield f"  - {{match: {scalar(rule.pattern)}, then: {rule.then}}}"
 
 
 def _keys(inventory: Inventory, comment: str) -> Iterator[str]:

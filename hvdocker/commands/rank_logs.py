@@ -1,12 +1,27 @@
-"""The ranks' own logs on a host: which there are, and the end of one."""
+"""The files of single ranks, which every host of a job keeps for itself, and their last words."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from hvdocker.commands.command import Command, shell
 
+# What every start of a rank writes into its file first.
+_HEADER = "^hvdocker: rank [0-9]* on .*, start [0-9]*,"
 _NAME = re.compile(r"rank-([0-9]{1,9})\.log")
+_FILE = re.compile(r"hvdocker-file rank-(\d+)\.log")
+_START = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
+
+
+@dataclass(frozen=True)
+class LastWords:
+    """`start` is what the rank read as $HVDOCKER_RESTART; None where the file does not tell any more."""
+
+    rank: int
+    start: int | None
+    lines: tuple[str, ...]
 
 
 def list_rank_logs(folder: str) -> Command:
@@ -27,3 +42,37 @@ def end_of_rank_log(folder: str, rank: int, most_bytes: int) -> Command:
     """The last bytes of what a rank said; the part before the present file counts too."""
     script = 'for f in "$1.1" "$1"; do [ -f "$f" ] && cat -- "$f"; done | tail -c "$2"'
     return shell(script, f"{folder}/logs/rank-{rank}.log", str(most_bytes))
+
+
+def last_words(folder: str, count: int) -> Command:
+    """Of every rank that had a file in that job's folder: its last header, and its last lines."""
+    script = (
+        'cd -- "$1/logs" 2>/dev/null || exit 0; for file in rank-*.log; do [ -f "$file" ] || continue; '
+        f'echo "hvdocker-file $file"; grep -a "{_HEADER}" -- "$file" | tail -n 1; '
+        'tail -n "$2" -- "$file"; echo; done'
+    )
+    return shell(script, folder, str(count))
+
+
+def read_last_words(text: str) -> list[LastWords]:
+    return [_words(rank, block) for rank, block in _blocks(text)]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
+    rank, block = None, list[str]()
+    for line in text.splitlines():
+        found = _FILE.fullmatch(line)
+        if found:
+            if rank is not None:
+                yield rank, block
+            rank, block = int(found[1]), []
+        else:
+            block.append(line)
+    if rank is not None:
+        yield rank, block
+
+
+def _words(rank: int, block: list[str]) -> LastWords:
+    starts = [int(found[1]) for found in map(_START.fullmatch, block) if found]
+    lines = tuple(line for line in block if line.strip() and not _START.fullmatch(line))
+    return LastWords(rank, max(starts, default=None), lines)

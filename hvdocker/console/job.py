@@ -12,6 +12,7 @@ from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement
 from hvdocker.model.units import count, show_bytes, show_seconds
+from hvdocker.ops.ending import remarks
 
 
 class JobView:
@@ -40,12 +41,20 @@ def with_colours(line: str) -> Text:
     return AnsiDecoder().decode_line(coloured(line))
 
 
-def show_summary(console: Console, job: str, placement: Placement, record: JobRecord) -> None:
+def show_summary(
+    console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0
+) -> None:
+    """Of a job that failed, what else happened stands in the verdict."""
+    restarts = record.restarts + restarts_before
     size = f"{count(placement.np, 'rank')} on {count(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"
     headline = Text(f"{job} {record.state}", style=style)
-    headline.append(f": {size}, {show_seconds(record.seconds)}", style="default")
+    again = f", {count(restarts, 'restart')}" if restarts else ""
+    headline.append(f": {size}, {show_seconds(record.seconds)}{again}", style="default")
     console.print(headline)
+    if record.state == "succeeded":
+        for remark in remarks(record):
+            console.print(Text(f"  {remark}", style="quiet"))
     if not record.ranks:
         return
     table = Table(box=None, pad_edge=False, header_style="quiet")
@@ -63,13 +72,10 @@ def show_summary(console: Console, job: str, placement: Placement, record: JobRe
 
 
 def exit_words(end: RankEnd) -> str:
+    if end.was_oom_killed:
+        return "out of memory"
     if end.signal:
-        import signal
-
-        try:
-            return signal.Signals(end.signal).name
-        except ValueError:
-            return f"signal {end.signal}"
+        return end.signal_name
     return "?" if end.code is None else str(end.code)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hvdocker.model import names
+from hvdocker.model.endurance import RULE_THEN
 from hvdocker.model.units import SIZE
 from hvdocker.model.written import has_hidden
 
@@ -31,6 +32,7 @@ class Kind(Enum):
     GROUP = "settings"
     VALUES = "names and values"
     MOUNTS = "mounts"
+    RULES = "rules"
     HOSTS = "hosts"
 
 
@@ -174,6 +176,27 @@ GPUS = (
     ),
 )
 
+RULE = (
+    Field(
+        "match",
+        Kind.TEXT,
+        "A regular expression, searched for in every line that a rank writes.",
+        "'uncorrectable ECC error'",
+        pattern=rf"{_LINE}+",
+        should="should be a regular expression on one line",
+        is_required=True,
+    ),
+    Field(
+        "then",
+        Kind.TEXT,
+        "What follows: drop (the rank's host takes no further part) or stop (the job is not run again).",
+        "drop",
+        pattern="|".join(RULE_THEN),
+        should="should be drop (the host) or stop (running the job again)",
+        is_required=True,
+    ),
+)
+
 TOP = (
     Field(
         "cluster",
@@ -272,6 +295,15 @@ TOP = (
         "hvdocker sends images itself",
         r"[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9._-]+)*",
         "should be a registry such as registry.lab:5000 or registry.lab:5000/team, without https://",
+    ),
+    Field(
+        "rules",
+        Kind.RULES,
+        "What lines of a job's output mean: drop leaves the host that said it out when the job is run again, "
+        "stop runs it no more (--restarts, --min-np).",
+        "[{match: 'uncorrectable ECC error', then: drop}]",
+        "none",
+        fields=RULE,
     ),
     Field(
         "hosts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hvdocker.model.endurance import Rule
 from hvdocker.model.gpu import BUSY_BYTES
 from hvdocker.model.names import DEFAULT_IMAGE
 
@@ -73,6 +74,7 @@ class Inventory:
     keys: KeyPair | None = None
     registry: str | None = None
     gpu_busy_bytes: int = BUSY_BYTES
+    rules: tuple[Rule, ...] = ()
 
     @property
     def is_local(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from signal import Signals
 from typing import Any
 
 from hvdocker.model.endurance import Endurance
@@ -87,28 +88,114 @@ def newcomers_job(text: str, seat: Seat, devices: tuple[str, ...]) -> str:
 
 @dataclass(frozen=True)
 class RankEnd:
+    """`code` is the one to exit with: of a rank that was killed by a signal 128 and the signal."""
+
     rank: int
     host: str
     code: int | None
     signal: int | None = None
     seconds: float | None = None
     max_rss_kb: int | None = None
+    was_oom_killed: bool = False
+    interface: str = ""
+
+    @property
+    def signal_name(self) -> str:
+        """SIGKILL, or its number where this machine knows no such signal."""
+        try:
+            return Signals(self.signal or 0).name
+        except ValueError:
+            return f"signal {self.signal}"
 
     @staticmethod
     def read(value: Mapping[str, Any]) -> RankEnd:  # Any: foreign JSON, checked field by field
         return RankEnd(
             rank=int(value.get("rank", -1)),
-            host=str(value.get("host", "?")),
-            code=value.get("code"),
-            signal=value.get("signal"),
-            seconds=value.get("seconds"),
-            max_rss_kb=value.get("max_rss_kb"),
+            host=str(value.get("host") or "?"),
+            code=_whole(value.get("code")),
+            signal=_whole(value.get("signal")),
+            seconds=_number(value.get("seconds")),
+            max_rss_kb=_whole(value.get("max_rss_kb")),
+            was_oom_killed=value.get("oom") is True,
+            interface=str(value.get("interface") or ""),
+        )
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One run of the launcher; they are counted from 1."""
+
+    number: int
+    started: float | None = None
+    finished: float | None = None
+    np: int | None = None
+    hosts: tuple[str, ...] = ()
+    launcher_code: int | None = None
+    first_failure: RankEnd | None = None
+    lost_hosts: tuple[str, ...] = ()
+
+    @staticmethod
+    def read(value: Mapping[str, Any]) -> Attempt:  # Any: as above
+        first = _mapping(value.get("first_failure"))
+        return Attempt(
+            number=_whole(value.get("number")) or 0,
+            started=_number(value.get("started")),
+            finished=_number(value.get("finished")),
+            np=_whole(value.get("np")),
+            hosts=_texts(value.get("hosts")),
+            launcher_code=_whole(value.get("launcher_code")),
+            first_failure=RankEnd.read(first) if first else None,
+            lost_hosts=_texts(value.get("lost_hosts")),
+        )
+
+
+@dataclass(frozen=True)
+class RuleMatch:
+    """A line that a rule of the inventory matched."""
+
+    pattern: str
+    line: str
+    rank: int | None
+    host: str
+
+    @staticmethod
+    def read(value: Mapping[str, Any]) -> RuleMatch:  # Any: as above
+        return RuleMatch(
+            pattern=str(value.get("pattern", "")),
+            line=str(value.get("line", "")),
+            rank=_whole(value.get("rank")),
+            host=str(value.get("host") or "?"),
+        )
+
+
+@dataclass(frozen=True)
+class Hang:
+    """`odd_rank` is the one that the others wait for, if that can be told; `bundle` a folder of logs."""
+
+    after_s: float
+    odd_rank: int | None = None
+    odd_host: str = ""
+    why: str = ""
+    bundle: str = ""
+    then: str = ""
+
+    @staticmethod
+    def read(value: Mapping[str, Any]) -> Hang:  # Any: as above
+        odd = _mapping(value.get("odd"))
+        return Hang(
+            after_s=_number(value.get("after_s")) or 0.0,
+            odd_rank=_whole(odd.get("rank")),
+            odd_host=str(odd.get("host") or ""),
+            why=str(value.get("why") or ""),
+            bundle=str(value.get("bundle") or ""),
+            then=str(value.get("then") or ""),
         )
 
 
 @dataclass(frozen=True)
 class JobRecord:
-    """What the supervisor wrote when the job ended."""
+    """What the supervisor wrote, at the latest when the job ended; one that was killed left it `running`.
+    `restarts` were made; `lost_hosts` are those of the last attempt."""
 
     job: str
     state: str
@@ -117,6 +204,13 @@ class JobRecord:
     finished: float
     ranks: tuple[RankEnd, ...] = ()
     first_failure: RankEnd | None = None
+    restarts: int = 0
+    attempts: tuple[Attempt, ...] = ()
+    lost_hosts: tuple[str, ...] = ()
+    dropped: tuple[RuleMatch, ...] = ()
+    stopped_by_rule: RuleMatch | None = None
+    hang: Hang | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seconds(self) -> float:
@@ -126,15 +220,44 @@ class JobRecord:
     def read(text: str) -> JobRecord | None:
         try:
             value = json.loads(text)
-            first = value.get("first_failure")
+            first, stopped, hang = (
+                _mapping(value.get(key)) for key in ("first_failure", "stopped_by_rule", "hang")
+            )
             return JobRecord(
                 job=str(value["job"]),
                 state=str(value["state"]),
-                code=value.get("code"),
+                code=_whole(value.get("code")),
                 started=float(value["started"]),
-                finished=float(value["finished"]),
+                finished=float(value.get("finished") or 0.0),
                 ranks=tuple(RankEnd.read(rank) for rank in value.get("ranks", ())),
                 first_failure=RankEnd.read(first) if first else None,
+                restarts=_whole(value.get("restarts")) or 0,
+                attempts=tuple(Attempt.read(one) for one in _mappings(value.get("attempts"))),
+                lost_hosts=_texts(value.get("lost_hosts")),
+                dropped=tuple(RuleMatch.read(one) for one in _mappings(value.get("dropped"))),
+                stopped_by_rule=RuleMatch.read(stopped) if stopped else None,
+                hang=Hang.read(hang) if hang else None,
+                versions={str(name): str(one) for name, one in _mapping(value.get("versions")).items()},
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:  # Any: JSON
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:  # Any: as above
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
-import math
 import posixpath
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from hvdocker.errors import InventoryError
 from hvdocker.model import names
-from hvdocker.model.document import Document, Path, read
+from hvdocker.model.document import Path, read
+from hvdocker.model.endurance import Rule
 from hvdocker.model.fields import (
     ENV_NAME_PATTERN,
     ENV_VALUE_PATTERN,
-    FREE_PATTERN,
     INVENTORY,
     MOST_PORT,
     MOUNT_PATTERN,
@@ -25,16 +22,11 @@ from hvdocker.model.fields import (
 )
 from hvdocker.model.gpu import BUSY_BYTES
 from hvdocker.model.inventory import Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
-from hvdocker.model.units import parse_bytes
+from hvdocker.model.reader import MOST_SHOWN, Check, Reader, Values, quoted
 from hvdocker.model.written import shortened
-
-MOST_SHOWN = 80
 
 _BRACKETS = re.compile(r"\[([^\[\]]+)\](?::([0-9]{1,5}))?")
 _OWN_FOLDERS = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
-
-Values = Mapping[str, object]
-Check = Callable[[str], str | None]
 
 
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
@@ -42,100 +34,14 @@ def parse(text: str, source: str, default_cluster: str) -> Inventory:
     document = read(text, source)
     if document.value is None:
         raise InventoryError(source, ["the file is empty; it needs at least `hosts:`"])
-    reader = _Reader(document)
+    reader = Reader(document)
     inventory = _inventory(reader, default_cluster)
     if document.problems:
         raise InventoryError(source, document.problems)
     return inventory
 
 
-@dataclass
-class _Reader:
-    """Reads typed values by path, as the table of fields says, and writes down what is wrong instead of
-    stopping."""
-
-    document: Document
-
-    def complain(self, path: Path, text: str) -> None:
-        self.document.complain(path, text)
-
-    def group(self, value: object, path: Path, field: Field, label: str) -> Values:
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            self.complain(path, f"should be a mapping of {label}, got {self.got(value, path)}")
-            return {}
-        for key in value:
-            if key not in field.names and not re.match(FREE_PATTERN, key):
-                self.complain((*path, key), f"unknown key{_nearest(key, field.names)}")
-        return value
-
-    def text(self, values: Values, path: Path, field: Field, check: Check | None = None) -> str | None:
-        return self.checked(values.get(field.name), (*path, field.name), field, check)
-
-    def checked(self, value: object, path: Path, field: Field, check: Check | None = None) -> str | None:
-        text = self.as_text(value, path)
-        if text is None:
-            return None
-        problem = (check(text) if check else None) or (None if field.matches(text) else field.should)
-        if problem:
-            self.complain(path, f"{problem}, got {_quoted(text)}")
-            return None
-        return text
-
-    def as_text(self, value: object, path: Path) -> str | None:
-        if value is None or (isinstance(value, str) and value):
-            return value
-        # An unquoted 10 or 1.50 was meant as text.
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return self.document.texts[path]
-        self.complain(path, f"should be text, got {self.got(value, path)}")
-        return None
-
-    def whole(self, values: Values, path: Path, field: Field) -> int | None:
-        path, value = (*path, field.name), values.get(field.name)
-        if value is None:
-            return None
-        if not isinstance(value, int) or isinstance(value, bool):
-            self.complain(path, f"should be an integer, got {self.got(value, path)}")
-            return None
-        if value < field.low or (field.high is not None and value > field.high):
-            self.complain(path, f"should be between {field.low} and {field.high}, got {value}")
-            return None
-        return value
-
-    def number(self, values: Values, field: Field) -> float | None:
-        path, value = (field.name,), values.get(field.name)
-        if value is None:
-            return None
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if is_number and field.low < value < (field.high or math.inf):  # type: ignore[operator]  # a number
-            return float(value)  # type: ignore[arg-type]  # as above
-        self.complain(path, f"should be a number above {field.low}, got {self.got(value, path)}")
-        return None
-
-    def size(self, values: Values, path: Path, field: Field) -> int | None:
-        path, value = (*path, field.name), values.get(field.name)
-        if value is None:
-            return None
-        is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
-        found = parse_bytes(str(value)) if is_size else None
-        if not found:
-            self.complain(path, f"should be a size such as 16GB, got {self.got(value, path)}")
-        return found
-
-    def got(self, value: object, path: Path) -> str:
-        """As it stands in the file, cut where it is long."""
-        if isinstance(value, str):
-            return f'"{shortened(value, MOST_SHOWN)}"'
-        if isinstance(value, dict):
-            return "a mapping"
-        if isinstance(value, list):
-            return "a list" if value else "an empty list"
-        return "nothing" if value is None else self.document.texts[path]
-
-
-def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
+def _inventory(reader: Reader, default_cluster: str) -> Inventory:
     top = reader.group(reader.document.value, (), INVENTORY, "settings")
     fields = {field.name: field for field in INVENTORY.fields}
 
@@ -158,11 +64,12 @@ def _inventory(reader: _Reader, default_cluster: str) -> Inventory:
         keys=_keys(reader, top, fields["keys"]),
         registry=text("registry"),
         gpu_busy_bytes=_gpu_busy(reader, top, fields["gpus"]),
+        rules=_rules(reader, top.get("rules"), fields["rules"]),
         hosts=_local(reader, top, fields["local"]) if "local" in top else _hosts(reader, top, ssh),
     )
 
 
-def _hosts(reader: _Reader, top: Values, ssh: SshSettings) -> tuple[Host, ...]:
+def _hosts(reader: Reader, top: Values, ssh: SshSettings) -> tuple[Host, ...]:
     value = top.get("hosts")
     if not isinstance(value, list) or not value:
         if isinstance(reader.document.value, dict):
@@ -175,7 +82,7 @@ def _hosts(reader: _Reader, top: Values, ssh: SshSettings) -> tuple[Host, ...]:
     return tuple(host for host in hosts if host)
 
 
-def _local(reader: _Reader, top: Values, field: Field) -> tuple[Host, ...]:
+def _local(reader: Reader, top: Values, field: Field) -> tuple[Host, ...]:
     if "hosts" in top:
         reader.complain(("local",), "`local:` and `hosts:` exclude each other")
     if top["local"] is None:
@@ -184,7 +91,7 @@ def _local(reader: _Reader, top: Values, field: Field) -> tuple[Host, ...]:
     return local_hosts(count) if count else ()
 
 
-def _host(reader: _Reader, item: object, path: Path, field: Field, general: SshSettings) -> Host | None:
+def _host(reader: Reader, item: object, path: Path, field: Field, general: SshSettings) -> Host | None:
     # A host may be plain text; what is wrong with it is then said of the list's entry itself.
     host_path: Path = path if isinstance(item, str) else (*path, "host")
     if isinstance(item, str):
@@ -213,7 +120,7 @@ def _host(reader: _Reader, item: object, path: Path, field: Field, general: SshS
     )
 
 
-def _complain_of_doubles(reader: _Reader, hosts: list[Host | None]) -> None:
+def _complain_of_doubles(reader: Reader, hosts: list[Host | None]) -> None:
     seen: dict[tuple[str, object], int] = {}
     for index, host in enumerate(hosts):
         if host is None:
@@ -229,12 +136,12 @@ def _complain_of_doubles(reader: _Reader, hosts: list[Host | None]) -> None:
             if first != index:
                 shown = host.name if kind == "name" else host.address if kind == "address" else host.host
                 reader.complain(
-                    ("hosts", index), f"the {kind} {_quoted(str(shown))} is already that of hosts/{first}"
+                    ("hosts", index), f"the {kind} {quoted(str(shown))} is already that of hosts/{first}"
                 )
                 break
 
 
-def _ssh(reader: _Reader, values: Values, path: Path, field: Field) -> SshSettings:
+def _ssh(reader: Reader, values: Values, path: Path, field: Field) -> SshSettings:
     path = (*path, field.name)
     found = reader.group(values.get(field.name), path, field, "ssh settings")
     fields = {field.name: field for field in field.fields}
@@ -246,7 +153,7 @@ def _ssh(reader: _Reader, values: Values, path: Path, field: Field) -> SshSettin
     )
 
 
-def _env(reader: _Reader, value: object) -> Mapping[str, str]:
+def _env(reader: Reader, value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -269,7 +176,7 @@ def _env(reader: _Reader, value: object) -> Mapping[str, str]:
     return env
 
 
-def _mounts(reader: _Reader, value: object) -> tuple[Mount, ...]:
+def _mounts(reader: Reader, value: object) -> tuple[Mount, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -280,7 +187,7 @@ def _mounts(reader: _Reader, value: object) -> tuple[Mount, ...]:
     return tuple(mount for mount in mounts if mount)
 
 
-def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
+def _mount(reader: Reader, item: object, path: Path) -> Mount | None:
     if not isinstance(item, str) or not re.fullmatch(MOUNT_PATTERN, item) or not is_word(item):
         should = "should be /on/host:/in/container or /on/host:/in/container:ro"
         reader.complain(path, f"{should}, got {reader.got(item, path)}")
@@ -296,7 +203,7 @@ def _mount(reader: _Reader, item: object, path: Path) -> Mount | None:
     return Mount(source, target, mode == ["ro"])
 
 
-def _keys(reader: _Reader, top: Values, field: Field) -> KeyPair | None:
+def _keys(reader: Reader, top: Values, field: Field) -> KeyPair | None:
     if top.get(field.name) is None:
         return None
     path = (field.name,)
@@ -308,10 +215,42 @@ def _keys(reader: _Reader, top: Values, field: Field) -> KeyPair | None:
     return KeyPair(private, public)
 
 
-def _gpu_busy(reader: _Reader, top: Values, field: Field) -> int:
+def _gpu_busy(reader: Reader, top: Values, field: Field) -> int:
     values = reader.group(top.get(field.name), (field.name,), field, "what is said of GPUs")
     (busy,) = field.fields
     return reader.size(values, (field.name,), busy) or BUSY_BYTES
+
+
+def _rules(reader: Reader, value: object, field: Field) -> tuple[Rule, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        got = reader.got(value, (field.name,))
+        reader.complain((field.name,), f"should be a list such as {field.example}, got {got}")
+        return ()
+    rules = [_rule(reader, item, (field.name, index), field) for index, item in enumerate(value)]
+    return tuple(rule for rule in rules if rule)
+
+
+def _rule(reader: Reader, item: object, path: Path, field: Field) -> Rule | None:
+    values = reader.group(item, path, field, "match and then")
+    if item is not None and not isinstance(item, dict):
+        return None
+    if any(values.get(part.name) is None for part in field.fields):
+        reader.complain(path, "needs both `match:` and `then:`")
+        return None
+    pattern_field, then_field = field.fields
+    pattern = reader.text(values, path, pattern_field, _pattern_problem)
+    then = reader.text(values, path, then_field)
+    return Rule(pattern, then) if pattern and then else None
+
+
+def _pattern_problem(text: str) -> str | None:
+    try:
+        found = re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"is no regular expression ({error})"
+    return "would match every line, even an empty one" if found.search("") else None
 
 
 def _network_problem(text: str) -> str | None:
@@ -349,12 +288,3 @@ def _host_problem(text: str) -> str | None:
 
 def _as_name(host: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-").lstrip("_.-") or "host"
-
-
-def _nearest(key: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
-
-
-def _quoted(text: str) -> str:
-    return f"'{shortened(text, MOST_SHOWN)}'"

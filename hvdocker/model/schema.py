@@ -85,6 +85,10 @@ def _mounts(field: Field) -> Schema:
     return {"type": ["array", "null"], "items": item}
 
 
+def _rules(field: Field) -> Schema:
+    return {"type": ["array", "null"], "items": {"type": "object", **_properties(field)}}
+
+
 def _hosts(field: Field) -> Schema:
     (host,) = (inner for inner in field.fields if inner.name == "host")
     short: Schema = {**_text(host), "type": "string"}
@@ -110,5 +114,6 @@ _SHAPES: Mapping[Kind, Callable[[Field], Schema]] = {
     Kind.GROUP: _group,
     Kind.VALUES: _values,
     Kind.MOUNTS: _mounts,
+    Kind.RULES: _rules,
     Kind.HOSTS: _hosts,
 }

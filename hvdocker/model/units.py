@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes and times as people write them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 
 _UNITS = {"": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 SIZE = r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*([KkMmGgTt]?)(?:[Ii]?[Bb])?[ ]*"
+_TIME_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_TIME = r"[ ]*([0-9]{1,9}(?:\.[0-9]{1,9})?)[ ]*([smhd]?)[ ]*"
 # What an engine takes for a size.
 _MOST = 2**63 - 1
 
@@ -19,6 +21,12 @@ def parse_bytes(text: str) -> int | None:
         return None
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     return size if size <= _MOST else None
+
+
+def parse_seconds(text: str) -> float | None:
+    """`90`, `90s`, `10m`, `1.5h` or `2d`; None when it is none of these."""
+    found = re.fullmatch(_TIME, text)
+    return float(found[1]) * _TIME_UNITS[found[2]] if found else None
 
 
 def show_bytes(count: float) -> str:

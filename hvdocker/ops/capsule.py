@@ -23,7 +23,7 @@ from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.steps import CreateWorker, Plan
 
 if TYPE_CHECKING:
-    from hvdocker.ops.train import TrainRequest
+    from hvdocker.ops.train_request import TrainRequest
 
 # How a job was started, not what it is; or said elsewhere in the capsule.
 _OF_THE_MOMENT = frozenset((

@@ -16,11 +16,13 @@ _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Work:
-    """`source` is the folder to sync; `stem` becomes part of the job's id."""
+    """`source` is the folder to sync; `stem` becomes part of the job's id. `named` is what a person named: a
+    script by its path in that folder, a module, or the first word of a command."""
 
     command: tuple[str, ...]
     source: Path
     stem: str
+    named: str = ""
 
 
 def work_of(
@@ -29,14 +31,15 @@ def work_of(
     if script and module:
         raise UsageProblem("a script and -m exclude each other")
     if module:
-        return Work(("python", "-m", module, *rest), _folder(cwd, workdir), module.rsplit(".", 1)[-1])
+        stem = module.rsplit(".", 1)[-1]
+        return Work(("python", "-m", module, *rest), _folder(cwd, workdir), stem, module)
     if script:
         return _script(cwd, script, rest, workdir)
     if not rest:
         raise UsageProblem(
             "nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command"
         )
-    return Work(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name)
+    return Work(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name, rest[0])
 
 
 def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None) -> Work:
@@ -51,9 +54,10 @@ def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None)
         raise UsageProblem(
             f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it"
         )
-    inside = f"{names.CODE_MOUNT}/{path.relative_to(source).as_posix()}"
+    named = path.relative_to(source).as_posix()
+    inside = f"{names.CODE_MOUNT}/{named}"
     runner = ("python",) if path.suffix == ".py" else ()
-    return Work((*runner, inside, *rest), source, path.stem)
+    return Work((*runner, inside, *rest), source, path.stem, named)
 
 
 def _folder(cwd: Path, workdir: Path | None) -> Path:

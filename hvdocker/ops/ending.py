@@ -2,46 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hvdocker.errors import JobFailed, JobStopped
-from hvdocker.model.job import RankEnd
+from hvdocker.model.job import Hang, JobRecord, RankEnd
 from hvdocker.model.placement import Placement
+from hvdocker.model.units import count, show_seconds
 from hvdocker.ops.watch import JobEnd
 
 _KILLED = 9
+# Those of docker and ssh, which are never ours, whatever a rank ends with.
+_NOT_OURS = (125, 126, 127, 255)
+_MEMORY = " (out of memory: the kernel killed it)"
 
 
-def verdict(
-    job: str, placement: Placement, end: JobEnd, last_lines: Mapping[int, tuple[str, ...]], flag: str = ""
-) -> None:
-    """`flag` is what commands need to mean the job's cluster."""
-    if end.state == "succeeded":
+@dataclass(frozen=True)
+class Ended:
+    """A job that has ended, and what commands need to mean its cluster. `restarts_before` were made when its
+    head was lost."""
+
+    job: str
+    placement: Placement
+    end: JobEnd
+    last_lines: Mapping[int, tuple[str, ...]]
+    flag: str = ""
+    restarts_before: int = 0
+
+    @property
+    def logs(self) -> str:
+        return f"hvdocker logs {self.job}{self.flag}"
+
+
+def verdict(ended: Ended, propagates_exit: bool = False) -> None:
+    """With `propagates_exit` the error has the code of the rank that failed first."""
+    if ended.end.state == "succeeded":
         return
-    if end.state == "stopped":
+    if ended.end.state == "stopped":
         raise JobStopped(
-            f"job {job} was stopped by someone else", fix=f"hvdocker status{flag} shows what runs now"
+            f"job {ended.job} was stopped by someone else",
+            fix=f"hvdocker status{ended.flag} shows what runs now",
         )
-    first = end.record.first_failure if end.record else None
-    if first is None:
-        raise JobFailed(
-            f"job {job} failed before its ranks could report" + _oom(end.was_oom_killed),
-            host=placement.head,
-            fix=f"the launcher's own words are above; again with: hvdocker logs {job}{flag}",
-        )
-    raise JobFailed(
-        f"rank {first.rank} {_how(first)}" + _oom(end.was_oom_killed and first.signal == _KILLED),
+    error = _failure(ended)
+    first = ended.end.record.first_failure if ended.end.record else None
+    if propagates_exit and first and first.code and first.code not in _NOT_OURS:
+        error.exit_code = first.code
+    raise error
+
+
+def _failure(ended: Ended) -> JobFailed:
+    record = ended.end.record
+    if record is None:
+        return _unreported(ended)
+    if record.hang and record.hang.then == "kill":
+        error = _hung(ended, record.hang)
+    elif record.lost_hosts:
+        error = _lost(ended, record, record.lost_hosts)
+    elif record.first_failure:
+        error = _failed(ended, record.first_failure)
+    else:
+        error = _unreported(ended)
+    restarts = record.restarts + ended.restarts_before
+    error.what += f", after {count(restarts, 'restart')}" if restarts else ""
+    error.lines = (*error.lines, *remarks(record))
+    return error
+
+
+def _unreported(ended: Ended) -> JobFailed:
+    memory = _MEMORY if ended.end.was_oom_killed else ""
+    if ended.end.record and not ended.end.is_told:
+        what = f"the master of job {ended.job} was killed (exit code {ended.end.exit_code}){memory}"
+        return JobFailed(what, host=ended.placement.head, fix=f"all output: {ended.logs}")
+    return JobFailed(
+        f"job {ended.job} failed before its ranks could report{memory}",
+        host=ended.placement.head,
+        fix=f"the launcher's own words are above; again with: {ended.logs}",
+    )
+
+
+def _failed(ended: Ended, first: RankEnd) -> JobFailed:
+    is_masters = first.host == ended.placement.head and ended.end.was_oom_killed
+    is_memory = first.was_oom_killed or (is_masters and first.signal == _KILLED)
+    fix = f"the other ranks were ended; all output: {ended.logs}"
+    if is_memory:
+        fix = f"let a rank need less, or give it more: `memory:` in the inventory; {fix}"
+    return JobFailed(
+        f"rank {first.rank} {_how(first)}" + (_MEMORY if is_memory else ""),
         host=first.host,
-        lines=last_lines.get(first.rank, ()),
-        fix=f"the other ranks were ended; all output: hvdocker logs {job}{flag}",
+        lines=ended.last_lines.get(first.rank, ()),
+        fix=fix,
     )
 
 
 def _how(end: RankEnd) -> str:
-    if end.signal:
-        return f"was killed by signal {end.signal}"
-    return f"failed with exit code {end.code}"
+    return f"was killed by {end.signal_name}" if end.signal else f"failed with exit code {end.code}"
 
 
-def _oom(was_killed: bool) -> str:
-    return " (out of memory: the kernel killed it)" if was_killed else ""
+def _lost(ended: Ended, record: JobRecord, hosts: Sequence[str]) -> JobFailed:
+    ranks = [end.rank for end in record.ranks if end.host in hosts]
+    if not record.ranks:
+        ranks = [rank for rank, host in enumerate(ended.placement.host_of_rank()) if host in hosts]
+    which = f"host {hosts[0]}" if len(hosts) == 1 else f"hosts {', '.join(hosts)}"
+    verb = "was" if len(ranks) == 1 else "were"
+    there = f"; {_ranks(ranks)} {verb} there" if ranks else ""
+    lines = [
+        f"rank {rank}: {line}"
+        for rank in ranks
+        for line in ended.last_lines.get(rank, ())[-max(1, 10 // len(ranks)) :]
+    ]
+    return JobFailed(
+        f"{which} stopped answering{there}",
+        lines=lines,
+        fix=f"is the machine up? then hvdocker up{ended.flag}, and train again; with --restarts N a job is "
+        "run anew on the hosts that are left",
+    )
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
+
+
+def _hung(ended: Ended, hang: Hang) -> JobFailed:
+    told = f"no rank did anything for {show_seconds(hang.after_s)}, so the job was ended"
+    odd = f"; rank {hang.odd_rank} is the odd one" if hang.odd_rank is not None else ""
+    why = f" ({hang.why})" if odd and hang.why else ""
+    bundle = (
+        f"stacks of all ranks: hvdocker fetch {ended.job}{ended.flag}, then logs/{hang.bundle}/summary.txt"
+    )
+    return JobFailed(
+        f"{told}{odd}{why}",
+        host=hang.odd_host or None,
+        lines=ended.last_lines.get(-1 if hang.odd_rank is None else hang.odd_rank, ()),
+        fix=bundle if hang.bundle else f"all output: {ended.logs}",
+    )
+
+
+def remarks(record: JobRecord) -> list[str]:
+    """What else happened on the way, whether it succeeded or not."""
+    told = [
+        f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
+        for match in record.dropped
+    ]
+    if stopped := record.stopped_by_rule:
+        said = f"rank {stopped.rank} on {stopped.host} said: {stopped.line}"
+        told.append(f"not run again because of the rule {stopped.pattern!r}: {said}")
+    if record.hang and record.hang.then != "kill":
+        hang = record.hang
+        odd = (
+            f"; rank {hang.odd_rank} on {hang.odd_host} was the odd one" if hang.odd_rank is not None else ""
+        )
+        told.append(f"no rank did anything for {show_seconds(hang.after_s)}{odd}: see logs/{hang.bundle}")
+    return told

@@ -17,11 +17,12 @@ from hvdocker.ops.home import MARK, keep_master
 from hvdocker.ops.kept import bring_papers
 from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.session import Session, connected
-from hvdocker.ops.watch import newest_masters
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
     from hvdocker.hosts.merge import Fetched
+
+LOG = "output.log"
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,12 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
     with talking(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
     fetched.skipped += bring_papers(located, session, state, job, folder)
-    if master := newest_masters(state).get(job):
-        inspected = _write_log(session.links[state.host_of(master)], master.name, folder)
-        _keep(located, job, inspected)
+    for number, master in enumerate(master for master in state.masters() if master.job == job):
+        # Of a job that was placed anew the newest master has the last word.
+        name = f"{LOG}.{number}" if number else LOG
+        inspected = _write_log(session.links[state.host_of(master)], master.name, folder, name)
+        if not number:
+            _keep(located, job, inspected)
     return fetched
 
 
@@ -97,13 +101,13 @@ def _keep(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
     keep_master(located, job, kept_of(inspected))
 
 
-def _write_log(link: HostLink, container: str, folder: Path) -> Mapping[str, Any]:
+def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) -> Mapping[str, Any]:
     """The container, as its engine describes it. Any: that is JSON."""
     from hvdocker.hosts.translate import talking
 
-    path = folder / "logs" / "output.log"
+    path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
+    draft = path.with_name(f"{name}.part")
     with talking(link.name, "reading the job's log"):
         # What lies there may have come from a host: a link would lead to another file.
         draft.unlink(missing_ok=True)

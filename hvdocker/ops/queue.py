@@ -60,7 +60,7 @@ def wish_words(np: int | None, hosts: str | None) -> str:
 
 
 def observed(
-    located: Located, session: Session, held: Held | None, has_turn: bool
+    located: Located, session: Session, held: Held | None, has_turn: bool, may_miss: bool = False
 ) -> tuple[ClusterState, list[Ticket]]:
     """The state of the hosts, and who waits for slots; the queue is asked for beside the rest. Whoever has
     the turn has nobody before it."""
@@ -71,7 +71,7 @@ def observed(
         asked = None
         if not has_turn:
             asked = beside.submit(queue_of, links, held.orders if held else {}, held is not None)
-        state = members_state(located, session)
+        state = members_state(located, session, may_miss=may_miss)
     return state, in_line(asked.result(), inventory.cluster) if asked else []
 
 

@@ -16,7 +16,8 @@ from hvdocker.model.secret import SecretSource, parse_secrets
 from hvdocker.ops.env import Env
 from hvdocker.ops.kept import Kept, find_all
 from hvdocker.ops.locate import Located
-from hvdocker.ops.train import TrainReport, TrainRequest, Viewer, train
+from hvdocker.ops.train import TrainReport, Viewer, train
+from hvdocker.ops.train_request import TrainRequest
 
 _LOST = "the job cannot be run again with the same code"
 

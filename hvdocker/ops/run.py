@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
 from hvdocker.errors import (
+    HeadLost,
     HostErrors,
     HvdockerError,
     Interrupted,
@@ -34,7 +35,8 @@ from hvdocker.ops.insist import LeftUndone, insist
 from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
 from hvdocker.ops.placing import request_of
-from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer, Wish, prepare, train
+from hvdocker.ops.train import Started, TrainReport, Viewer, train
+from hvdocker.ops.train_request import TrainRequest, Wish, prepare
 from hvdocker.ops.up import UpOptions, UpReport, check_keep, up
 from hvdocker.plan.steps import Plan
 
@@ -142,9 +144,17 @@ def final_error(report: RunReport) -> BaseException | None:
     error = report.error or report.trouble
     if can_carry(error) and report.left and report.give_back not in (error.fix or ""):
         error.fix = report.left
-    elif isinstance(error, JobFailed) and report.fetched:
-        error.fix = f"the other ranks were ended; all output: {report.folder / 'logs' / 'output.log'}"
+    elif isinstance(error, JobFailed) and report.fetched and error.fix:
+        error.fix = _at_home(error.fix, report)
     return error
+
+
+def _at_home(fix: str, report: RunReport) -> str:
+    """The same way out, where everything came home."""
+    job, logs = f"{report.job}{report.located.flag}", report.folder / "logs"
+    return fix.replace(f"hvdocker logs {job}", str(logs / "output.log")).replace(
+        f"hvdocker fetch {job}, then logs/", f"{logs}/"
+    )
 
 
 def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
@@ -217,8 +227,8 @@ class _Run:
         with TrainHooks(self.hooks).around(watching, tells_failure=False):
             report = self.verbs.train(self.env, self.located, self.wish.request, watching, self.wish)
             self.report.train = report
-            if report.end:
-                verdict(report.job, report.placement, report.end, report.last_lines, self.located.flag)
+            if ended := report.ended(self.located.flag):
+                verdict(ended, self.wish.request.propagates_exit)
 
     def _begun(self, plan: Plan) -> None:
         self.hosts = frozenset(step.host for step in plan.steps)
@@ -240,7 +250,7 @@ class _Run:
     @property
     def _is_adrift(self) -> bool:
         """The job was started, and how it ended is not known: it may well be running."""
-        ended = (JobFailed, JobStopped, Interrupted)
+        ended = (JobFailed, JobStopped, Interrupted, HeadLost)
         return bool(self.report.job) and self.report.error is not None and not self._ended_by(*ended)
 
     @property

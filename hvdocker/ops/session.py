@@ -28,8 +28,15 @@ PASSPHRASE_TRIES = 3
 
 @dataclass(frozen=True)
 class Session:
-    links: Mapping[str, HostLink]
+    links: dict[str, HostLink]
     failed: Mapping[str, HvdockerError]
+
+    def put(self, link: HostLink) -> None:
+        """A new link to a host, in place of one that broke."""
+        broken = self.links.get(link.name)
+        self.links[link.name] = link
+        if broken:
+            broken.close()
 
 
 @contextmanager
@@ -65,15 +72,21 @@ def with_image(located: Located, session: Session) -> Located:
 
 
 def members_state(
-    located: Located, session: Session, with_images: bool = False, without_gpus: Collection[str] = ()
+    located: Located,
+    session: Session,
+    with_images: bool = False,
+    without_gpus: Collection[str] = (),
+    may_miss: bool = False,
 ) -> ClusterState:
     """The state of a cluster that should be up. Hosts that cannot be used are no matter where it was asked
-    for some slots only, and has them all elsewhere."""
+    for some slots only, and has them all elsewhere; nor where some may be missing."""
     from hvdocker.hosts.observe import partial_state
     from hvdocker.plan.extent import is_complete
 
     state, unfit = partial_state(located.inventory, session.links, with_images, without_gpus)
     failed = [*session.failed.values(), *unfit.values()]
+    if may_miss and state.hosts:
+        return state
     if failed and not is_complete(located.inventory, state):
         raise_together("some hosts cannot be used", failed)
     return state

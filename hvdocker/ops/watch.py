@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from hvdocker.model.noise import without_noise
 from hvdocker.model.output import Line, LineAssembler, parse_line
 from hvdocker.model.placement import Placement, from_label
 from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.ops.stream import Again, Reading
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
 
 OnLine = Callable[[Line], None]
+
+# Lines of the whole job among which the last words of one rank are looked for.
+LOOK_BACK = 2000
+# What engines give as the exit code of a container that they find dead when they start.
+LOST_CODE = 255
 
 
 @dataclass(frozen=True)
@@ -31,21 +37,30 @@ class JobEnd:
 
     @property
     def state(self) -> str:
-        if self.record:
-            return self.record.state
+        """A supervisor that was killed could not write how it ended."""
+        if self.is_told:
+            return self.record.state if self.record else ""
         return "succeeded" if self.exit_code == 0 else "failed"
 
+    @property
+    def is_told(self) -> bool:
+        """Whether the supervisor itself wrote how the job ended."""
+        return self.record is not None and self.record.state != "running"
 
-def find_job(state: ClusterState, wanted: str | None) -> ContainerSeen:
-    masters = newest_masters(state)
-    return masters[names.match_job(wanted, list(masters))]
+    @property
+    def was_cut_off(self) -> bool:
+        """Its host went down: engines say so of what they find dead when they start."""
+        return not self.is_told and self.exit_code == LOST_CODE
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
-    """By job, newest first. A job that was placed anew has two, once the host of the first is back."""
+    """By job, newest first. A job that was placed anew has two, once the host of the first is back: the one
+    that runs counts, else the newest."""
     found: dict[str, ContainerSeen] = {}
     for master in state.masters():
-        found.setdefault(master.job, master)
+        kept = found.get(master.job)
+        if kept is None or (master.is_living and not kept.is_living):
+            found[master.job] = master
     return found
 
 
@@ -77,17 +92,21 @@ def _all_lines(
 ) -> Iterator[Line]:
     from hvdocker.hosts.translate import talking
 
-    host_of_rank = placement.host_of_rank()
-    assembler = LineAssembler()
     with talking(link.name, "reading the job's output"):
         stream = link.engine().logs(
             container, stream=True, follow=follow, tail=tail if tail is not None else "all", since=since
         )
-        for chunk in stream:
-            for raw in assembler.feed(chunk):
-                yield parse_line(raw, host_of_rank)
-        for raw in assembler.flush():
+        yield from _parsed(stream, placement)
+
+
+def _parsed(pieces: Iterable[bytes], placement: Placement) -> Iterator[Line]:
+    host_of_rank = placement.host_of_rank()
+    assembler = LineAssembler()
+    for piece in pieces:
+        for raw in assembler.feed(piece):
             yield parse_line(raw, host_of_rank)
+    for raw in assembler.flush():
+        yield parse_line(raw, host_of_rank)
 
 
 def follow(
@@ -98,17 +117,26 @@ def follow(
     tail: int | None = None,
     since: float | None = None,
     skip: int = 0,
-) -> None:
-    """An engine may end a log stream early (its own restart): while the job runs, go on from there. Raises
-    where the host is gone."""
-    seen = 0
-    while True:
-        for number, line in enumerate(lines(link, container, placement, True, tail, since, skip)):
-            if number >= seen:
-                on_line(line)
-                seen += 1
-        if not is_running(link, container):
-            return
+    again: Again | None = None,
+) -> HostLink:
+    """Every line once, until the job has ended; the first `skip` lines after `since` are left out. A link
+    that breaks is replaced by what `again` gives; the last one is returned."""
+    reading = Reading(link, container, lambda now: is_running(now, container), again, tail, since)
+    for line in without_noise(islice(_parsed(reading.pieces(), placement), skip, None)):
+        on_line(line)
+    return reading.link
+
+
+def last_lines(
+    link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
+) -> tuple[str, ...]:
+    """What that rank said last, as far as the end of the log has it."""
+    said = [
+        line.text
+        for line in lines(link, container, placement, follow=False, tail=LOOK_BACK)
+        if line.rank == rank and line.text.strip()
+    ]
+    return tuple(said[-count:])
 
 
 def end_of(link: HostLink, container: str) -> JobEnd:

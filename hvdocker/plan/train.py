@@ -87,16 +87,22 @@ def _papers(papers: Papers, folders: Mapping[str, str]) -> Iterator[Step]:
 
 
 def check_workers(
-    inventory: Inventory, placed: Mapping[str, Place], state: ClusterState, flag: str = ""
+    inventory: Inventory,
+    placed: Mapping[str, Place],
+    state: ClusterState,
+    flag: str = "",
+    may_miss: bool = False,
 ) -> None:
-    """A job needs a running worker on every host of its cluster. `flag` is what our own commands need to mean
-    this cluster."""
+    """A job needs a running worker on every host of its cluster, unless some may be missing. `flag` is what
+    our own commands need to mean this cluster."""
     workers = state.workers()
     if not workers:
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(state.hosts)}",
             fix=f"hvdocker up{flag}",
         )
+    if may_miss:
+        return
     asked = next((place.asked for place in placed.values()), "")
     wanted, there = asked_np(asked) or 0, sum(place.slots for place in placed.values())
     if wanted and there != wanted:
@@ -116,3 +122,14 @@ def check_workers(
         if name not in workers or not workers[name].is_running
     ]
     raise_together("some workers are not running", errors)
+
+
+def standing(placed: Mapping[str, Place], state: ClusterState, job: str) -> dict[str, Place]:
+    """The places whose worker runs, and that had no master of this job before: its name is taken there."""
+    workers = state.workers()
+    had = {state.host_of(master) for master in state.masters() if master.job == job}
+    return {
+        name: place
+        for name, place in placed.items()
+        if name in workers and workers[name].is_running and name not in had
+    }

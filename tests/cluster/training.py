@@ -23,10 +23,16 @@ DEADLINE_S = 90.0
 
 @contextmanager
 def training_site(
-    lab: Lab, desk: Cli, mounts: Sequence[str] = (), gpus: int = 0, asked: Sequence[str] = (), **extra: Any
+    lab: Lab,
+    desk: Cli,
+    mounts: Sequence[str] = (),
+    gpus: int = 0,
+    asked: Sequence[str] = (),
+    count: int = 2,
+    **extra: Any,
 ) -> Iterator[Site]:
-    """More mounts, stand-in GPUs for each host, flags of `up` and other settings may be named."""
-    hosts = lab.fresh(2)
+    """More mounts, stand-in GPUs for each host, flags of `up`, more hosts and other settings may be named."""
+    hosts = lab.fresh(count)
     with gpus_on(hosts, gpus) if gpus else nullcontext():
         yield from _trained_on(lab, desk, hosts, mounts, asked, extra)
 

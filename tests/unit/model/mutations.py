@@ -42,7 +42,7 @@ SNIPPETS = (
 )  # fmt: skip
 KEYS = (
     "cluster", "image", "port", "network", "ssh", "env", "mounts", "shm", "memory", "cpus", "user",
-    "keys", "registry", "gpus", "busy",
+    "keys", "registry", "gpus", "busy", "rules", "match", "then",
     "hosts", "local", "host", "name", "address", "slots", "key", "jump", "private", "public",
     "x-y", "<<", "on", "",
     "a\x1bb", "K" * 300, "1",

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.model.job import JobRecord, JobSpec, RankEnd
+from hvdocker.model.job import Attempt, Hang, JobRecord, JobSpec, RankEnd, RuleMatch
 from hvdocker.model.placement import Placement, Share
 
 SPEC = JobSpec(
@@ -82,6 +82,52 @@ def test_a_record_as_the_supervisor_writes_it() -> None:
         first_failure=RankEnd(1, "a", None, 9),
     )
     assert record.seconds == 7.5
+
+
+def test_a_record_of_a_job_that_was_run_again() -> None:
+    failed = {"rank": 1, "host": "a", "code": 137, "signal": 9, "oom": True, "interface": "eth0"}
+    text = json.dumps({
+        "job": "train-abcd", "state": "failed", "code": 1, "started": 100, "finished": None,
+        "restarts": 1,
+        "attempts": [
+            {"number": 0, "started": 100, "finished": 101, "np": 2, "hosts": ["b", "a"], "launcher_code": 1,
+             "first_failure": failed, "lost_hosts": ["a"]},
+            {"number": 1},
+        ],
+        "lost_hosts": ["a"],
+        "dropped": [{"host": "a", "pattern": "ECC", "line": "an ECC error", "rank": 1}],
+        "stopped_by_rule": {"pattern": "OOM", "line": "OOM when allocating", "rank": 0, "host": "b"},
+        "hang": {"after_s": 60, "odd": {"rank": 1, "host": "a"}, "why": "it sleeps", "bundle": "hang-1",
+                 "then": "kill"},
+        "versions": {"python": "3.11.2"},
+    })  # fmt: skip
+    first = RankEnd(1, "a", 137, 9, was_oom_killed=True, interface="eth0")
+    assert JobRecord.read(text) == JobRecord(
+        job="train-abcd",
+        state="failed",
+        code=1,
+        started=100.0,
+        finished=0.0,
+        restarts=1,
+        attempts=(Attempt(0, 100, 101, 2, ("b", "a"), 1, first, ("a",)), Attempt(1)),
+        lost_hosts=("a",),
+        dropped=(RuleMatch("ECC", "an ECC error", 1, "a"),),
+        stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 0, "b"),
+        hang=Hang(60, 1, "a", "it sleeps", "hang-1", "kill"),
+        versions={"python": "3.11.2"},
+    )
+
+
+def test_what_is_odd_in_a_record_is_left_out() -> None:
+    text = json.dumps({
+        "job": "j", "state": "failed", "started": 1, "finished": 2, "restarts": "x", "attempts": [7, {}],
+        "lost_hosts": "a", "dropped": {}, "stopped_by_rule": 7, "hang": {"odd": "b"}, "versions": [],
+        "first_failure": {"rank": 0, "host": None, "code": "seven", "signal": True, "oom": "no"},
+    })  # fmt: skip
+    assert JobRecord.read(text) == JobRecord(
+        "j", "failed", None, 1.0, 2.0, first_failure=RankEnd(0, "?", None), attempts=(Attempt(0),),
+        hang=Hang(0.0),
+    )  # fmt: skip
 
 
 def test_a_clock_that_went_backwards_gives_no_negative_time() -> None:

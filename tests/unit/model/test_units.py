@@ -1,6 +1,6 @@
 import pytest
 
-from hvdocker.model.units import parse_bytes, show_bytes, show_seconds
+from hvdocker.model.units import parse_bytes, parse_seconds, show_bytes, show_seconds
 
 GIB = 1024**3
 
@@ -35,3 +35,15 @@ def test_sizes_shown(count: float, text: str) -> None:
 )  # fmt: skip
 def test_times_shown(seconds: float, text: str) -> None:
     assert show_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("1.5 h", 5400), ("2d", 172800), ("0", 0)]
+)
+def test_times_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "m", "-1", "10 min", "1h30m", "inf", "9" * 30])
+def test_what_is_no_time(text: str) -> None:
+    assert parse_seconds(text) is None

@@ -16,7 +16,7 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.kept import Kept
 from hvdocker.ops.locate import Located
 from hvdocker.ops.session import Session
-from hvdocker.ops.train import TrainRequest, Wish
+from hvdocker.ops.train_request import TrainRequest, Wish
 from hvdocker.plan.steps import Plan
 from tests.unit.builders import CAPSULE, IMAGE, MAKER, inventory, state_of, with_worker
 

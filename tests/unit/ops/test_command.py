@@ -16,13 +16,13 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_script_is_run_by_python_from_its_own_folder(project: Path) -> None:
     assert work_of(project, "src/train.py", None, ("--epochs", "3"), None) == Work(
-        ("python", "/train/train.py", "--epochs", "3"), project / "src", "train"
+        ("python", "/train/train.py", "--epochs", "3"), project / "src", "train", "train.py"
     )
 
 
 def test_a_workdir_takes_more_along(project: Path) -> None:
     assert work_of(project, "src/train.py", None, (), Path()) == Work(
-        ("python", "/train/src/train.py"), project, "train"
+        ("python", "/train/src/train.py"), project, "train", "src/train.py"
     )
 
 
@@ -32,13 +32,13 @@ def test_a_script_that_is_not_python_runs_itself(project: Path) -> None:
 
 def test_a_module(project: Path) -> None:
     assert work_of(project, None, "pkg.deep.mod", ("x",), None) == Work(
-        ("python", "-m", "pkg.deep.mod", "x"), project, "mod"
+        ("python", "-m", "pkg.deep.mod", "x"), project, "mod", "pkg.deep.mod"
     )
 
 
 def test_any_command(project: Path) -> None:
     assert work_of(project, None, None, ("/bin/echo", "hi"), Path("src")) == Work(
-        ("/bin/echo", "hi"), project / "src", "echo"
+        ("/bin/echo", "hi"), project / "src", "echo", "/bin/echo"
     )
 
 

@@ -1,21 +1,25 @@
+from dataclasses import replace
+
 import pytest
 
 from hvdocker.errors import ExitCode, HvdockerError, JobFailed, JobStopped
-from hvdocker.model.job import JobRecord, RankEnd
+from hvdocker.model.job import Hang, JobRecord, RankEnd, RuleMatch
 from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.ending import verdict
+from hvdocker.ops.ending import Ended, verdict
 from hvdocker.ops.watch import JobEnd
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 2)))
+MEMORY = "(out of memory: the kernel killed it)"
 
 
-def record(state: str, first: RankEnd | None = None) -> JobRecord:
-    return JobRecord("train-abcd", state, 1, 0.0, 1.0, (), first)
+def record(state: str, first: RankEnd | None = None, **more: object) -> JobRecord:
+    return replace(JobRecord("train-abcd", state, 1, 0.0, 1.0, (), first), **more)
 
 
-def judged(end: JobEnd, **last: tuple[str, ...]) -> HvdockerError:
+def judged(end: JobEnd, propagates_exit: bool = False, restarts_before: int = 0) -> HvdockerError:
+    ended = Ended("train-abcd", PLACEMENT, end, {1: ("one", "two")}, " -i x", restarts_before)
     with pytest.raises(HvdockerError) as caught:
-        verdict("train-abcd", PLACEMENT, end, {1: ("one", "two")})
+        verdict(ended, propagates_exit)
     return caught.value
 
 
@@ -23,7 +27,7 @@ def judged(end: JobEnd, **last: tuple[str, ...]) -> HvdockerError:
     "end", [JobEnd(record("succeeded"), 0), JobEnd(None, 0)], ids=["record", "exit code"]
 )
 def test_success_is_silence(end: JobEnd) -> None:
-    verdict("train-abcd", PLACEMENT, end, {})
+    verdict(Ended("train-abcd", PLACEMENT, end, {}))
 
 
 def test_stopped_by_someone_else() -> None:
@@ -38,21 +42,36 @@ def test_the_first_rank_that_failed_with_its_last_words() -> None:
     assert (type(error), int(error.exit_code)) == (JobFailed, 100)
     assert str(error) == "a: rank 1 failed with exit code 7"
     assert error.lines == ("one", "two")
-    assert error.fix == "the other ranks were ended; all output: hvdocker logs train-abcd"
+    assert error.fix == "the other ranks were ended; all output: hvdocker logs train-abcd -i x"
 
 
 @pytest.mark.parametrize(
-    ("signal", "was_oom_killed", "words"),
+    ("code", "ours"),
+    [(7, 7), (137, 137), (1, 1), (125, 100), (126, 100), (127, 100), (255, 100), (None, 100)],
+)
+def test_the_ranks_own_code_unless_it_is_dockers_or_sshs(code: int | None, ours: int) -> None:
+    end = JobEnd(record("failed", RankEnd(1, "a", code)), 1)
+    assert judged(end, propagates_exit=True).exit_code == ours
+    assert judged(end).exit_code == 100
+
+
+@pytest.mark.parametrize(
+    ("first", "was_oom_killed", "words"),
     [
-        (11, False, "a: rank 1 was killed by signal 11"),
-        (9, False, "a: rank 1 was killed by signal 9"),
-        (9, True, "a: rank 1 was killed by signal 9 (out of memory: the kernel killed it)"),
-        (11, True, "a: rank 1 was killed by signal 11"),
+        (RankEnd(1, "a", 139, 11), False, "a: rank 1 was killed by SIGSEGV"),
+        (RankEnd(1, "a", 137, 9), False, "a: rank 1 was killed by SIGKILL"),
+        (RankEnd(1, "a", 255, 999), False, "a: rank 1 was killed by signal 999"),
+        (RankEnd(1, "a", 137, 9, was_oom_killed=True), False, f"a: rank 1 was killed by SIGKILL {MEMORY}"),
+        # The master's flag tells of the ranks inside the master alone.
+        (RankEnd(0, "b", 137, 9), True, f"b: rank 0 was killed by SIGKILL {MEMORY}"),
+        (RankEnd(0, "b", 139, 11), True, "b: rank 0 was killed by SIGSEGV"),
+        (RankEnd(1, "a", 137, 9), True, "a: rank 1 was killed by SIGKILL"),
     ],
 )
-def test_a_killed_rank_and_memory(signal: int, was_oom_killed: bool, words: str) -> None:
-    first = RankEnd(1, "a", None, signal)
-    assert str(judged(JobEnd(record("failed", first), 1, was_oom_killed))) == words
+def test_a_killed_rank_and_memory(first: RankEnd, was_oom_killed: bool, words: str) -> None:
+    error = judged(JobEnd(record("failed", first), 1, was_oom_killed))
+    assert str(error) == words
+    assert ("`memory:`" in (error.fix or "")) == (MEMORY in words)
 
 
 def test_no_rank_reported() -> None:
@@ -63,6 +82,53 @@ def test_no_rank_reported() -> None:
 
 def test_no_record_at_all_and_out_of_memory() -> None:
     error = judged(JobEnd(None, 137, was_oom_killed=True))
+    assert str(error) == f"b: job train-abcd failed before its ranks could report {MEMORY}"
+
+
+def test_a_master_that_was_killed_left_its_record_running() -> None:
+    assert str(judged(JobEnd(record("running"), 137))) == (
+        "b: the master of job train-abcd was killed (exit code 137)"
+    )
+
+
+def test_a_lost_host_is_the_cause_whoever_failed_first() -> None:
+    lost = record(
+        "failed", RankEnd(0, "b", 1), lost_hosts=("a",), ranks=(RankEnd(0, "b", 1), RankEnd(1, "a", None))
+    )
+    error = judged(JobEnd(lost, 1))
+    assert str(error) == "host a stopped answering; rank 1 was there"
+    assert error.lines == ("rank 1: one", "rank 1: two")
+    assert error.fix and "hvdocker up -i x" in error.fix and "--restarts" in error.fix
+
+
+def test_lost_hosts_of_which_no_rank_reported() -> None:
+    error = judged(JobEnd(record("failed", lost_hosts=("a", "c")), 1))
+    assert str(error) == "hosts a, c stopped answering; ranks 1, 2 were there"
+
+
+def test_a_hang_that_was_ended_names_the_odd_rank_and_the_bundle() -> None:
+    hang = Hang(600, 1, "a", "it sleeps", "hang-1", "kill")
+    error = judged(JobEnd(record("failed", RankEnd(0, "b", 143, 15), hang=hang), 1))
     assert str(error) == (
-        "b: job train-abcd failed before its ranks could report (out of memory: the kernel killed it)"
+        "a: no rank did anything for 10 min 00 s, so the job was ended; rank 1 is the odd one (it sleeps)"
+    )
+    assert error.lines == ("one", "two")
+    assert error.fix == "stacks of all ranks: hvdocker fetch train-abcd -i x, then logs/hang-1/summary.txt"
+
+
+def test_what_else_happened_on_the_way() -> None:
+    whole = record(
+        "failed",
+        RankEnd(1, "a", 1),
+        restarts=1,
+        dropped=(RuleMatch("ECC", "an ECC error", 2, "a"),),
+        stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 1, "a"),
+        hang=Hang(60, 0, "b", "", "hang-1", "restart"),
+    )
+    error = judged(JobEnd(whole, 1), restarts_before=1)
+    assert str(error) == "a: rank 1 failed with exit code 1, after 2 restarts"
+    assert error.lines[2:] == (
+        "a was left out by the rule 'ECC': rank 2 said: an ECC error",
+        "not run again because of the rule 'OOM': rank 1 on a said: OOM when allocating",
+        "no rank did anything for 1 min 00 s; rank 0 on b was the odd one: see logs/hang-1",
     )

@@ -9,10 +9,12 @@ from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.model.placement import Placement
 from hvdocker.model.seen import ClusterState
 from hvdocker.model.ticket import RUNS, Ticket
+from hvdocker.ops.command import Work
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 from hvdocker.ops.queue import emptied, in_turn, queues, told, wish_words
-from hvdocker.ops.train import TrainRequest, _check, _choose
+from hvdocker.ops.train_placing import choose_slots
+from hvdocker.ops.train_request import TrainRequest, Wish, check_request
 from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
@@ -30,7 +32,8 @@ def ticket(
 
 def place(np: int, state: ClusterState) -> Placement:
     env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
-    return _choose(env, Located(LAB, Path("/nowhere/inventory.yaml")), TrainRequest(np=np), state)
+    wish = Wish(TrainRequest(np=np), Work((), Path("/nowhere"), "train"), None, {}, {})
+    return choose_slots(env, Located(LAB, Path("/nowhere/inventory.yaml")), wish, state)
 
 
 def test_slots_that_others_wait_for_are_nobody_elses() -> None:
@@ -77,7 +80,7 @@ def test_what_is_said_while_waiting() -> None:
 @pytest.mark.parametrize("flag", ["is_detached", "is_dry_run"])
 def test_nobody_queues_for_somebody_else(flag: str) -> None:
     with pytest.raises(UsageProblem, match="exclude each other"):
-        _check(TrainRequest(is_queued=True, **{flag: True}))
+        check_request(TrainRequest(is_queued=True, **{flag: True}))
 
 
 def test_what_is_wanted_in_words() -> None:

@@ -15,7 +15,7 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.kept import Kept
 from hvdocker.ops.locate import Located
 from hvdocker.ops.replay import ReplayOptions, request_again, same_code, with_environment
-from hvdocker.ops.train import TrainRequest
+from hvdocker.ops.train_request import TrainRequest
 from tests.unit.builders import CAPSULE, inventory
 
 KEPT = Kept(CAPSULE, b"patch")

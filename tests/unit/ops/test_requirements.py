@@ -8,7 +8,7 @@ from hvdocker.errors import UsageProblem
 from hvdocker.ops.command import work_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.requirements import find_requirements
-from hvdocker.ops.train import TrainRequest, _check, _requirements
+from hvdocker.ops.train_request import TrainRequest, _requirements, check_request
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_none_where_there_is_no_file_or_it_is_left_out(cwd: Path) -> None:
 
 def test_both_flags_exclude_each_other() -> None:
     with pytest.raises(UsageProblem, match="exclude each other"):
-        _check(TrainRequest(requirements=Path("r.txt"), ignores_requirements=True))
+        check_request(TrainRequest(requirements=Path("r.txt"), ignores_requirements=True))
 
 
 def test_a_named_file_has_to_be_there(cwd: Path) -> None:

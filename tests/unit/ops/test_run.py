@@ -10,6 +10,7 @@ import pytest
 
 from hvdocker.errors import (
     ExitCode,
+    HeadLost,
     HostErrors,
     HostUnreachable,
     HvdockerError,
@@ -18,6 +19,7 @@ from hvdocker.errors import (
     JobStopped,
     UsageProblem,
 )
+from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.offer import Request
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.down import DownReport
@@ -25,7 +27,8 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.hooks import NAMES, Hooks
 from hvdocker.ops.locate import Located, read_inventory
 from hvdocker.ops.run import RunReport, Verbs, final_error, run
-from hvdocker.ops.train import Started, TrainReport, TrainRequest, Viewer
+from hvdocker.ops.train import Started, TrainReport, Viewer
+from hvdocker.ops.train_request import TrainRequest
 from hvdocker.ops.up import UpOptions
 from hvdocker.ops.watch import JobEnd
 from hvdocker.plan.steps import Plan, RemoveTree, plan_of
@@ -44,6 +47,7 @@ class World:
     train: Callable[[], int] = lambda: 0
     down: Callable[[], None] = lambda: None
     starts: bool = True
+    record: JobRecord | None = None
     request: Request | None = None
     did: list[str] = field(default_factory=list)
     verbs: Verbs = field(default_factory=Verbs)
@@ -77,7 +81,7 @@ def world(tmp_path: Path) -> World:
         made.did.append("train")
         if made.starts:
             viewer.started(Started(JOB, PLACEMENT, 2))
-        return TrainReport(JOB, PLACEMENT, Plan("train", ""), {}, JobEnd(None, made.train()))
+        return TrainReport(JOB, PLACEMENT, Plan("train", ""), {}, JobEnd(made.record, made.train()))
 
     def down(env: Env, located: Located, options: Any) -> DownReport:
         made.did.append("down")
@@ -174,6 +178,21 @@ def test_a_lost_link_leaves_the_job_alone(world: World) -> None:
     error = final_error(report)
     assert isinstance(error, HostUnreachable) and error.fix
     assert "hvdocker logs -f" in error.fix and DOWN in error.fix
+
+
+def test_a_job_that_ended_with_its_head_is_not_adrift(world: World) -> None:
+    world.train = raising(HeadLost("the head a does not answer: the job ended with it"))
+    report = world.run()
+    assert world.did == WHOLE and not report.is_adrift
+    assert isinstance(final_error(report), HeadLost)
+
+
+def test_a_ranks_own_code_is_passed_on(world: World) -> None:
+    first = RankEnd(0, "a", 7)
+    world.record = JobRecord(JOB, "failed", 1, 0.0, 1.0, (), first)
+    world.train = lambda: 1
+    assert final_error(world.run(propagates_exit=True)).exit_code == 7
+    assert final_error(world.run()).exit_code == 100
 
 
 def test_a_link_that_is_lost_before_the_job_started_is_no_reason_to_keep_anything(world: World) -> None:

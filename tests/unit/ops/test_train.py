@@ -4,21 +4,31 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.errors import NotEnoughSlots, UsageProblem
+from hvdocker.errors import HvdockerError, NotEnoughSlots, UsageProblem
+from hvdocker.model.endurance import Elastic, Endurance
 from hvdocker.model.placement import Placement, Share
 from hvdocker.model.seen import ClusterState
+from hvdocker.ops.command import Work
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
-from hvdocker.ops.train import TrainRequest, _check, _choose
-from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
+from hvdocker.ops.train_placing import Anew, choose_slots
+from hvdocker.ops.train_request import TrainRequest, Wish, check_request
+from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
 STATE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
 
 
-def placed(state: ClusterState = STATE, **request: object) -> Placement:
+def placed(
+    state: ClusterState = STATE,
+    elastic: Elastic | None = None,
+    anew: Anew | None = None,
+    **request: object,
+) -> Placement:
     env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
-    return _choose(env, Located(LAB, Path("/nowhere/inventory.yaml")), TrainRequest(**request), state)
+    work = Work((), Path("/nowhere"), "train")
+    wish = Wish(TrainRequest(**request), work, None, {}, {}, Endurance(elastic=elastic))
+    return choose_slots(env, Located(LAB, Path("/nowhere/inventory.yaml")), wish, state, anew)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +73,7 @@ def test_by_default_every_slot_even_those_that_a_job_holds() -> None:
 @pytest.mark.parametrize("np", [0, -3])
 def test_at_least_one_rank(np: int) -> None:
     with pytest.raises(UsageProblem, match=f"-np should be at least 1, got {np}"):
-        _check(TrainRequest(np=np))
+        check_request(TrainRequest(np=np))
 
 
 @pytest.mark.parametrize(
@@ -72,8 +82,67 @@ def test_at_least_one_rank(np: int) -> None:
         ({"strategy": "best"}, "there is no strategy 'best'"),
         ({"hosts": "a:1", "strategy": "pack"}, "exclude each other"),
         ({"gpu": "A100:many"}, "--gpu should look like"),
+        ({"propagates_exit": True, "is_detached": True}, "--propagate-exit and -d exclude each other"),
     ],
 )
 def test_flags_that_cannot_be_meant(request_: dict[str, object], problem: str) -> None:
     with pytest.raises(UsageProblem, match=problem):
-        _check(TrainRequest(**request_))
+        check_request(TrainRequest(**request_))
+
+
+BUSY = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", containers=(master("x-aaaa", '{"b":3}'),)))
+
+
+@pytest.mark.parametrize(
+    ("request_", "elastic", "placement"),
+    [
+        ({"np": 4}, Elastic(1), Placement((Share("b", 4),))),
+        ({}, Elastic(1, 5), Placement((Share("a", 1), Share("b", 4)))),
+        ({}, Elastic(2), Placement((Share("a", 2), Share("b", 4)))),
+    ],
+)
+def test_an_elastic_jobs_placement(
+    request_: dict[str, object], elastic: Elastic, placement: Placement
+) -> None:
+    assert placed(elastic=elastic, **request_) == placement
+
+
+def test_an_elastic_job_begins_with_what_is_free() -> None:
+    assert placed(BUSY, Elastic(2), np=6) == Placement((Share("b", 1), Share("a", 2)))
+    with pytest.raises(NotEnoughSlots, match="4 wanted, 3 free"):
+        placed(BUSY, Elastic(4), np=6)
+
+
+ANEW = Anew("train-abcd", Endurance(first_restart=1), 6, "c0de")
+LEFT = state_of(with_worker(LAB, "b"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "placement"),
+    [
+        ({"np": 6}, Placement((Share("b", 4),))),
+        ({}, Placement((Share("b", 4),))),
+        ({"np": 2, "include": "a,b"}, Placement((Share("b", 2),))),
+        ({"hosts": "a:2,b:3"}, Placement((Share("b", 3),))),
+    ],
+)
+def test_a_job_whose_head_is_gone_takes_what_is_left(
+    request_: dict[str, object], placement: Placement
+) -> None:
+    assert placed(LEFT, anew=ANEW, **request_) == placement
+
+
+def test_anew_without_workers_that_stand_still_there_is_nothing_to_be_had() -> None:
+    old = master("train-abcd", '{"b":4}', state="exited", host="b")
+    for state in (
+        state_of(with_worker(LAB, "b", state="exited")),
+        state_of(with_worker(LAB, "b", containers=(old,))),
+    ):
+        with pytest.raises(NotEnoughSlots):
+            placed(state, anew=ANEW, np=2)
+    with pytest.raises(HvdockerError, match="is not up"):
+        placed(state_of(host_seen("b")), anew=ANEW, np=2)
+
+
+def test_anew_it_has_no_more_ranks_than_before() -> None:
+    assert placed(STATE, anew=Anew("train-abcd", Endurance(), 3, "")).np == 3

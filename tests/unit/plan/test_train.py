@@ -21,7 +21,7 @@ from hvdocker.plan.steps import (
     WriteJob,
     WritePatch,
 )
-from hvdocker.plan.train import check_workers, plan_train
+from hvdocker.plan.train import check_workers, plan_train, standing
 from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
@@ -139,3 +139,19 @@ def test_every_worker_that_does_not_run_is_named() -> None:
         "c: its worker is exited",
     ]
     assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_some_workers_may_be_missing() -> None:
+    state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
+    check_workers(LAB, places(LAB, state), state, may_miss=True)
+
+
+def test_what_still_stands_for_a_job_that_lost_its_head() -> None:
+    old = master("train-abcd", '{"b":1}', state="exited", host="b")
+    other = master("eval-abcd", '{"c":1}', state="exited", host="c")
+    state = state_of(
+        with_worker(LAB, "a", state="exited"),
+        with_worker(LAB, "b", containers=(old,)),
+        with_worker(LAB, "c", containers=(other,)),
+    )
+    assert list(standing(places(LAB, state), state, "train-abcd")) == ["c"]

@@ -1,0 +1,112 @@
+"""Typed values of an inventory by path, as the table of fields says; what is wrong is written down instead of
+stopping."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from hvdocker.model.document import Document, Path
+from hvdocker.model.fields import FREE_PATTERN, Field
+from hvdocker.model.units import parse_bytes
+from hvdocker.model.written import shortened
+
+MOST_SHOWN = 80
+
+Values = Mapping[str, object]
+Check = Callable[[str], str | None]
+
+
+@dataclass
+class Reader:
+    document: Document
+
+    def complain(self, path: Path, text: str) -> None:
+        self.document.complain(path, text)
+
+    def group(self, value: object, path: Path, field: Field, label: str) -> Values:
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.complain(path, f"should be a mapping of {label}, got {self.got(value, path)}")
+            return {}
+        for key in value:
+            if key not in field.names and not re.match(FREE_PATTERN, key):
+                self.complain((*path, key), f"unknown key{_nearest(key, field.names)}")
+        return value
+
+    def text(self, values: Values, path: Path, field: Field, check: Check | None = None) -> str | None:
+        return self.checked(values.get(field.name), (*path, field.name), field, check)
+
+    def checked(self, value: object, path: Path, field: Field, check: Check | None = None) -> str | None:
+        text = self.as_text(value, path)
+        if text is None:
+            return None
+        problem = (check(text) if check else None) or (None if field.matches(text) else field.should)
+        if problem:
+            self.complain(path, f"{problem}, got {quoted(text)}")
+            return None
+        return text
+
+    def as_text(self, value: object, path: Path) -> str | None:
+        if value is None or (isinstance(value, str) and value):
+            return value
+        # An unquoted 10 or 1.50 was meant as text.
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return self.document.texts[path]
+        self.complain(path, f"should be text, got {self.got(value, path)}")
+        return None
+
+    def whole(self, values: Values, path: Path, field: Field) -> int | None:
+        path, value = (*path, field.name), values.get(field.name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.complain(path, f"should be an integer, got {self.got(value, path)}")
+            return None
+        if value < field.low or (field.high is not None and value > field.high):
+            self.complain(path, f"should be between {field.low} and {field.high}, got {value}")
+            return None
+        return value
+
+    def number(self, values: Values, field: Field) -> float | None:
+        path, value = (field.name,), values.get(field.name)
+        if value is None:
+            return None
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and field.low < value < (field.high or math.inf):  # type: ignore[operator]  # a number
+            return float(value)  # type: ignore[arg-type]  # as above
+        self.complain(path, f"should be a number above {field.low}, got {self.got(value, path)}")
+        return None
+
+    def size(self, values: Values, path: Path, field: Field) -> int | None:
+        path, value = (*path, field.name), values.get(field.name)
+        if value is None:
+            return None
+        is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
+        found = parse_bytes(str(value)) if is_size else None
+        if not found:
+            self.complain(path, f"should be a size such as 16GB, got {self.got(value, path)}")
+        return found
+
+    def got(self, value: object, path: Path) -> str:
+        """As it stands in the file, cut where it is long."""
+        if isinstance(value, str):
+            return f'"{shortened(value, MOST_SHOWN)}"'
+        if isinstance(value, dict):
+            return "a mapping"
+        if isinstance(value, list):
+            return "a list" if value else "an empty list"
+        return "nothing" if value is None else self.document.texts[path]
+
+
+def _nearest(key: str, known: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
+
+
+def quoted(text: str) -> str:
+    return f"'{shortened(text, MOST_SHOWN)}'"

@@ -1,0 +1,97 @@
+"""What a `train` is asked for, read and checked before a host is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hvdocker.errors import UsageProblem
+from hvdocker.model.endurance import Endurance
+from hvdocker.model.requirements import Requirements
+from hvdocker.model.secret import Secret, SecretSource, parse_secrets
+from hvdocker.ops import queue
+from hvdocker.ops.command import Work, environment, work_of
+from hvdocker.ops.endurance import EnduranceFlags, endurance_of
+from hvdocker.ops.env import Env
+from hvdocker.ops.kept import Kept
+from hvdocker.ops.locate import Located, at_home
+from hvdocker.ops.placing import Wanted, check_wanted
+from hvdocker.ops.requirements import find_requirements
+from hvdocker.ops.secrets import read_secret
+
+
+@dataclass(frozen=True)
+class TrainRequest:
+    script: str | None = None
+    module: str | None = None
+    rest: tuple[str, ...] = ()
+    np: int | None = None
+    hosts: str | None = None
+    strategy: str | None = None
+    gpu: str | None = None
+    include: str | None = None
+    exclude: str | None = None
+    workdir: Path | None = None
+    requirements: Path | None = None
+    ignores_requirements: bool = False
+    env: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    start_timeout_s: int = 120
+    tuning: tuple[str, ...] = ()
+    endurance: EnduranceFlags = field(default_factory=EnduranceFlags)
+    propagates_exit: bool = False
+    checksum: bool = False
+    is_detached: bool = False
+    is_queued: bool = False
+    is_dry_run: bool = False
+    accept_new_host_keys: bool = False
+    # Long enough for another `train` to start: who loses a race is told who holds the slots.
+    lock_wait_s: float = 60.0
+    is_forced: bool = False
+    # The job that this one repeats.
+    replay: Kept | None = None
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.np, self.hosts, self.strategy, self.gpu, self.include, self.exclude)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A request with all that it needs from here."""
+
+    request: TrainRequest
+    work: Work
+    requirements: Requirements | None
+    variables: Mapping[str, str]
+    secrets: Mapping[SecretSource, Secret[bytes]]
+    endurance: Endurance = field(default_factory=Endurance)
+
+
+def prepare(env: Env, located: Located, request: TrainRequest) -> Wish:
+    """Reads all that is needed from here; once, because secrets may come from pipes."""
+    check_request(request)
+    endurance = endurance_of(request.endurance, request.np, request.hosts, located.inventory.rules)
+    work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
+    requirements = _requirements(env, request, work)
+    variables = environment(located.inventory.env, list(request.env), env.environ)
+    secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
+    return Wish(request, work, requirements, variables, secrets, endurance)
+
+
+def check_request(request: TrainRequest) -> None:
+    queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
+    check_wanted(request.wanted)
+    if request.requirements and request.ignores_requirements:
+        raise UsageProblem("--requirements and --no-requirements exclude each other")
+    if request.propagates_exit and request.is_detached:
+        raise UsageProblem("--propagate-exit and -d exclude each other: detached, nobody waits for the end")
+
+
+def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements | None:
+    """Beside the script; for a module or a command in the folder that is synced."""
+    if request.ignores_requirements:
+        return None
+    script = (env.cwd / at_home(Path(request.script))).resolve() if request.script else None
+    return find_requirements(env.cwd, request.requirements, script.parent if script else work.source)

@@ -1,0 +1,112 @@
+"""A started job in front of a person: its lines to the end, Ctrl-C as its stop, and a link that may break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from hvdocker.errors import HeadLost, HostUnreachable, Interrupted
+from hvdocker.model import names
+from hvdocker.model.job import JobSpec
+from hvdocker.model.output import Line
+from hvdocker.ops import watch
+from hvdocker.ops.env import Env
+from hvdocker.ops.fetch import save_log
+from hvdocker.ops.head_lost import judge_head
+from hvdocker.ops.locate import Located
+from hvdocker.ops.relink import Relink
+from hvdocker.ops.session import Session
+
+if TYPE_CHECKING:
+    from hvdocker.hosts.link import HostLink
+
+T = TypeVar("T")
+LINES_KEPT = 10
+
+
+@dataclass
+class Watching:
+    """`folders` are the job's, by host; `clear` is what is left to do when it has ended as it should not.
+    `last` are the last lines of every rank."""
+
+    env: Env
+    located: Located
+    session: Session
+    job: JobSpec
+    folders: Mapping[str, str]
+    on_line: watch.OnLine
+    stopping: Callable[[], None]
+    clear: Callable[[watch.JobEnd], None]
+    last: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
+
+    def to_the_end(self) -> watch.JobEnd:
+        relink = self._relink()
+        try:
+            watch.follow(self._link, self._container, self.job.placement, self._keep, again=relink)
+        except KeyboardInterrupt:
+            raise self.interrupted() from None
+        end = self._steady(relink, lambda link: watch.end_of(link, self._container))
+        if end.was_cut_off:
+            raise self._head_was_down(end)
+        self.clear(end)
+        self._steady(relink, self._save_log)
+        self._find_last_words(end)
+        return end
+
+    def interrupted(self) -> Interrupted:
+        """Once: gracefully. Twice: at once."""
+        self.stopping()
+        try:
+            try:
+                watch.stop_job(self._link, self._container)
+            except KeyboardInterrupt:
+                watch.stop_job(self._link, self._container, at_once=True)
+            self.clear(watch.end_of(self._link, self._container))
+            self._save_log(self._link)
+        except HostUnreachable as error:
+            raise self._relink().adrift(error) from None
+        return Interrupted(f"job {self.job.job} was stopped on all hosts by Ctrl-C")
+
+    @property
+    def _link(self) -> HostLink:
+        return self.session.links[self.job.placement.head]
+
+    @property
+    def _container(self) -> str:
+        return names.master_name(self.located.inventory.cluster, self.job.job)
+
+    def _relink(self) -> Relink:
+        judge = partial(judge_head, self.env, self.located, self.job, self.folders)
+        return Relink(self.env, self.located, self.session, self.job.job, self.job.placement.head, judge)
+
+    def _keep(self, line: Line) -> None:
+        if line.rank is not None and line.text.strip():
+            self.last[line.rank] = (*self.last.get(line.rank, ())[1 - LINES_KEPT :], line.text)
+        self.on_line(line)
+
+    def _steady(self, relink: Relink, work: Callable[[HostLink], T]) -> T:
+        try:
+            return work(self._link)
+        except HostUnreachable as error:
+            return work(relink(error))
+
+    def _save_log(self, link: HostLink) -> None:
+        save_log(self.located, self.job.job, link, self._container)
+
+    def _head_was_down(self, end: watch.JobEnd) -> HeadLost:
+        head = self.job.placement.head
+        return HeadLost(
+            f"the head {head} went down while the job ran: the job ended with it",
+            restart=self.job.endurance.first_restart + (end.record.restarts if end.record else 0),
+            fix="run it again; with --restarts N train does so by itself",
+        )
+
+    def _find_last_words(self, end: watch.JobEnd) -> None:
+        """Of the rank that failed, where none were seen."""
+        first = end.record.first_failure if end.record else None
+        if first and first.rank not in self.last:
+            self.last[first.rank] = watch.last_lines(
+                self._link, self._container, self.job.placement, first.rank, LINES_KEPT
+            )

@@ -1,0 +1,13 @@
+"""Counts aloud until the file named by the first argument lies in /data."""
+
+import sys
+import time
+from itertools import count
+from pathlib import Path
+
+for number in count():
+    print(f"number {number}", flush=True)
+    if (Path("/data") / sys.argv[1]).exists():
+        break
+    time.sleep(0.1)
+print("the end", flush=True)

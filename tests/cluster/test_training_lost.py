@@ -1,0 +1,119 @@
+"""A watching `train` that loses sight of its job: a link that comes back, and a head that does not."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from hvdocker.hosts.pulse import Patience
+from hvdocker.ops.relink import PATIENCE_S
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.site import Site
+from tests.cluster.training import DATA, DEADLINE_S, await_ranks, await_silence, training_site
+
+pytestmark = pytest.mark.training
+
+# Of the controller's links alone: the job's own go through another port.
+CUT = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"
+LOST_S = Patience().longest_s + PATIENCE_S + DEADLINE_S
+
+
+@pytest.fixture(scope="module")
+def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+    with training_site(lab, desk, count=3) as found:
+        yield found
+
+
+def start(site: Site, script: str, gate: str, *flags: str) -> "subprocess.Popen[str]":
+    process = site.cli.start("train", *flags, f"code/{script}", "--", gate, cwd=site.folder)
+    await_ranks(site, f"{script} {gate}")
+    return process
+
+
+def open_gate(hosts: list[LabHost], name: str) -> None:
+    for host in hosts:
+        host.exec(["touch", f"{DATA}/{name}"])
+
+
+def read_until(process: "subprocess.Popen[str]", word: str) -> str:
+    """What it says on stderr, up to that word."""
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if word in line:
+            return said
+    raise AssertionError(said)
+
+
+def end_of(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=LOST_S)
+    print(out, err, sep="\n--- stderr\n")
+    return process.returncode, out, err
+
+
+@contextmanager
+def powered_off(site: Site, host: LabHost) -> Iterator[None]:
+    host.kill()
+    try:
+        yield
+    finally:
+        host.start()
+        site.run("up", site.inventory)
+
+
+def numbers(out: str, rank: int) -> list[int]:
+    return [int(found) for found in re.findall(rf"^{rank}@h\d +│ number (\d+)$", out, re.MULTILINE)]
+
+
+def test_a_laptop_that_was_offline_sees_every_line_once(site: Site) -> None:
+    process = start(site, "count.py", "back")
+    for host in site.hosts:
+        host.exec(CUT)
+    try:
+        said = read_until(process, "the link to h1 broke")
+        assert "the job goes on" in said
+    finally:
+        for host in site.hosts:
+            host.mend()
+    read_until(process, "the link to h1 is back")
+    open_gate(site.hosts, "back")
+    code, out, _ = end_of(process)
+    assert code == 0
+    for rank in range(3):
+        found = numbers(out, rank)
+        assert found == list(range(len(found))) and found
+        assert out.count(f"{rank}@h{rank + 1} │ the end") == 1
+    await_silence(site)
+
+
+def test_the_heads_own_death_is_named_and_the_next_job_runs(site: Site) -> None:
+    process = start(site, "count.py", "never")
+    with powered_off(site, site.hosts[0]):
+        code, _, err = end_of(process)
+        assert code == 4
+        assert "error: the head h1 does not answer: the job ended with it" in err
+        assert "hvdocker up" in err and "--restarts" in err
+        (job,) = re.findall(r"job (count-\w{4})", err)[:1] or re.findall(r"count-\w{4}", err)[:1]
+        assert (site.folder / ".hvdocker" / "jobs" / job / "logs").is_dir()
+    await_silence(site)
+    assert site.run("train", "-np", "3", "code/tell.py").out.count("told") == 3
+
+
+def test_a_job_with_restarts_goes_on_without_its_head(site: Site) -> None:
+    h1, *others = site.hosts
+    process = start(site, "count.py", "later", "--restarts", "1")
+    with powered_off(site, h1):
+        said = read_until(process, "is started anew")
+        assert "the head h1 does not answer" in said and "(restart 1 of 1)" in said
+        open_gate(others, "later")
+        code, out, err = end_of(process)
+        assert code == 0, err
+        assert "0@h2 │ the end" in out and "1@h3 │ the end" in out
+        assert "2 ranks on 2 hosts" in err and "1 restart" in err
+    (job,) = {job["job"] for job in site.status()["jobs"] if job["job"] in said + err}
+    assert "the end" in site.run("logs", job).out
+    await_silence(site)

@@ -1,0 +1,223 @@
+"""A link that breaks while a job is watched, and who is gone where it stays broken. Time is a number here."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from hvdocker.commands.command import Command
+from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.hosts.link import Result
+from hvdocker.model.endurance import Endurance
+from hvdocker.model.event import Event
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.command import Work
+from hvdocker.ops.env import Env
+from hvdocker.ops.head_lost import judged
+from hvdocker.ops.locate import Located
+from hvdocker.ops.relink import Relink
+from hvdocker.ops.session import Session
+from hvdocker.ops.train import _anew
+from hvdocker.ops.train_placing import Anew
+from hvdocker.ops.train_request import TrainRequest, Wish
+from tests.unit.builders import inventory
+from tests.unit.fakes import FakeLink
+
+LOCATED = Located(inventory("hosts: [a, b, c]"), Path("/nowhere/inventory.yaml"))
+AGAIN = "the job goes on without this terminal; watch it with: hvdocker logs -f train-abcd"
+
+
+class Answering:
+    def ping(self) -> bool:
+        return True
+
+
+@dataclass
+class Link(FakeLink):
+    is_closed: bool = False
+    heard: bytes | None = b""
+    logs: str = ""
+
+    def engine(self) -> Answering:  # type: ignore[override]  # as much of an engine as is asked
+        return Answering()
+
+    def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
+        assert (address, port) == ("10.0.0.11", 12345)
+        return self.heard
+
+    def run(self, command: Command, stdin: object = None, timeout_s: float | None = 1.0) -> Result:
+        return Result(command, 0, self.logs.encode(), b"")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
+class World:
+    """`outcomes` are what opening a link leads to, one after the other; the last one stays."""
+
+    outcomes: list[Link | BaseException]
+    verdict: HvdockerError | None = None
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    broken: Link = field(default_factory=Link)
+
+    def open(self, env: Env, located: Located, name: str) -> Link:
+        self.now += 2
+        outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+    def listen(self, event: Event) -> None:
+        self.notes.append(event.text)
+
+    def relink(self) -> Relink:
+        self.session = Session({"a": self.broken}, {})
+        return Relink(
+            Env(listener=self.listen),
+            LOCATED,
+            self.session,
+            "train-abcd",
+            "a",
+            judge=lambda: self.verdict,
+            open=self.open,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+        )
+
+
+def away() -> HostUnreachable:
+    return HostUnreachable("did not answer", host="a")
+
+
+def lost() -> HostUnreachable:
+    return HostUnreachable("the connection was lost", host="a", fix="run the same command again")
+
+
+def test_a_link_that_comes_back_takes_the_place_of_the_broken_one() -> None:
+    link = Link()
+    world = World([away(), HostUnfit("no engine yet", host="a"), away(), link])
+    assert world.relink()(lost()) is link
+    assert world.session.links == {"a": link} and world.broken.is_closed and not link.is_closed
+    assert world.slept == [0.5, 1.0, 2.0]
+    assert world.notes == [
+        "the link to a broke; trying again for 60 s; the job goes on meanwhile",
+        "the link to a is back",
+    ]
+
+
+def test_nobody_to_be_reached_means_that_the_job_goes_on_without_us() -> None:
+    world = World([away()])
+    error = lost()
+    with pytest.raises(HostUnreachable, match="the connection was lost") as caught:
+        world.relink()(error)
+    assert caught.value is error
+    assert (error.exit_code, error.fix) == (ExitCode.UNREACHABLE, AGAIN)
+    assert 50 < world.now <= 62
+
+
+def test_a_head_that_is_gone_is_the_error() -> None:
+    gone = HeadLost("the head a does not answer: the job ended with it")
+    with pytest.raises(HeadLost) as caught:
+        World([away()], gone).relink()(lost())
+    assert caught.value is gone
+
+
+def test_an_engine_that_stays_down_is_the_error() -> None:
+    with pytest.raises(HostUnfit, match="no engine"):
+        World([HostUnfit("no engine", host="a")], HeadLost("never asked")).relink()(lost())
+
+
+def test_ctrl_c_leaves_and_stops_nothing() -> None:
+    with pytest.raises(HostUnreachable) as caught:
+        World([KeyboardInterrupt()]).relink()(lost())
+    assert caught.value.fix == AGAIN
+
+
+JOB = JobSpec(
+    job="train-abcd",
+    cluster="lab",
+    placement=Placement((Share("a", 1), Share("b", 2))),
+    addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+    port=12345,
+    command=(),
+    launcher=(),
+    workdir="/train",
+)
+FOLDERS = {"a": "/home/a/job", "b": "/home/b/job"}
+
+
+def judge(**links: Link) -> HvdockerError:
+    return judged(LOCATED, JOB, FOLDERS, links)
+
+
+def test_a_head_that_others_hear_lives_and_the_job_goes_on() -> None:
+    error = judge(b=Link("b"), c=Link("c", heard=b"SSH-2.0"))
+    assert type(error) is HostUnreachable
+    assert str(error) == "the head a cannot be reached from here, but from c: the job goes on"
+    assert error.fix and "hvdocker logs -f train-abcd" in error.fix
+
+
+@pytest.mark.parametrize("heard", [b"", None])
+def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(heard: bytes | None) -> None:
+    logs = (
+        "hvdocker-file rank-1.log\nhvdocker: rank 1 on b, start 2, now\nhvdocker: rank 1 on b, start 2, now\n"
+    )
+    logs += "epoch 3\nConnection closed by peer\n\nhvdocker-file rank-2.log\n\n"
+    error = judge(
+        b=Link("b", heard=heard, logs=logs), c=Link("c", logs="hvdocker-file rank-9.log\nno rank here")
+    )
+    assert isinstance(error, HeadLost)
+    assert str(error) == "the head a does not answer: the job ended with it"
+    assert (error.restart, error.exit_code) == (2, ExitCode.UNREACHABLE)
+    assert error.lines == ("last words of rank 1 on b:", "  epoch 3", "  Connection closed by peer")
+    assert error.fix and "hvdocker up" in error.fix and "--restarts" in error.fix
+
+
+def wish(restarts: int) -> Wish:
+    return Wish(TrainRequest(), Work((), Path("/x"), "x"), None, {}, {}, Endurance(restarts=restarts))
+
+
+@pytest.mark.parametrize(
+    ("restarts", "before", "seen", "endurance"),
+    [
+        (1, 0, 0, Endurance(restarts=0, first_restart=1)),
+        (5, 0, 2, Endurance(restarts=2, first_restart=3)),
+        (5, 3, 0, Endurance(restarts=1, first_restart=4)),
+    ],
+    ids=["the first", "after what ranks were started with", "after another head"],
+)
+def test_a_job_whose_head_is_gone_is_started_anew(
+    restarts: int, before: int, seen: int, endurance: Endurance
+) -> None:
+    notes: list[str] = []
+    env = Env(listener=lambda event: notes.append(event.text))
+    job = replace(
+        JOB, endurance=Endurance(restarts=restarts - before, first_restart=before), code_hash="c0de"
+    )
+    gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
+    assert _anew(env, LOCATED, wish(restarts), job, gone) == Anew("train-abcd", endurance, 3, "c0de")
+    assert notes == [
+        "the head a does not answer: the job ended with it; train-abcd is started anew on the hosts that are "
+        f"left (restart {endurance.first_restart} of {restarts})"
+    ]
+
+
+@pytest.mark.parametrize(("restarts", "seen"), [(0, 0), (2, 2)])
+def test_without_a_restart_left_the_head_is_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, restarts: int, seen: int
+) -> None:
+    """Hosts are away for want of a key: no socket is opened."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lab = Located(inventory("hosts: [b]\nssh: {key: /no/such/key}\n"), tmp_path / "inventory.yaml")
+    gone = HeadLost("gone", restart=seen)
+    with pytest.raises(HeadLost) as caught:
+        _anew(Env(cwd=tmp_path), lab, wish(restarts), JOB, gone)
+    assert caught.value is gone
