@@ -4,4 +4,4 @@ import sys
 from pathlib import Path
 
 IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
-sys.path[:0] = [str(IMAGE / "lib"), str(IMAGE / "keras")]
+sys.path[:0] = [str(IMAGE / "lib"), str(IMAGE / "keras"), str(IMAGE / "stacks")]

@@ -56,6 +56,24 @@ def test_versions_stand_in_the_locks_only(name: str) -> None:
     assert "==2." not in (IMAGE / name).read_text()
 
 
+@pytest.mark.parametrize("name", DOCKERFILES)
+def test_tools_come_after_horovod_so_that_a_new_one_costs_no_build_of_it(name: str) -> None:
+    build = stage(name, "build")
+    horovod = next(number for number, line in enumerate(build) if "horovod.txt" in line)
+    tools = [number for number, line in enumerate(build) if "requirements-tools.txt" in line]
+    assert len(tools) == 2 and min(tools) > horovod
+    assert list(pins("requirements-tools.txt")) == ["py-spy"]
+
+
+def test_every_python_of_every_image_can_be_asked_for_its_stacks() -> None:
+    assert "COPY stacks /usr/local/lib/python3.11/dist-packages" in stage("Dockerfile", "base")
+    for name, target, source in (("Dockerfile", "cpu", "base"), ("Dockerfile.gpu", "gpu", "programs")):
+        (venv,) = [line for line in stage(name, "build") if "patch-horovod /opt/venv" in line]
+        assert "cp stacks/*.py stacks/*.pth" in venv or "stacks/*.py stacks/*.pth /opt/venv" in venv
+        system = "/usr/local/lib/python3.11"
+        assert f"COPY --from={source} {system} {system}" in stage(name, target)
+
+
 def test_every_lock_is_exact_and_has_the_same_horovod() -> None:
     assert len({pins(name)["horovod"] for name in LOCKS}) == 1
 

@@ -25,6 +25,8 @@ OURS = {
     "HVDOCKER_HOST": "b",
     "HVDOCKER_ADDRESS": "198.18.0.3",
     "HVDOCKER_OUTPUT_DIR": "/run/hvdocker/jobs/j/out",
+    "HVDOCKER_RESTART": "0",
+    "HVDOCKER_STACKS": "/run/hvdocker/stacks/j/1",
     "PWD": "/train",
     "MINE": "1",
 }
@@ -65,6 +67,11 @@ def test_a_rank_gets_the_image_back_and_keeps_what_the_launcher_set() -> None:
         "HOROVOD_RANK": "1",
         "PYTHONUNBUFFERED": "1",
     }
+
+
+def test_a_rank_is_told_which_start_of_the_job_it_is() -> None:
+    again = rank_env(replace(JOB, env={"HVDOCKER_RESTART": "7"}), {}, {"HVDOCKER_RESTART": "2"}, None)
+    assert again["HVDOCKER_RESTART"] == "2"
 
 
 def test_an_interface_that_a_person_chose_stays() -> None:

@@ -23,6 +23,7 @@ def load(path: Path) -> ModuleType:
 @pytest.mark.parametrize(
     "name",
     [
+        "bin/discover",
         "bin/entrypoint",
         "bin/ssh",
         "build/venv-pip",
@@ -44,6 +45,11 @@ def test_a_persons_command_runs_exactly_as_given() -> None:
 
 def test_no_words_are_a_usage_error() -> None:
     assert subprocess.run([str(IMAGE / "bin/entrypoint")], capture_output=True).returncode == 2
+
+
+def test_without_a_list_of_hosts_none_are_discovered() -> None:
+    done = subprocess.run([str(IMAGE / "bin/discover")], capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_a_patch_must_fit_exactly_once() -> None:

@@ -12,26 +12,33 @@ from inside.relay import Relay
 from inside.secrets import SecretError, forget_elsewhere, forget_secrets, read_secrets
 
 LIB = Path(__file__).parents[3] / "images" / "doc-hvd" / "lib"
-# The vigil of the rank wrapper over a real command, masked; what it prints is what the launcher would read.
+# The vigil of the rank wrapper over a real command, masked; what it prints is what the launcher would read,
+# and what is kept is in the file that is named first.
 VIGIL = """
 import os, signal, socket, subprocess, sys
+from pathlib import Path
+from inside.beats import Beats
 from inside.child import start
-from inside.rank import ENDING, Vigil, masked
+from inside.meter import Meter
+from inside.rank import relays_of
+from inside.ranklog import RankLog
+from inside.vigil import ENDING, Vigil
 from inside.wakeups import Wakeups
 wakeups = Wakeups((*ENDING, signal.SIGCHLD))
 here, there = socket.socketpair()
-child = start(sys.argv[1:], os.environ, "/", 60, subprocess.PIPE)
-vigil = Vigil(wakeups, here, masked(child, (b"s3cr3t",)))
-vigil.keep(child)
+child = start(sys.argv[2:], os.environ, "/", 60, subprocess.PIPE)
+out, err = relays_of(child, (b"s3cr3t",), RankLog(Path(sys.argv[1]), print))
+vigil = Vigil(wakeups, here, (out, err))
+vigil.keep(child, Beats({"rank": 0, "host": "a"}, Meter(child.pid), (err, out), 600))
 how = child.reap()
 vigil.drain()
 sys.exit(how.code)
 """
 
 
-def vigil(*command: str) -> "subprocess.Popen[bytes]":
+def vigil(*command: str, kept: str = "/dev/null") -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-c", VIGIL, *command],
+        [sys.executable, "-c", VIGIL, kept, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(LIB)},
@@ -73,6 +80,74 @@ def test_a_reader_that_is_gone_ends_the_command() -> None:
     process.stdout.close()
     assert process.wait(timeout=60) == 143
     process.stderr.close()
+
+
+def test_last_words_are_kept_though_nobody_reads_them(tmp_path: Path) -> None:
+    script = """
+    trap 'i=0; while [ $i -lt 3000 ]; do echo "the last words of s3cr3t $i"; i=$((i+1)); done; exit 9' TERM
+    echo ready; while :; do sleep 0.1; done
+    """
+    process = vigil("sh", "-c", script, kept=str(tmp_path / "kept"))
+    assert process.stdout is not None and process.stderr is not None
+    assert os.read(process.stdout.fileno(), 100) == b"ready\n"
+    process.stdout.close()
+    assert process.wait(timeout=60) == 9
+    process.stderr.close()
+    lines = (tmp_path / "kept").read_text().splitlines()
+    assert lines == ["ready", *(f"the last words of *** {number}" for number in range(3000))]
+
+
+def test_a_reader_that_stops_reading_stops_the_command_and_loses_nothing(tmp_path: Path) -> None:
+    script = "import sys; sys.stdout.write('x' * 300000); sys.stdout.flush(); sys.stderr.write('done')"
+    process = vigil(sys.executable, "-c", script, kept=str(tmp_path / "kept"))
+    assert process.stdout is not None and process.stderr is not None
+    # What the pipes and the relay hold is less than the command has to write: it cannot be done.
+    assert os.read(process.stdout.fileno(), 1) == b"x"
+    assert not select.select([process.stderr], [], [], 0)[0]
+    out, err = process.communicate(timeout=60)
+    assert (len(out), err) == (299999, b"done")
+    kept = (tmp_path / "kept").read_bytes()
+    assert (kept.count(b"x"), kept.count(b"done"), len(kept)) == (300000, 1, 300004)
+
+
+def test_a_reader_that_does_not_read_cannot_keep_the_command_from_ending(tmp_path: Path) -> None:
+    process = vigil("sh", "-c", "yes", kept=str(tmp_path / "kept"))
+    assert process.stdout is not None and process.stderr is not None
+    os.read(process.stdout.fileno(), 100)
+    process.terminate()
+    # The rest waits for whoever reads, until it is asked once more.
+    while process.poll() is None:
+        process.terminate()
+        select.select([], [], [], 0.05)
+    assert process.returncode == 143
+    process.stdout.close()
+    process.stderr.close()
+
+
+def test_what_is_left_behind_and_never_silent_is_not_heard_for_ever() -> None:
+    process = vigil("sh", "-c", "setsid yes & echo left")
+    assert b"left\n" in process.communicate(timeout=60)[0]
+    assert process.returncode == 0
+
+
+def test_bytes_that_are_no_text_pass() -> None:
+    process = vigil("sh", "-c", r"printf '\377\000\376'")
+    assert process.communicate(timeout=60)[0] == b"\xff\x00\xfe"
+
+
+def test_a_line_of_ours_goes_between_lines() -> None:
+    source, feed = os.pipe()
+    reader, target = os.pipe()
+    relay = Relay(source, target, Masker(()))
+    os.write(feed, b"half")
+    relay.turn()
+    relay.turn()
+    assert not relay.is_between_lines
+    relay.insert(b"ours\n")
+    relay.turn()
+    assert os.read(reader, 100) == b"half\nours\n"
+    for fd in (source, feed, reader, target):
+        os.close(fd)
 
 
 def test_a_relay_without_a_reader_goes_on_reading() -> None:

@@ -31,7 +31,11 @@ def parse_image_env(data: bytes) -> dict[str, str]:
 
 
 def rank_env(
-    job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: str | None
+    job: Job,
+    image: Mapping[str, str],
+    current: Mapping[str, str],
+    interface: str | None,
+    run: Path = paths.RUN,
 ) -> dict[str, str]:
     """What the command of a rank sees: image, launcher, ours, and the job's own on top."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
@@ -41,8 +45,15 @@ def rank_env(
         env.update(interface_env(interface, image))
     env.update(job.env)
     env.update(device_env(job, int(current.get("HOROVOD_LOCAL_RANK", "0"))))
-    env.update(identity_env(job))
+    env.update(identity_env(job, run))
+    env["HVDOCKER_RESTART"] = current.get("HVDOCKER_RESTART", "0")
+    env["HVDOCKER_STACKS"] = str(paths.stacks_folder(job.name, rank_of(current), run))
     return env
+
+
+def rank_of(current: Mapping[str, str]) -> int:
+    """The number that the launcher gave this rank."""
+    return int(current.get("HOROVOD_RANK", "0"))
 
 
 def device_env(job: Job, local_rank: int) -> dict[str, str]:
@@ -74,16 +85,16 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
     return {name: image.get(name, value) for name, value in ours.items()}
 
 
-def identity_env(job: Job) -> dict[str, str]:
+def identity_env(job: Job, run: Path) -> dict[str, str]:
     """Who and where this rank is, and where its secrets are."""
-    secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name))} if job.secrets else {}
+    secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
         **secrets,
         "HVDOCKER_JOB": job.name,
         "HVDOCKER_CLUSTER": job.cluster,
         "HVDOCKER_HOST": job.host,
         "HVDOCKER_ADDRESS": job.address,
-        "HVDOCKER_OUTPUT_DIR": str(paths.output_folder(job.name)),
+        "HVDOCKER_OUTPUT_DIR": str(paths.output_folder(job.name, run)),
         "PWD": job.workdir,
     }
 

@@ -26,3 +26,13 @@ def logs_folder(job: str, run: Path = RUN) -> Path:
 def secrets_folder(job: str, run: Path = RUN) -> Path:
     """Where the secrets of one job lie: in the container's own files, never on a mount."""
     return run / "secrets" / job
+
+
+def ranks_folder(job: str, run: Path = RUN) -> Path:
+    """Where the running ranks of one job are told, in the container's own files."""
+    return run / "ranks" / job
+
+
+def stacks_folder(job: str, rank: int, run: Path = RUN) -> Path:
+    """Where the Python processes of one rank write their stacks when asked."""
+    return run / "stacks" / job / str(rank)

@@ -1,5 +1,5 @@
-"""The rank wrapper: what the launcher starts as each rank. It gives the command its environment,
-records how it ends, and sees to it that no rank outlives its launcher.
+"""The rank wrapper: what the launcher starts as each rank. It gives the command its environment, passes its
+output on, records how it ends, and sees to it that no rank outlives its launcher.
 
 It is two processes. The launcher ends a local rank by signalling the children of the process that
 it started, and freezes that process: so the outer one only guards, and the inner one does the work.
@@ -7,36 +7,32 @@ If either is killed, the other still ends the command.
 """
 
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from inside import paths
+from inside import paths, roster
+from inside.beats import Beats, beat_s
 from inside.child import Child, Ended, StartError, kill_group, start
-from inside.environment import rank_env, read_image_env
+from inside.environment import rank_env, rank_of, read_image_env
 from inside.interfaces import interface_of
 from inside.job import Job, JobError, read_job
-from inside.markers import encode
 from inside.masking import Masker, words_of
+from inside.memory import Memory
+from inside.meter import Meter
 from inside.outlink import hold_live, point_out_to
-from inside.records import write_json
+from inside.ranklog import RankLog
 from inside.relay import Relay
+from inside.report import Report, line_of, say
 from inside.secrets import SecretError, forget_secrets, read_secrets
+from inside.vigil import ENDING, Vigil
 from inside.wakeups import Wakeups
 
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
-# How long a stream is read on after its command has ended, while something else holds it open and is silent.
-SILENCE_MS = 500
 
-
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     """`rank JOB`: run this rank of the job and exit as its command does."""
     if len(arguments) != 1:
         print("usage: rank JOB", file=sys.stderr)
@@ -45,66 +41,102 @@ def main(arguments: Sequence[str]) -> int:
     inner = os.fork()
     if inner == 0:
         guard_end.close()
-        return run_rank(arguments[0], inner_end)
+        return run_rank(arguments[0], inner_end, run)
     inner_end.close()
-    return guard(inner, guard_end)
+    code, was_killed = guard(inner, guard_end)
+    if was_killed:
+        roster.leave(arguments[0], rank_of(os.environ), run)
+    return code
 
 
-def guard(inner: int, link: socket.socket) -> int:
-    """Pass signals on to the inner process; if it is killed, end the command that it left behind."""
+def guard(inner: int, link: socket.socket) -> tuple[int, bool]:
+    """Pass signals on to the inner process; if it is killed, end the command that it left behind. Returns the
+    code to exit with, and whether it was killed."""
     for number in ENDING:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
     code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
     if code >= 0:
-        return code
+        return code, False
     command = link.recv(32)
     if command:
         kill_group(int(command), signal.SIGKILL)
-    return 128 - code
+    return 128 - code, True
 
 
-def run_rank(name: str, guard_link: socket.socket) -> int:
-    """The inner process: prepare, run, report."""
+def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
+    """The inner process: read the job, prepare this host for it, run the rank."""
     wakeups = Wakeups((*ENDING, signal.SIGCHLD))
     try:
-        job = read_job(name)
+        job = read_job(name, run)
     except JobError as error:
         say(str(error))
         return 2
     # Held, not used: the lock lasts as long as this process.
-    _live = hold_live(job.name)
-    if not point_out_to(job.name) and os.environ.get("HOROVOD_LOCAL_RANK", "0") == "0":
+    _live = hold_live(job.name, run)
+    if not point_out_to(job.name, run) and os.environ.get("HOROVOD_LOCAL_RANK", "0") == "0":
         say("/out still belongs to another job on this host; write to $HVDOCKER_OUTPUT_DIR")
-    report = Report(job, int(os.environ.get("HOROVOD_RANK", "0")))
-    interface = find_interface(job)
-    env = rank_env(job, read_image_env(), os.environ, interface)
-    report.started()
-    try:
-        words = words_of(read_secrets(job.name, job.secrets))
-        # Only where there is something to mask does output pass through here.
-        child = start(job.command, env, job.workdir, job.grace_s, subprocess.PIPE if job.secrets else None)
-    except SecretError as error:
-        say(str(error))
-        return report.ended(Ended(2, None, 0))
-    except StartError as error:
-        say(str(error))
-        return report.ended(Ended(error.code, None, 0))
-    guard_link.send(str(child.pid).encode())
-    vigil = Vigil(wakeups, guard_link, masked(child, words))
-    vigil.keep(child)
-    how = child.reap()
-    vigil.drain()
-    if vigil.launcher_is_gone:
-        # Nobody is left to start another rank of this job, or to clear up after it.
-        forget_secrets(job.name)
-    return report.ended(how)
+    return Rank(job, run, wakeups, guard_link).run()
 
 
-def masked(child: Child, words: Sequence[bytes]) -> list[Relay]:
-    """The way of its output to the launcher, where it has one through here."""
-    process = child.process
-    pairs = ((process.stdout, sys.stdout), (process.stderr, sys.stderr))
-    return [Relay(source.fileno(), target.fileno(), Masker(words)) for source, target in pairs if source]
+class Rank:
+    """One rank of a job, from its start to its end."""
+
+    def __init__(self, job: Job, run: Path, wakeups: Wakeups, guard_link: socket.socket) -> None:
+        self._job = job
+        self._run = run
+        self._wakeups = wakeups
+        self._guard_link = guard_link
+        self._number = rank_of(os.environ)
+        self._report = Report(job, self._number, run)
+
+    def run(self) -> int:
+        """Start the command and see it through; returns the code to exit with."""
+        interface = find_interface(self._job)
+        image = read_image_env(self._run / paths.IMAGE_ENV.name)
+        env = rank_env(self._job, image, os.environ, interface, self._run)
+        self._report.started(interface)
+        log = RankLog(paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say)
+        log.begin(self._number, self._job.host, env["HVDOCKER_RESTART"], self._report.start)
+        roster.make_stacks_folder(self._job.name, self._number, self._run)
+        try:
+            return self._see_through(env, log)
+        except (SecretError, StartError) as error:
+            say(str(error))
+            log.write(line_of(str(error)))
+            return self._report.ended(Ended(error.code, None, 0))
+        finally:
+            roster.leave(self._job.name, self._number, self._run)
+
+    def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
+        words = words_of(read_secrets(self._job.name, self._job.secrets, self._run))
+        memory = Memory(self._run)
+        child = start(self._job.command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
+        self._guard_link.send(str(child.pid).encode())
+        roster.enter(self._job.name, roster.Entry(self._number, child.pid, self._job.host), self._run)
+        out, err = relays_of(child, words, log)
+        log.complain = lambda message: err.insert(line_of(message))
+        every_s = beat_s(self._job.endurance.hang_after_s)
+        vigil = Vigil(self._wakeups, self._guard_link, (out, err))
+        vigil.keep(child, Beats(self._report.who, Meter(child.pid), (err, out), every_s))
+        how = child.reap()
+        for_memory = not vigil.has_asked and memory.ended(how)
+        vigil.drain()
+        log.close()
+        if vigil.launcher_is_gone:
+            # Nobody is left to start another rank of this job, or to clear up after it.
+            forget_secrets(self._job.name, self._run)
+        return self._report.ended(how, for_memory)
+
+
+def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
+    """The ways of its stdout and stderr to the launcher, by the log. Of what comes at once stdout is the
+    first: last words are rather on stderr."""
+    out, err = child.process.stdout, child.process.stderr
+    assert out is not None and err is not None
+    return (
+        Relay(out.fileno(), sys.stdout.fileno(), Masker(words), log.write),
+        Relay(err.fileno(), sys.stderr.fileno(), Masker(words), log.write),
+    )
 
 
 def find_interface(job: Job) -> str | None:
@@ -117,98 +149,3 @@ def find_interface(job: Job) -> str | None:
     if interface is None:
         say(f"no interface of {job.host} has the training address {job.address}")
     return interface
-
-
-class Vigil:
-    """Waits with the command for its end, and sees to its output."""
-
-    def __init__(self, wakeups: Wakeups, guard_link: socket.socket, relays: Iterable[Relay]) -> None:
-        self._wakeups = wakeups
-        self._relays = tuple(relays)
-        # Whom the command must not outlive. A hang-up means that nobody reads any more.
-        self._links = {sys.stdout.fileno(), guard_link.fileno()}
-        self.launcher_is_gone = False
-
-    def keep(self, child: Child) -> None:
-        """Until it has ended; end it when asked to, or when the launcher or guard is gone."""
-        while not child.has_ended():
-            _, lost = self._turn(child.wait_ms())
-            if lost:
-                child.end()
-            for number in self._wakeups.take():
-                if number in ENDING:
-                    child.end(number)
-            child.tick()
-
-    def drain(self) -> None:
-        """Pass on what the command wrote before it ended. What it left behind, in a session of its own, may
-        hold its pipes for ever: then silence is the end."""
-        while not all(relay.is_done for relay in self._relays):
-            is_writing = any(relay.is_writing for relay in self._relays)
-            came, lost = self._turn(None if is_writing else SILENCE_MS)
-            if lost or any(number in ENDING for number in self._wakeups.take()):
-                return
-            if not came:
-                for relay in self._relays:
-                    relay.cut()
-
-    def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """One round of waiting: whether anything came, and whether somebody is gone."""
-        poll = select.poll()
-        poll.register(self._wakeups.fd, select.POLLIN)
-        for fd in self._links:
-            # No events asked for: only an error or a hang-up is told.
-            poll.register(fd, 0)
-        waiting = {relay.interest()[0]: relay for relay in self._relays if not relay.is_done}
-        for relay in waiting.values():
-            poll.register(*relay.interest())
-        events = poll.poll(wait_ms)
-        for fd, _event in events:
-            if fd in waiting:
-                waiting[fd].turn()
-        lost = {fd for fd, event in events if event & HUNG_UP} & self._links
-        self._links -= lost
-        self.launcher_is_gone |= sys.stdout.fileno() in lost
-        return bool(events), bool(lost)
-
-
-class Report:
-    """Tells the supervisor, and the job's folder on this host, what became of the rank."""
-
-    def __init__(self, job: Job, rank: int) -> None:
-        self._job = job
-        self._start = time.time()
-        self._ticks = time.monotonic()
-        self._who: dict[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
-
-    def started(self) -> None:
-        """The command is about to start."""
-        send(encode({"event": "rank-start", **self._who, "started": self._start}))
-
-    def ended(self, how: Ended) -> int:
-        """The command has ended; returns the code to exit with."""
-        record = {
-            **self._who,
-            **how._asdict(),
-            "seconds": round(time.monotonic() - self._ticks, 3),
-            "started": self._start,
-            "finished": time.time(),
-        }
-        # The mark first: the order in which marks arrive tells who failed first.
-        send(encode({"event": "rank-exit", **record}))
-        try:
-            write_json(paths.logs_folder(self._job.name) / f"rank-{record['rank']}.json", record)
-        except OSError as error:
-            say(f"cannot write the record of rank {record['rank']}: {error}")
-        return how.code
-
-
-def say(message: str) -> None:
-    """One line to the person."""
-    send(f"hvdocker: {message}\n".encode("utf-8", "backslashreplace"))
-
-
-def send(line: bytes) -> None:
-    """Write to stderr in one piece; nobody may be there to read it."""
-    with suppress(OSError):
-        os.write(sys.stderr.fileno(), line)

@@ -1,8 +1,9 @@
-"""Passes a command's stream on, masked. It never waits: who polls is told what each relay waits for, so that
-signals and deadlines are heard also while nobody reads."""
+"""Passes a command's stream on, masked, and keeps a copy. It never waits: who polls is told what each relay
+waits for, so that signals and deadlines are heard also while nobody reads."""
 
 import os
 import select
+from collections.abc import Callable
 
 from inside.masking import Masker
 
@@ -11,15 +12,20 @@ ONE_WRITE = select.PIPE_BUF
 
 
 class Relay:
-    """From the command's pipe to a stream of our own."""
+    """From the command's pipe to a stream of our own; `keep` is given the same, masked, as it arrives."""
 
-    def __init__(self, source: int, target: int, masker: Masker) -> None:
+    def __init__(
+        self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len
+    ) -> None:
         self._source = source
         self._target = target
         self._masker = masker
+        self._keep = keep
         self._pending = b""
         self._has_ended = False
         self._is_heard = True
+        self.is_between_lines = True
+        self.read_bytes = 0
 
     @property
     def is_done(self) -> bool:
@@ -41,6 +47,7 @@ class Relay:
             self._write()
             return
         data = os.read(self._source, 1 << 16)
+        self.read_bytes += len(data)
         if data:
             self._take(self._masker.feed(data))
         else:
@@ -52,7 +59,21 @@ class Relay:
             self._has_ended = True
             self._take(self._masker.close())
 
+    def insert(self, line: bytes) -> None:
+        """Send a line of our own, which the command did not write; it cuts a line that is not ended."""
+        if self._is_heard:
+            self._pending += line if self.is_between_lines else b"\n" + line
+            self.is_between_lines = True
+
+    def mute(self) -> None:
+        """Nobody is there any more. The command must not block on that: the stream is still read and kept."""
+        self._is_heard, self._pending = False, b""
+
     def _take(self, data: bytes) -> None:
+        if not data:
+            return
+        self._keep(data)
+        self.is_between_lines = data.endswith((b"\n", b"\r"))
         if self._is_heard:
             self._pending += data
 
@@ -60,7 +81,6 @@ class Relay:
         try:
             written = os.write(self._target, self._pending[:ONE_WRITE])
         except OSError:
-            # Nobody is there any more. The command must not block on that, and is ended for it elsewhere.
-            self._is_heard, self._pending = False, b""
+            self.mute()
             return
         self._pending = self._pending[written:]

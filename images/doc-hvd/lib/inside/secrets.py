@@ -15,7 +15,9 @@ SWEEP_S = 5.0
 
 
 class SecretError(Exception):
-    """A secret of the job is not here."""
+    """A secret of the job is not here; `code` is what the rank exits with."""
+
+    code = 2
 
 
 def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[bytes]:

@@ -1,0 +1,63 @@
+"""A rank's signs of life: what its processes have used and written so far, told now and then."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inside.markers import encode
+from inside.meter import Meter
+from inside.relay import Relay
+
+# A quarter of the time after which a job counts as hanging, within these bounds.
+LEAST_S, MOST_S = 0.5, 5.0
+
+
+class Beats:
+    """Sends a mark at every beat, between lines. Where the command has stopped in mid-line in both its
+    streams for a whole beat, the mark goes there: who is silent must still be seen to live."""
+
+    def __init__(
+        self,
+        who: Mapping[str, Any],  # Any: JSON
+        meter: Meter,
+        ways: tuple[Relay, ...],
+        every_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._who = {"rank": who["rank"], "host": who["host"]}
+        self._meter = meter
+        self._ways = ways
+        self._every_s = every_s
+        self._clock = clock
+        self._due = self._look_at = clock() + every_s
+
+    def wait_ms(self) -> int:
+        """How long a poll may wait before `tick` has something to do."""
+        return max(0, int((self._look_at - self._clock()) * 1000) + 1)
+
+    def tick(self) -> None:
+        """Send the beat that is due, if it can go out now."""
+        now = self._clock()
+        if now < self._due:
+            return
+        late = self._due + self._every_s
+        way = self._way(is_late=now >= late)
+        if way is None:
+            self._look_at = late if now < late else now + self._every_s
+            return
+        way.insert(encode(self._mark()))
+        self._due = self._look_at = now + self._every_s
+
+    def _way(self, is_late: bool) -> Relay | None:
+        free = [way for way in self._ways if not way.is_writing]
+        between = [way for way in free if way.is_between_lines]
+        return next(iter(between or (free if is_late else ())), None)
+
+    def _mark(self) -> dict[str, Any]:  # Any: JSON
+        written = sum(way.read_bytes for way in self._ways)
+        return {"event": "rank-beat", **self._who, **self._meter.read()._asdict(), "out_bytes": written}
+
+
+def beat_s(hang_after_s: float) -> float:
+    """How often a rank of a job gives a sign of life; a job that never counts as hanging does so seldom."""
+    return min(max(hang_after_s / 4, LEAST_S), MOST_S) if hang_after_s > 0 else MOST_S

@@ -1,0 +1,81 @@
+"""What /proc tells of the processes of a rank: its session, and whatever came from it since."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+
+
+class Process(NamedTuple):
+    """One process; its processor time, and that of children that it has waited for, in the kernel's ticks."""
+
+    pid: int
+    name: str
+    state: str
+    parent: int
+    session: int
+    ticks: int
+    reaped_ticks: int
+    rss_pages: int
+
+
+def family(leader: int, proc: Path = PROC) -> list[Process]:
+    """The session of `leader`, and what its processes started in sessions of their own; itself first."""
+    everyone = list(processes(proc))
+    found = {process.pid: process for process in everyone if process.session == leader}
+    while fresh := [one for one in everyone if one.parent in found and one.pid not in found]:
+        found.update({process.pid: process for process in fresh})
+    return sorted(found.values(), key=lambda process: (process.pid != leader, process.pid))
+
+
+def threads(pid: int, proc: Path = PROC) -> Iterator[Process]:
+    """The threads of a process; `reaped_ticks` of each are those of the whole process."""
+    return processes(proc / str(pid) / "task")
+
+
+def processes(proc: Path = PROC) -> Iterator[Process]:
+    """Every process that can be seen from here; those that end meanwhile are left out."""
+    if not proc.is_dir():
+        return
+    for folder in proc.iterdir():
+        if folder.name.isdigit():
+            try:
+                yield parse_stat((folder / "stat").read_bytes())
+            except OSError:
+                continue
+
+
+def parse_stat(data: bytes) -> Process:
+    """/proc/PID/stat. The name stands in brackets and may hold brackets and blanks itself."""
+    before, _, name = data.rpartition(b")")[0].partition(b"(")
+    fields = data.rpartition(b")")[2].split()
+    return Process(
+        pid=int(before),
+        name=name.decode("utf-8", "replace"),
+        state=fields[0].decode(),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        ticks=int(fields[11]) + int(fields[12]),
+        reaped_ticks=int(fields[13]) + int(fields[14]),
+        rss_pages=int(fields[21]),
+    )
+
+
+def command_of(pid: int, proc: Path = PROC) -> str:
+    """Its command line, as far as it can be read."""
+    try:
+        words = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    return " ".join(word.decode("utf-8", "replace") for word in words if word)
+
+
+def catches(pid: int, signal: int, proc: Path = PROC) -> bool:
+    """Whether it has a handler for the signal; without one most signals would end it."""
+    try:
+        status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    masks = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
+    return any(int(mask, 16) >> (signal - 1) & 1 for mask in masks)

@@ -1,0 +1,68 @@
+"""A rank's own log on its host: what the rank wrote, within bounds, for when nobody else heard it. No trouble
+with it may reach the rank: the first is said, and then there is no log."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# The log, and the part before it, at most this much each.
+MOST_BYTES = 10 * 1000 * 1000
+
+
+class RankLog:
+    """`path` is added to; when it is full it becomes PATH.1, in place of the one before."""
+
+    def __init__(self, path: Path, complain: Callable[[str], None], most_bytes: int = MOST_BYTES) -> None:
+        self._path = path
+        self.complain = complain
+        self._most_bytes = most_bytes
+        self._fd: int | None = None
+        self._size = 0
+        self._attempt(self._open)
+
+    def begin(self, rank: int, host: str, start: str, now: float) -> None:
+        """The line that tells one start of the rank from the next."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+        line = f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"
+        self._attempt(lambda: self._add(self._line_end() + line.encode("utf-8", "backslashreplace")))
+
+    def write(self, data: bytes) -> None:
+        """Add to the log."""
+        self._attempt(lambda: self._add(data))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except OSError as error:
+            self.close()
+            self.complain(f"cannot keep {self._path.name} on this host: {error}")
+
+    def _open(self) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._size = os.fstat(self._fd).st_size
+
+    def _line_end(self) -> bytes:
+        """What is missing at the end of the last start's output."""
+        if self._fd is None or not self._size:
+            return b""
+        return b"" if os.pread(self._fd, 1, self._size - 1) == b"\n" else b"\n"
+
+    def _add(self, data: bytes) -> None:
+        if self._fd is not None and self._size + len(data) > self._most_bytes:
+            self._turn_over()
+        while self._fd is not None and data:
+            written = os.write(self._fd, data)
+            self._size += written
+            data = data[written:]
+
+    def _turn_over(self) -> None:
+        self.close()
+        self._path.replace(self._path.with_name(self._path.name + ".1"))
+        self._open()

@@ -1,0 +1,63 @@
+"""Tells the supervisor, and the job's folder on this host, what becomes of a rank."""
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from inside import paths
+from inside.child import Ended
+from inside.job import Job
+from inside.markers import encode
+from inside.records import write_json
+
+
+class Report:
+    """One rank from its start to its end."""
+
+    def __init__(self, job: Job, rank: int, run: Path = paths.RUN) -> None:
+        self._record = paths.logs_folder(job.name, run) / f"rank-{rank}.json"
+        self._ticks = time.monotonic()
+        self.start = time.time()
+        self.who: Mapping[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
+
+    def started(self, interface: str | None) -> None:
+        """The command is about to start."""
+        send(encode({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
+
+    def ended(self, how: Ended, for_memory: bool = False) -> int:
+        """The command has ended; returns the code to exit with."""
+        record = {
+            **self.who,
+            **how._asdict(),
+            "oom": for_memory,
+            "seconds": round(time.monotonic() - self._ticks, 3),
+            "started": self.start,
+            "finished": time.time(),
+        }
+        # The mark first: the order in which marks arrive tells who failed first.
+        send(encode({"event": "rank-exit", **record}))
+        try:
+            write_json(self._record, record)
+        except OSError as error:
+            say(f"cannot write {self._record.name}: {error}")
+        return how.code
+
+
+def say(message: str) -> None:
+    """One line to the person."""
+    send(line_of(message))
+
+
+def line_of(message: str) -> bytes:
+    """The message as a line of ours."""
+    return f"hvdocker: {message}\n".encode("utf-8", "backslashreplace")
+
+
+def send(line: bytes) -> None:
+    """Write to stderr in one piece; nobody may be there to read it."""
+    with suppress(OSError):
+        os.write(sys.stderr.fileno(), line)

@@ -1,0 +1,151 @@
+"""Where the ranks of a job are just now: the Python stacks of all their processes in this container. py-spy
+reads them from outside where it is installed and the kernel lets it; else processes are asked by a signal."""
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Container, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inside import paths, roster
+from inside.asking import ask
+from inside.brief import output_of
+from inside.environment import read_image_env
+from inside.job import Job, JobError, read_job
+from inside.masking import Masker, words_of
+from inside.processes import PROC, Process, command_of, family
+from inside.secrets import SecretError, read_secrets
+
+PY_SPY_S = 8.0
+GPUS_S = 5.0
+ALL_S = 25.0
+# A rank may have any number of processes that load data; their stacks are alike.
+MOST_PROCESSES = 24
+AT_ONCE = 8
+# In this order the best answer of a rank's processes is its own.
+WAYS = ("py-spy", "faulthandler", "none")
+GPU_USE = (
+    ("--query-gpu=index,name,utilization.gpu,memory.used,memory.total", "--format=csv"),
+    ("--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv"),
+)
+
+
+class Stack(NamedTuple):
+    """What one process answered, and by which way."""
+
+    how: str
+    text: str
+
+
+def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
+    """`stacks JOB`: print one JSON object for the ranks of the job in this container."""
+    if len(arguments) != 1:
+        print("usage: stacks JOB", file=sys.stderr)
+        return 2
+    try:
+        job = read_job(arguments[0], run)
+        words = words_of(read_secrets(job.name, job.secrets, run))
+    except (JobError, SecretError) as error:
+        print(f"hvdocker: {error}", file=sys.stderr)
+        return 1
+    found = collect(job, run)
+    for rank in found["ranks"]:
+        rank["text"] = masked(rank["text"], words)
+    print(json.dumps(found, sort_keys=True))
+    return 0
+
+
+def masked(text: str, words: Sequence[bytes]) -> str:
+    """Command lines stand in it, and they may hold anything."""
+    masker = Masker(words)
+    return (masker.feed(text.encode()) + masker.close()).decode("utf-8", "replace")
+
+
+def collect(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
+    """All ranks of the job here, and the GPUs."""
+    path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
+    spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
+    members = {entry: family(entry.pid) for entry in roster.present(job.name, run)}
+    pool = ThreadPoolExecutor(AT_ONCE)
+    gpus = pool.submit(gpu_use, smi)
+    stacks = ask_all(
+        pool,
+        {
+            process: (spy, paths.stacks_folder(job.name, entry.rank, run))
+            for entry, found in members.items()
+            for process in found[:MOST_PROCESSES]
+        },
+        {entry.pid for entry in members},
+    )
+    ranks = [told(entry, found, stacks) for entry, found in members.items()]
+    pool.shutdown(wait=False, cancel_futures=True)
+    return {"host": job.host, "ranks": ranks, "gpus": gpus.result()}
+
+
+def ask_all(
+    pool: ThreadPoolExecutor, ways: Mapping[Process, tuple[str | None, Path]], commands: Container[int]
+) -> dict[Process, Stack]:
+    """Several at once, the ranks' commands first: who hangs may be slow to answer, and there may be many."""
+    deadline = time.monotonic() + ALL_S
+    order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
+    asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}
+    wait(asked.values(), timeout=deadline - time.monotonic())
+    return {
+        process: future.result() if future.done() else Stack("none", "there was no time left\n")
+        for process, future in asked.items()
+    }
+
+
+def told(
+    entry: roster.Entry, members: Sequence[Process], stacks: Mapping[Process, Stack]
+) -> dict[str, Any]:  # Any: JSON
+    """One rank: its command first, then the processes that came from it."""
+    seen = [process for process in members if process in stacks]
+    parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
+    if len(members) > len(seen):
+        parts.append(f"and {len(members) - len(seen)} processes more\n")
+    how = min((stacks[process].how for process in seen), key=WAYS.index, default="none")
+    return {"rank": entry.rank, "pid": entry.pid, "how": how, "text": "\n".join(parts)}
+
+
+def title(process: Process) -> str:
+    """Which process it is."""
+    return f"process {process.pid} ({process.state}): {command_of(process.pid) or process.name}"
+
+
+def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
+    """The stacks of one process, or why there are none."""
+    if process.state in "ZX":
+        return Stack("none", "it has ended\n")
+    if not is_python(process.pid):
+        return Stack("none", "it is no Python\n")
+    reasons = []
+    if spy:
+        code, text = output_of([spy, "dump", "--nonblocking", "--pid", str(process.pid)], PY_SPY_S)
+        if code == 0 and "Thread" in text:
+            return Stack("py-spy", text)
+        reasons.append(f"py-spy: {text.strip() or f'exit code {code}'}\n")
+    text, reason = ask(process.pid, folder)
+    if text:
+        return Stack("faulthandler", text)
+    return Stack("none", "".join([*reasons, f"the signal: {reason}\n"]))
+
+
+def is_python(pid: int, proc: Path = PROC) -> bool:
+    """Whether Python runs in it, as a program or as a library."""
+    try:
+        maps = (proc / str(pid) / "maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return "python" in maps
+
+
+def gpu_use(smi: str | None) -> str:
+    """What nvidia-smi says of the GPUs and of who uses them; nothing where there are none."""
+    if smi is None:
+        return ""
+    return "".join(output_of([smi, *words], GPUS_S)[1] for words in GPU_USE)
