@@ -8,6 +8,8 @@ from hvdocker.commands.command import Command, shell
 
 # Said before anything is made, where the root is not there yet.
 NEW = "hvdocker-new"
+# In a cluster's folder: whom its worker trusts.
+MEMBERS = "members"
 # What of a cluster's folder is code, and what of a job's tells how it came about.
 CODE = ("code", "code.sync/index", "code.sync/paths")
 PAPERS = ("capsule.json", "code.patch")
@@ -36,6 +38,12 @@ def unpack(folder: str) -> Command:
     """Everything, for a plan as a script. Readable for a container of another user; the folders above are
     private."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
+
+
+def write_members(folder: str) -> Command:
+    """Standard input becomes the file; also where somebody took the folder away."""
+    script = 'umask 077; mkdir -p -- "$1" && cat > "$1/$2.part" && mv -f -- "$1/$2.part" "$1/$2"'
+    return shell(script, folder, MEMBERS)
 
 
 def take_code(folder: str, is_shared: bool = False) -> Command:

@@ -46,6 +46,7 @@ for path in "$@"; do [ -e "$path" ] || printf '%s\n' "missing ${path%%"$nl"*}"; 
 dir=$home/.hvdocker/$dir
 [ -d "$dir/$host/jobs" ] && dir=$dir/$host
 [ -d "$dir" ] && echo "clusterdir $dir"
+[ -r "$dir/members" ] && read -r members < "$dir/members" && printf '%s\n' "members $members"
 for job in "$dir"/jobs/*/; do
     # A rank may name a folder as it likes: a line of its own would be a word of ours.
     case $job in *"$nl"*) continue;; esac

@@ -165,6 +165,7 @@ def _see_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> H
             others=told.others,
             job_folders=tuple(answer.all("job")),
             cluster_dir=answer.values.get("clusterdir"),
+            members=answer.values.get("members", ""),
             home_device=answer.values.get("homefs", ""),
             home_free_bytes=_kilobytes(answer, "homefree"),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,

@@ -182,6 +182,8 @@ class HostSeen:
     others: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
     cluster_dir: str | None = None
+    # Whom its worker was last told to trust; empty where that is not known.
+    members: str = ""
     home_device: str = ""
     home_free_bytes: int | None = None
     needs_sudo: bool = False

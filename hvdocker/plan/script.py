@@ -228,6 +228,11 @@ def _refresh(writer: Writer, step: steps.RefreshTrust, trust: Any) -> Iterator[s
     yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{step.container}:{FOLDER}'))}"
 
 
+def _members(writer: Writer, step: steps.WriteMembers, trust: Any) -> Iterator[str]:
+    write = writer.on(step.host, files.write_members(step.folder))
+    yield f"printf '%s\\n' {shlex.quote(step.members)} | {write}"
+
+
 def _start(writer: Writer, step: steps.StartContainer, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "start", step.name))
 
@@ -340,6 +345,7 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.StopJob: _stop_job,
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh,
+    steps.WriteMembers: _members,
     steps.JoinJob: script_join.join_job,
     steps.TellMaster: script_join.tell_master,
     steps.StartContainer: _start,

@@ -165,7 +165,18 @@ class RefreshTrust(Step):
     gid: int
 
     def describe(self) -> str:
-        return f"tell {self.container} about the new workers"
+        return f"tell {self.container} who is in the cluster"
+
+
+@dataclass(frozen=True)
+class WriteMembers(Step):
+    """On the host, for the next `up`: whom its worker trusts now. Labels cannot change."""
+
+    folder: str
+    members: str
+
+    def describe(self) -> str:
+        return f"write {self.folder}/members"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.fitness import fitness_problems
 from hvdocker.plan.image import ImagePlan, plan_image, runs
 from hvdocker.plan.join import Newcomers, newcomers
+from hvdocker.plan.members import departed
 from hvdocker.plan.steps import Plan, RemoveContainer, plan_of
 from hvdocker.plan.workers import spare_running_jobs, worker_of, worker_stages
 
@@ -78,7 +79,8 @@ def _plan(
         ("containers", list(_surplus(state, placed))),
         *worker_stages(inventory, state, placed, specs, reasons, new.joins),
     )
-    return replace(plan, notes=new.notes)
+    stay = [name for name in placed if name not in reasons]
+    return replace(plan, notes=(*new.notes, *departed(inventory.cluster, placed, stay)))
 
 
 def _surplus(state: ClusterState, placed: Mapping[str, Place]) -> Iterator[RemoveContainer]:

@@ -14,6 +14,7 @@ from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.join import Join, joining, telling
+from hvdocker.plan.members import is_outdated, writing
 from hvdocker.plan.places import local_subnet
 from hvdocker.plan.steps import (
     CONTROLLER,
@@ -54,6 +55,7 @@ def worker_stages(
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
     trust = _trust(inventory, placed, workers, fresh)
+    is_told = bool(fresh) or is_outdated(placed, kept)
     removals: list[Step] = [
         RemoveContainer(name, workers[name].name, workers[name].id, reasons[name])
         for name in fresh
@@ -62,20 +64,21 @@ def worker_stages(
     refreshed: list[Step] = [
         RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
         for name in kept
-        if fresh
+        if is_told
     ]
     wanted = {name: joins[name].on(specs[name]) if name in joins else specs[name] for name in fresh}
     created = [CreateWorker(n, wanted[n], placed[n].address, placed[n].port) for n in fresh]
-    told = list(telling(state, placed, fresh, joins)) if fresh else []
+    told = list(telling(state, placed, fresh, joins)) if is_told else []
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
-        Stage("files", tuple(_files(inventory, state, placed, specs, fresh, trust))),
+        Stage("files", tuple(_files(inventory, state, placed, specs, fresh, trust)) if is_told else ()),
         Stage("containers", tuple(removals)),
         # Keys are made before the first worker is, and who was there is told before a new one starts; beyond
         # that no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
+        Stage("containers", tuple(writing(placed)) if is_told else (), follows_on=True),
         # A new worker of a job is started when its master knows of it: one that runs has joined, whatever
         # became of the run that made it. Until it answers, the job does without it.
         Stage("join", tuple(joining(state, placed, fresh, joins)), follows_on=True),
@@ -122,10 +125,8 @@ def _files(
     fresh: list[str],
     trust: Trust,
 ) -> list[Step]:
-    if not fresh:
-        return []
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
-    if inventory.is_local and not state.network.own_subnet:
+    if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)
         steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
     for name in fresh:

@@ -21,6 +21,7 @@ FAMILIES: dict[str, tuple[type[steps.Step], ...]] = {
         steps.MakeNetwork,
         steps.CreateWorker,
         steps.RefreshTrust,
+        steps.WriteMembers,
         steps.StartContainer,
         steps.AwaitSshd,
         steps.CheckMesh,

@@ -115,6 +115,11 @@ def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
     archive.put_files(context.engine(step.host), step.container, current_trust(context), step.uid, step.gid)
 
 
+def _write_members(step: steps.WriteMembers, context: Context) -> None:
+    write = files.write_members(step.folder)
+    must(context.link(step.host), write, "writing the members failed", [f"{step.members}\n".encode()])
+
+
 def _start(step: steps.StartContainer, context: Context) -> None:
     context.engine(step.host).start(step.name)
 
@@ -192,6 +197,7 @@ ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.MakeNetwork: _make_network,
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh_trust,
+    steps.WriteMembers: _write_members,
     steps.StartContainer: _start,
     steps.AwaitSshd: _await_sshd,
     steps.CheckMesh: _check_mesh,

@@ -164,6 +164,13 @@ def test_a_running_jobs_folder_can_be_packed(
     assert (packed.returncode, packed.stdout) == (code, b"archive\n")
 
 
+def test_members_are_written_also_where_the_folder_is_gone(tmp_path: Path) -> None:
+    for text in (b"a=10.0.0.11 b=10.0.0.12\n", b"a=10.0.0.11\n"):
+        assert run(files.write_members(f"{tmp_path}/.hvdocker/lab"), text).returncode == 0
+        assert (tmp_path / ".hvdocker" / "lab" / "members").read_bytes() == text
+    assert [path.name for path in (tmp_path / ".hvdocker" / "lab").iterdir()] == ["members"]
+
+
 def test_code_of_another_host_is_open_where_a_container_of_another_user_reads_it(tmp_path: Path) -> None:
     for name, is_shared in (("own", False), ("open", True)):
         (tmp_path / "head" / "code").mkdir(parents=True, exist_ok=True)

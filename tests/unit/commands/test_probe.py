@@ -98,6 +98,7 @@ def run_here(words: tuple[str, ...], home: Path, path: str = "/usr/bin:/bin") ->
 
 def test_the_script_really_run(tmp_path: Path) -> None:
     (tmp_path / ".hvdocker" / "lab" / "jobs" / "train-abcd").mkdir(parents=True)
+    (tmp_path / ".hvdocker" / "lab" / "members").write_text("a=10.0.0.11 b=10.0.0.12\nuid 7\n")
     (tmp_path / "there").touch()
     nasty = f"{tmp_path}/not there; $(touch {tmp_path}/evil)"
     text = run_here(probe("lab", "a", [str(tmp_path / "there"), nasty]).argv, tmp_path)
@@ -110,6 +111,7 @@ def test_the_script_really_run(tmp_path: Path) -> None:
     assert answer.all("job") == ["train-abcd"]
     assert answer.all("lacks") == []
     assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab"
+    assert answer.all("members") == ["a=10.0.0.11 b=10.0.0.12"] and len(answer.all("uid")) == 1
     assert answer.values["homefs"]
     assert not (tmp_path / "evil").exists()
 

@@ -37,6 +37,7 @@ from hvdocker.plan.steps import (
     StartContainer,
     TellMaster,
     Trust,
+    WriteMembers,
 )
 from hvdocker.plan.up import plan_up
 from tests.unit.builders import (
@@ -54,6 +55,9 @@ LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd
 PAIR = inventory("hosts: [a, b]\nport: 12345\nimage: doc-hvd:cpu\n")
 WORKER, MASTER, JOB = "hvdocker-lab-worker", "hvdocker-lab-train-abcd", "train-abcd"
 MEMBERS = tuple(Member(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
+TOLD = tuple(
+    WriteMembers(name, f"/home/{name}/.hvdocker/lab", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
+)
 A, B = Seat("a", "10.0.0.11", 1), Seat("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
@@ -119,6 +123,7 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
         )),
         Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
         Stage("containers", REFRESHED),
+        Stage("containers", TOLD, follows_on=True),
         Stage("join", (join_of("c", 2),), follows_on=True),
         Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, B, Seat("c", "10.0.0.13", 2))),)),
         Stage("containers", (StartContainer("c", WORKER),)),
@@ -145,7 +150,7 @@ def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key(
     job = elastic(secrets="TOKEN,CERT")
     state = state_of(running(with_worker(LAB, "a"), job), host_seen("b"), with_worker(LAB, "c"))
     plan = up(LAB, state)
-    assert plan.stages[3:5] == (
+    assert plan.stages[4:6] == (
         Stage("join", (join_of("b", 1, secrets=("TOKEN", "CERT"), is_new=False),), follows_on=True),
         Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, B)),)),
     )
@@ -186,6 +191,17 @@ def test_a_host_in_place_of_one_that_left_the_inventory() -> None:
     state = state_of(running(with_worker(wanted, "a"), elastic("2")), host_seen("c"))
     (told,) = [step for step in up(wanted, state).steps if isinstance(step, TellMaster)]
     assert told.seats == (A, Seat("c", "10.0.0.13", 1))
+
+
+def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
+    wanted = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")
+    before = "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13"
+    job = elastic(placement='{"a":1,"b":1,"c":1}')
+    a = running(with_worker(wanted, "a", members=before), job)
+    plan = up(wanted, state_of(a, with_worker(wanted, "c", members=before)))
+    seats = (A, Seat("c", "10.0.0.13", 1))
+    assert plan.stages[-1] == Stage("join", (TellMaster("a", MASTER, 1000, 1001, seats),))
+    assert not [step for step in plan.steps if isinstance(step, CreateWorker | JoinJob)]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,12 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             steps.CreateWorker("a", SPEC, "10.0.0.11", 1),
             "create hvdocker-lab-worker from doc-hvd:cpu, sshd on 10.0.0.11:1",
         ),
-        (steps.RefreshTrust("a", "c", 1, 1), "tell c about the new workers"),
+        (steps.RefreshTrust("a", "c", 1, 1), "tell c who is in the cluster"),
+        (steps.WriteMembers("a", "/h/.hvdocker/lab", "a=10.0.0.11"), "write /h/.hvdocker/lab/members"),
+        (
+            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), client_from="c")),
+            "take the client key from c",
+        ),
         (
             steps.JoinJob("c", "j-1", "a", "/a", "/c", Seat("c", "10.0.0.13", 2), "m", "w", 1, 1),
             "join j-1 with 2 slots: code and files from a",

@@ -26,6 +26,7 @@ from hvdocker.plan.steps import (
     Stage,
     StartContainer,
     Trust,
+    WriteMembers,
 )
 from hvdocker.plan.up import plan_up
 from tests.unit.builders import (
@@ -48,6 +49,8 @@ from tests.unit.builders import (
 LAB = inventory("hosts: [a, b]")
 WORKER = "hvdocker-lab-worker"
 MEMBERS = (Member("a", "10.0.0.11", "hvd"), Member("b", "10.0.0.12", "hvd"))
+BOTH = "a=10.0.0.11 b=10.0.0.12"
+TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", BOTH) for name in "ab")
 
 
 def up(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
@@ -75,6 +78,7 @@ def test_on_hosts_with_nothing_but_the_image() -> None:
             CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),
             CreateWorker("b", spec(LAB, state, "b"), "10.0.0.12", 12345),
         )),
+        Stage("containers", TOLD, follows_on=True),
         Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER)), follows_on=True),
         Stage("sshd", (
             AwaitSshd("a", WORKER, "10.0.0.11", 12345),
@@ -112,6 +116,7 @@ def all_anew(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> 
             CreateWorker("a", spec(wanted, state, "a"), "10.0.0.11", 12345),
             CreateWorker("b", spec(wanted, state, "b"), "10.0.0.12", 12345),
         ), follows_on=True),
+        Stage("containers", TOLD, follows_on=True),
         Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER)), follows_on=True),
         Stage("sshd", (
             AwaitSshd("a", WORKER, "10.0.0.11", 12345),
@@ -142,10 +147,44 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
         Stage("files", (MakeKeys(CONTROLLER, trust), folders("a"))),
         Stage("containers", (CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),)),
         Stage("containers", (RefreshTrust("b", WORKER, 1000, 1001),)),
+        Stage("containers", TOLD, follows_on=True),
         Stage("containers", (StartContainer("a", WORKER),)),
         Stage("sshd", (AwaitSshd("a", WORKER, "10.0.0.11", 12345),), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
     ))  # fmt: skip
+
+
+def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
+    lab = inventory("hosts: [a, c]")
+    before = f"{BOTH} c=10.0.0.13"
+    state = state_of(with_worker(lab, "a", members=before), with_worker(lab, "c", members=before))
+    keys = {name: HOST_KEYS[name] for name in "ac"}
+    members = (MEMBERS[0], Member("c", "10.0.0.13", "hvd"))
+    now = "a=10.0.0.11 c=10.0.0.13"
+    assert up(lab, state) == Plan(
+        "up",
+        "lab",
+        (
+            Stage("files", (MakeKeys(CONTROLLER, Trust("lab", 12345, members, "a", WORKER, None, keys)),)),
+            Stage("containers", tuple(RefreshTrust(name, WORKER, 1000, 1001) for name in "ac")),
+            Stage(
+                "containers",
+                tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", now) for name in "ac"),
+                follows_on=True,
+            ),
+        ),
+        (
+            "b is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it back "
+            "into the inventory and run hvdocker down; or there: docker rm -f hvdocker-lab-worker; "
+            "rm -r ~/.hvdocker/lab",
+        ),
+    )
+    told = state_of(with_worker(lab, "a", members=now), with_worker(lab, "c", members=now))
+    assert up(lab, told) == Plan("up", "lab")
+
+
+def test_where_it_is_not_known_whom_workers_trust_they_are_left_alone() -> None:
+    assert up(LAB, state_of(with_worker(LAB, "a"), with_worker(LAB, "b", members=BOTH))).is_empty
 
 
 def test_an_exited_worker_is_only_started() -> None:
