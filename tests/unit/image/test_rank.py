@@ -119,6 +119,27 @@ def test_a_secret_is_in_no_log(container: Container) -> None:
     assert container.log()[1:] == ["***"]
 
 
+@pytest.mark.parametrize(
+    ("endurance", "stays"),
+    [({}, False), ({"restarts": 1}, True), ({"elastic": {"min_np": 1, "max_np": None}}, True)],
+    ids=["the last run", "may be run again", "elastic"],
+)
+def test_secrets_of_a_rank_without_launcher_stay_where_it_may_be_started_anew(
+    container: Container,
+    endurance: dict[str, Any],
+    stays: bool,  # Any: JSON
+) -> None:
+    folder = container.run / "secrets" / "j"
+    folder.mkdir(parents=True)
+    (folder / "TOKEN").write_text("s3cr3t")
+    process = container.rank("sh", "-c", "echo in; exec sleep 600", secrets=["TOKEN"], endurance=endurance)
+    assert first_line(process) == b"in\n" and process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    process.wait(timeout=60)
+    assert folder.exists() == stays
+
+
 def test_a_command_that_is_not_there_is_named_in_the_log(container: Container) -> None:
     process = container.rank("no-such-command")
     process.communicate()

@@ -32,6 +32,11 @@ class Endurance:
     on_hang: str = "wait"
     rules: tuple[Rule, ...] = ()
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether ranks may be started anew after their launcher, or their host's link to it, was gone."""
+        return self.restarts > 0 or self.elastic is not None
+
 
 def parse_endurance(data: Mapping[str, Any]) -> Endurance:  # Any: JSON
     """From the part of job.json; raises KeyError or TypeError where it is malformed."""

@@ -122,7 +122,7 @@ class Rank:
         for_memory = not vigil.has_asked and memory.ended(how)
         vigil.drain()
         log.close()
-        if vigil.launcher_is_gone:
+        if vigil.launcher_is_gone and not self._job.endurance.goes_on:
             # Nobody is left to start another rank of this job, or to clear up after it.
             forget_secrets(self._job.name, self._run)
         return self._report.ended(how, for_memory)
