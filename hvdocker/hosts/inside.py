@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from docker import APIClient
 
 from hvdocker.commands.inside import EXEC, ranks_folder, signal_exec, signal_ranks
+from hvdocker.errors import HvdockerError
 from hvdocker.hosts import archive
 from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.stations import ask_inside
@@ -22,6 +23,15 @@ _LOOK_S = 0.3
 
 # A piece of output, and whether it is of standard error.
 OnPiece = Callable[[bytes, bool], None]
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long what was asked to end may take."""
+
+    grace_s: float
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
 
 @dataclass(frozen=True)
@@ -42,7 +52,10 @@ def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) 
         )["Id"]
         for is_error, data in _frames(engine, made):
             on_piece(data, is_error)
-        return int(engine.exec_inspect(made)["ExitCode"])
+        code: int | None = engine.exec_inspect(made)["ExitCode"]
+    if code is None:
+        raise HvdockerError("the engine let go of a command before its end: it may still run", host=link.name)
+    return code
 
 
 def _frames(engine: APIClient, made: str) -> Iterator[tuple[bool, bytes]]:
@@ -66,31 +79,31 @@ def _frames(engine: APIClient, made: str) -> Iterator[tuple[bool, bytes]]:
         answer.close()
 
 
-def end_exec(link: HostLink, container: str, token: str, grace_s: float) -> None:
+def end_exec(link: HostLink, container: str, token: str, patience: Patience) -> None:
     """SIGTERM to all processes with that mark, SIGKILL to those that are left after the grace."""
 
     def signal(number: str) -> list[int]:
         return _numbers(ask_inside(link, container, list(signal_exec(number, token).argv))[1])
 
-    _end(signal, grace_s)
+    _end(signal, patience)
 
 
-def end_ranks(link: HostLink, container: str, job: str, grace_s: float) -> int:
+def end_ranks(link: HostLink, container: str, job: str, patience: Patience) -> int:
     """How many ranks of the job ran in that container, until now."""
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
         return _numbers(ask_inside(link, container, list(signal_ranks(number, job, pids).argv))[1])
 
-    return _end(signal, grace_s) if pids else 0
+    return _end(signal, patience) if pids else 0
 
 
-def _end(signal: Callable[[str], list[int]], grace_s: float) -> int:
+def _end(signal: Callable[[str], list[int]], patience: Patience) -> int:
     found = signal("TERM")
-    deadline = time.monotonic() + grace_s
+    deadline = patience.clock() + patience.grace_s
     left = found
-    while left and time.monotonic() < deadline:
-        time.sleep(_LOOK_S)
+    while left and patience.clock() < deadline:
+        patience.sleep(_LOOK_S)
         left = signal("0")
     if left:
         signal("KILL")

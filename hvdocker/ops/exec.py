@@ -118,7 +118,7 @@ def _no_worker(env: Env, located: Located, name: str, state: str) -> HvdockerErr
 def _run(
     env: Env, sighting: Sighting, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
 ) -> tuple[Mapping[str, int], tuple[HvdockerError, ...]]:
-    from hvdocker.hosts.inside import Inside, end_exec, run_inside
+    from hvdocker.hosts.inside import Inside, Patience, end_exec, run_inside
     from hvdocker.hosts.pool import each
 
     what = Inside(argv, names.CODE_MOUNT, env.entropy(8).hex())
@@ -143,7 +143,9 @@ def _run(
         return code
 
     def end() -> None:
-        each(workers, lambda name: end_exec(sighting.links[name], workers[name], what.token, GRACE_S))
+        each(
+            workers, lambda name: end_exec(sighting.links[name], workers[name], what.token, Patience(GRACE_S))
+        )
 
     outcomes = each(workers, run, on_interrupt=end)
     return outcomes.done, tuple(outcomes.failed.values())

@@ -92,11 +92,13 @@ def _out_of_reach(found: Found) -> HvdockerError:
 
 def _end_elsewhere(found: Found) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
     """In the workers that can be reached, on all hosts at once."""
-    from hvdocker.hosts.inside import end_ranks
+    from hvdocker.hosts.inside import Patience, end_ranks
     from hvdocker.hosts.pool import each
 
     sighting = found.sighting
     workers = {name: one.name for name, one in sighting.state.workers().items() if one.is_running}
-    outcomes = each(workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, GRACE_S))
+    outcomes = each(
+        workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, Patience(GRACE_S))
+    )
     ended = {name: count for name, count in outcomes.done.items() if count}
     return ended, tuple(outcomes.failed.values())

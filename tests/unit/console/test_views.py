@@ -1,21 +1,27 @@
 """Plans, jobs and states as plain text."""
 
+from dataclasses import replace
+
 import pytest
 
 from hvdocker.console.explain import show_explanation
+from hvdocker.console.hosts import HostView
 from hvdocker.console.job import JobView, show_summary
+from hvdocker.console.jobs import show_jobs
 from hvdocker.console.lock import show_locks
 from hvdocker.console.plan import show_plan
 from hvdocker.console.progress import Progress
 from hvdocker.console.status import show_status
-from hvdocker.console.style import out
+from hvdocker.console.style import err, out
 from hvdocker.errors import HostUnreachable
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.event import Event
 from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.lock import Holder
 from hvdocker.model.offer import Offer, Request, Slot
 from hvdocker.model.output import Line
 from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.jobs import JobSeen, JobsReport
 from hvdocker.ops.lock import LockReport
 from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
 from hvdocker.plan.placing import explain
@@ -148,3 +154,40 @@ def test_locks(said) -> None:
     shown = report.as_json()["hosts"]
     assert [host["state"] for host in shown] == ["free", "held", "stale", "unreachable"]
     assert "b0b" not in str(shown) and shown[2]["held_by"]["stale"] is True
+
+
+def test_the_history_of_jobs(said) -> None:
+    two = Placement((Share("a", 1), Share("b", 1)))
+    running = JobSeen(
+        "train-abcd", "lab", "ada", "running", two, "a", 100.0, 60.0, "train.py", elastic=Elastic(1, 8)
+    )
+    endless = replace(running, job="more-abcd", elastic=Elastic(1))
+    failed = JobSeen("old-efgh", "lab", "bob", "failed", two, "a", 40.0, 5.0, "old.py", 1)
+    home = JobSeen("home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", home="/x")
+    report = JobsReport(inventory("hosts: [a, b]"), (running, endless, failed, home), ())
+    show_jobs(out(), report, now=160.0)
+    assert [" ".join(line.split()) for line in said()] == [
+        "job state exit ranks hosts started for owner script at",
+        "train-abcd running 1..8 a:1, b:1 1 min 00 s ago 1 min 00 s ada train.py a",
+        "more-abcd running 1.. a:1, b:1 1 min 00 s ago 1 min 00 s ada train.py a",
+        "old-efgh failed 1 2 a:1, b:1 2 min 00 s ago 5.0 s bob old.py a",
+        "home-ijkl unknown home home",
+        "nobody waits for slots",
+    ]
+    show_jobs(out(), replace(report, jobs=(replace(failed, cluster="other", created=-500000.0),)), now=160.0)
+    lines = [" ".join(line.split()) for line in said()]
+    assert lines[:2] == [
+        "job state exit ranks hosts started for owner script cluster at",
+        "old-efgh failed 1 2 a:1, b:1 5 days ago 5.0 s bob old.py other a",
+    ]
+
+
+def test_what_a_command_says_on_hosts(said, capsys: pytest.CaptureFixture[str]) -> None:
+    view = HostView(out(), err(), ["a", "gpu-b"])
+    view("a", "one [red]", False)
+    view("gpu-b", "\x1b[2Jtwo", False)
+    assert said() == ["a     │ one [red]", "gpu-b │ two"]
+    view("a", "three", True)
+    assert capsys.readouterr().err == "a     │ three\n"
+    HostView(out(), err(), ["a"])("a", "plain", False)
+    assert said() == ["plain"]

@@ -1,0 +1,125 @@
+"""Commands in containers: their frames as an engine sends them, and the end of processes."""
+
+import io
+import json
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hvdocker.errors import HvdockerError
+from hvdocker.hosts.inside import Inside, Patience, end_exec, end_ranks, run_inside
+from tests.unit.fakes import FakeEngine, FakeLink
+
+
+def frame(kind: int, data: bytes) -> bytes:
+    return struct.pack(">BxxxL", kind, len(data)) + data
+
+
+class Engine(FakeEngine):
+    """Answers an exec with a stream; what is asked inside gets the next of `answers`."""
+
+    def __init__(self, stream: bytes = b"", code: int = 0, answers: list[bytes] | None = None) -> None:
+        super().__init__()
+        self.stream, self.code, self.answers = stream, code, answers or []
+        self.created: list[tuple[Any, ...]] = []
+
+    def exec_create(self, container: str, argv: list[str], **how: Any) -> dict[str, str]:
+        self.created.append((container, argv, how))
+        return {"Id": "e1"}
+
+    def exec_start(self, made: str, demux: bool) -> tuple[bytes, None]:
+        return self.answers.pop(0), None
+
+    def exec_inspect(self, made: str) -> dict[str, int]:
+        return {"ExitCode": self.code}
+
+    def _url(self, path: str, made: str) -> str:
+        return path.format(made)
+
+    def _post_json(self, url: str, **how: Any) -> Any:
+        body = SimpleNamespace(_fp=SimpleNamespace(fp=io.BytesIO(self.stream)))
+        return SimpleNamespace(raw=body, close=lambda: None)
+
+    def _raise_for_status(self, answer: object) -> None:
+        pass
+
+    def _get_raw_response_socket(self, answer: object) -> None:
+        pass
+
+    def _disable_socket_timeout(self, socket: object) -> None:
+        pass
+
+
+class Link(FakeLink):
+    def __init__(self, engine: Engine) -> None:
+        super().__init__("a")
+        self.held = engine
+
+    def engine(self) -> Engine:
+        return self.held
+
+
+def patience(grace_s: float = 5.0) -> Patience:
+    """Nobody sleeps: waiting moves the clock."""
+    now = [0.0]
+    return Patience(grace_s, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
+
+
+def test_output_and_errors_as_they_come_and_the_exit_code() -> None:
+    engine = Engine(frame(1, b"one\n") + frame(2, b"two\n") + frame(1, b"") + frame(1, b"x" * 70000), code=7)
+    heard: list[tuple[bytes, bool]] = []
+    what = Inside(("ls", "-l"), "/train", "t0ken")
+    code = run_inside(Link(engine), "worker", what, lambda data, is_error: heard.append((data, is_error)))
+    assert code == 7
+    assert heard == [(b"one\n", False), (b"two\n", True), (b"", False), (b"x" * 70000, False)]
+    settings = {"workdir": "/train", "environment": {"HVDOCKER_EXEC": "t0ken"}}
+    assert engine.created == [("worker", ["ls", "-l"], settings)]
+
+
+def test_a_command_whose_end_is_not_known_is_an_error() -> None:
+    engine = Engine()
+    engine.code = None  # type: ignore[assignment]  # as of one that runs
+    with pytest.raises(HvdockerError, match="before its end"):
+        run_inside(Link(engine), "worker", Inside(("ls",), "/train", "t"), lambda data, is_error: None)
+
+
+def test_what_ends_when_asked_is_not_killed() -> None:
+    engine = Engine(answers=[b"12\n13\n", b"13\n", b""])
+    end_exec(Link(engine), "worker", "t0ken", patience())
+    assert [argv[4] for _, argv, _ in engine.created] == ["TERM", "0", "0"]
+
+
+def test_what_does_not_end_in_its_grace_is_killed() -> None:
+    engine = Engine(answers=[b"12\n", *[b"12\n"] * 4, b"12\n"])
+    end_exec(Link(engine), "worker", "t0ken", patience(1.0))
+    assert [argv[4] for _, argv, _ in engine.created] == ["TERM", "0", "0", "0", "0", "KILL"]
+
+
+def test_ranks_are_ended_by_what_their_wrappers_wrote() -> None:
+    engine = Engine(answers=[b"40\n", b""])
+    engine.files = {
+        "/run/hvdocker/ranks/train-abcd": json.dumps({"rank": 1, "pid": 40, "host": "b"}).encode()
+    }
+    assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 1
+    assert [argv[4:] for _, argv, _ in engine.created] == [
+        ["TERM", "HVDOCKER_JOB=train-abcd", "40"],
+        ["0", "HVDOCKER_JOB=train-abcd", "40"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"pid": "7; rm"}', '{"pid": 1}', '{"pid": -4}', '{"pid": true}']
+)
+def test_who_says_no_number_of_a_process_is_not_signalled(text: str) -> None:
+    engine = Engine()
+    engine.files = {"/run/hvdocker/ranks/train-abcd": text.encode()}
+    assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 0
+    assert engine.created == []
+
+
+def test_where_no_rank_ran_nothing_is_done() -> None:
+    engine = Engine()
+    assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 0
+    assert engine.created == []
