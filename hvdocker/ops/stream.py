@@ -71,7 +71,8 @@ class Reading:
 
     def _from(self) -> dict[str, object]:
         if not self._recent:
-            return {"tail": "all" if self.tail is None else self.tail, "since": self.since}
+            begin = {} if self.since is None else {"since": self.since}
+            return {"tail": "all" if self.tail is None else self.tail, **begin}
         oldest = datetime.strptime(min(self._recent).decode(), "%Y-%m-%dT%H:%M:%S")
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
