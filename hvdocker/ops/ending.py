@@ -35,7 +35,7 @@ class Ended:
 
 
 def verdict(ended: Ended, propagates_exit: bool = False) -> None:
-    """With `propagates_exit` the error has the code of the rank that failed first."""
+    """With `propagates_exit` the error has the code of the rank that failed first, if one is to blame."""
     if ended.end.state == "succeeded":
         return
     if ended.end.state == "stopped":
@@ -43,14 +43,10 @@ def verdict(ended: Ended, propagates_exit: bool = False) -> None:
             f"job {ended.job} was stopped by someone else",
             fix=f"hvdocker status{ended.flag} shows what runs now",
         )
-    error = _failure(ended)
-    first = ended.end.record.first_failure if ended.end.record else None
-    if propagates_exit and first and first.code and first.code not in _NOT_OURS:
-        error.exit_code = first.code
-    raise error
+    raise _failure(ended, propagates_exit)
 
 
-def _failure(ended: Ended) -> JobFailed:
+def _failure(ended: Ended, propagates_exit: bool) -> JobFailed:
     record = ended.end.record
     if record is None:
         return _unreported(ended)
@@ -60,6 +56,9 @@ def _failure(ended: Ended) -> JobFailed:
         error = _lost(ended, record, record.lost_hosts)
     elif record.first_failure:
         error = _failed(ended, record.first_failure)
+        code = record.first_failure.code
+        if propagates_exit and code and code not in _NOT_OURS:
+            error.exit_code = code
     else:
         error = _unreported(ended)
     restarts = record.restarts + ended.restarts_before

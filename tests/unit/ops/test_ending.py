@@ -101,6 +101,11 @@ def test_a_lost_host_is_the_cause_whoever_failed_first() -> None:
     assert error.fix and "hvdocker up -i x" in error.fix and "--restarts" in error.fix
 
 
+def test_no_rank_is_to_blame_for_a_lost_host() -> None:
+    lost = record("failed", RankEnd(0, "b", 1), lost_hosts=("a",))
+    assert judged(JobEnd(lost, 1), propagates_exit=True).exit_code == 100
+
+
 def test_lost_hosts_of_which_no_rank_reported() -> None:
     error = judged(JobEnd(record("failed", lost_hosts=("a", "c")), 1))
     assert str(error) == "hosts a, c stopped answering; ranks 1, 2 were there"
