@@ -45,11 +45,11 @@ def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer:
 
 
 def request_again(kept: Kept, options: ReplayOptions, source: Path) -> TrainRequest:
-    """As many ranks as the job had, also where it was asked for every slot: there may be others now."""
+    """As many ranks as were asked for; as it had, where that was every slot: there may be others now."""
     capsule = kept.capsule
     words = _known_words(capsule.request)
     if options.np or not words.get("hosts"):
-        words |= {"np": options.np or capsule.placement.np, "hosts": None}
+        words |= {"np": options.np or words.get("np") or capsule.placement.np, "hosts": None}
     if words.get("script"):
         words["script"] = str(source / words["script"])
     if words.get("requirements"):
@@ -73,7 +73,7 @@ def request_again(kept: Kept, options: ReplayOptions, source: Path) -> TrainRequ
 def _requirements(kept: Kept, path: Path, source: Path) -> Path:
     """In the code of the job, or where it was; no file of this machine by the word of a host."""
     folder = kept.capsule.code.folder
-    if folder and path.is_relative_to(folder):
+    if folder and path.is_relative_to(folder) and ".." not in path.parts:
         return source / path.relative_to(folder)
     if kept.host:
         raise UsageProblem(

@@ -96,3 +96,17 @@ def test_code_that_is_nowhere_any_more_is_named(site: Site) -> None:
     assert "cannot be run again with the same code" in result.err
     assert f"{folder}: its files are others now" in result.err
     assert "in no git repository" in result.err
+
+
+def test_hooks_know_the_job_and_how_it_ended(site: Site) -> None:
+    folder = site.folder / ".hvdocker" / "hooks"
+    folder.mkdir()
+    for name in ("pre-train", "post-train", "on-failure"):
+        path = folder / name
+        path.write_text('#!/bin/sh\necho "${0##*/} ${HVDOCKER_JOB-} ${HVDOCKER_EXIT_CODE-}" >> told\n')
+        path.chmod(0o755)
+    site.run("train", "-np", "1", "--", "false", check=100)
+    site.run("train", "-np", "1", "--skip-hooks", "--", "true")
+    (job,) = [path.name for path in (site.folder / ".hvdocker" / "jobs").glob("false-*")]
+    told = (site.folder / "told").read_text().splitlines()
+    assert told == ["pre-train  ", f"post-train {job} 100", f"on-failure {job} 100"]
