@@ -4,14 +4,14 @@ import json
 from collections.abc import Callable
 
 from tests.cluster.cli import Cli
+from tests.cluster.faults.breaking import fill, small_disk
 from tests.cluster.faults.fixtures import Trials
-from tests.cluster.faults.jobs import all_is_quiet, error_of, finishes, next_job_runs, watched
+from tests.cluster.faults.jobs import all_is_quiet, error_of, finishes, job_of, next_job_runs, watched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import SMALL_IMAGE, Site
 from tests.cluster.traces import left_of
 from tests.cluster.training import IMAGE
 
-SMALL_DISK = "mount -t tmpfs -o size=4m,mode=777 tmpfs {0}"
 SLOW = "tc qdisc add dev eth0 root tbf rate 2mbit burst 32kbit latency 400ms"
 
 
@@ -28,19 +28,19 @@ def test_disk_of_the_engine_full_at_up(trial: Trials, special: Callable[..., Lab
 def test_disk_full_in_training(training_trial: Trials) -> None:
     """The checkpoint of before stays, and comes home."""
     with training_trial() as t:
-        folder = f"/home/trainer/.hvdocker/{t.site.cluster}/jobs"
-        t.hosts[0].exec(SMALL_DISK.format(folder))
-        process = watched(t, "never")
-        t.hosts[0].attempt(f"head -c 8m /dev/zero > {folder}/filler")
-        with t.reaction():
-            said = error_of(t.ends(process, 100))
-        assert said.startswith("h1: rank 0 failed") and "No space left on device" in said
-        all_is_quiet(t)
-        (job,) = [found["job"] for found in t.site.status()["jobs"]]
         t.site.down()
+        with small_disk(t.hosts[0]):
+            t.site.up()
+            process = watched(t, "never")
+            fill(t.hosts[0])
+            with t.reaction():
+                said = error_of(t.ends(process, 100))
+            assert said.startswith("h1: rank 0 failed") and "No space left on device" in said
+            all_is_quiet(t)
+            job = job_of(t)
+            t.site.down()
         home = t.site.folder / ".hvdocker" / "jobs" / job
         assert json.loads((home / "out" / "checkpoint.json").read_text())["step"] >= 3
-        t.hosts[0].attempt(["umount", folder])
 
 
 def test_slow_host(training_trial: Trials) -> None:

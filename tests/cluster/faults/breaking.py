@@ -59,6 +59,21 @@ def full_home(host: LabHost) -> Iterator[None]:
         host.exec(["umount", "/home/trainer"])
 
 
+@contextmanager
+def small_disk(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> Iterator[None]:
+    """A disk of 4 MB where clusters keep their files; nothing may be up."""
+    host.exec(f"mkdir -p {folder} && mount -t tmpfs -o size=4m,mode=777 tmpfs {folder}")
+    try:
+        yield
+    finally:
+        host.exec(f"umount -l {folder} && rmdir {folder}")
+
+
+def fill(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> None:
+    code, _, err = host.attempt(f"head -c 8m /dev/zero > {folder}/filler")
+    assert code != 0 and "No space left" in err
+
+
 def let_pass(seconds: float) -> None:
     """A cut that lasts so long: the time is the fault itself, not a guess at how long things take."""
     end = time.monotonic() + seconds
