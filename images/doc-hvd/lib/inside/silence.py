@@ -5,7 +5,7 @@ import re
 from inside.markers import Mark
 
 # A rank that uses less than this share of a core between two beats counts as idle.
-IDLE_CORES = 0.10
+IDLE_CORES = 0.05
 # Beats that arrive closer together were held up on their way: they tell nothing of the time between them.
 CLOSEST_BEATS_S = 0.2
 # Horovod itself complains of a stall every minute, through its first rank: that is no sign of life.
