@@ -18,6 +18,9 @@ def process(**marks: str) -> Iterator["subprocess.Popen[bytes]"]:
     environment = {"PATH": os.environ["PATH"], **marks}
     started = subprocess.Popen(["sleep", "600"], env=environment, start_new_session=True)
     try:
+        # The kernel lets us go on before the new program's environment is there.
+        while not Path(f"/proc/{started.pid}/environ").read_bytes():
+            pass
         yield started
     finally:
         started.kill()
