@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 from collections.abc import Iterable, Mapping
 
 from docker import APIClient
@@ -84,6 +85,8 @@ def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterab
 def _add(tar: tarfile.TarFile, name: str, content: str | bytes | None, mode: int, uid: int, gid: int) -> None:
     entry = tarfile.TarInfo(name)
     entry.mode, entry.uid, entry.gid = mode, uid, gid
+    # Whoever watches a file in a container goes by its time: an archive without one says 1970, always.
+    entry.mtime = int(time.time())
     if content is None:
         entry.type = tarfile.DIRTYPE
         tar.addfile(entry)

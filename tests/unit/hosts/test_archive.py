@@ -32,6 +32,14 @@ def test_files_belong_to_the_containers_user_with_exactly_their_modes() -> None:
     }
 
 
+def test_a_file_that_is_put_again_looks_changed() -> None:
+    engine = FakeEngine()
+    archive.put_files(engine, "master", [FileSpec("hosts.json", "{}")], 1000, 1001)
+    [(_, _, data)] = engine.put
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        assert tar.getmember("hvdocker/hosts.json").mtime > 0
+
+
 def test_a_container_is_furnished_by_one_archive_with_its_user_in_passwd() -> None:
     engine = FakeEngine()
     wanted = [FileSpec("", None, 0o700), FileSpec("ssh/config", "x\n")]
