@@ -103,8 +103,10 @@ def test_controller_killed_at_each_step_of_down(training_trial: Trials) -> None:
             nothing_is_left(t.site)
 
         running()
+        found = kinds(t.site, *words)
+        t.site.down()
         known: set[Kind] = set()
-        each_new(kinds(t.site, *words), known, act)
+        each_new(found, known, act)
         assert len(known) >= 5
 
 
