@@ -16,7 +16,7 @@ from hvdocker.ops.env import Env
 from hvdocker.ops.home import HomeJob, jobs_at_home
 from hvdocker.ops.locate import Located
 from hvdocker.ops.session import Session
-from hvdocker.ops.watch import newest_masters, placement_of
+from hvdocker.ops.watch import newest_masters
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -53,7 +53,7 @@ class Found:
 
     @property
     def placement(self) -> Placement:
-        return placement_of(self.master) if self.master else self.told
+        return self.sighting.state.placement_of(self.master) if self.master else self.told
 
     @property
     def head(self) -> str:

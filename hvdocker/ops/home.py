@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hvdocker.model import names
+from hvdocker.model.capsule import CAPSULE_FILE, JOB_FILE, RECORD_FILE
 from hvdocker.model.past import Papers, Past, read_past
 from hvdocker.ops.locate import Located
 
 MARK = "fetched.json"
 MASTER = "master.json"
+# Where outputs were fetched to another folder.
+RECORD_COPY = "record.json"
 MOST_BYTES = 4 << 20
 
 
@@ -51,9 +54,9 @@ def home_job(located: Located, job: str) -> HomeJob:
     folder = fetched_to(located, job) or own
     papers = Papers(
         master=_read(own / MASTER),
-        job=_read(folder / "job.json"),
-        record=_read(folder / "logs" / "record.json"),
-        capsule=_read(folder / "capsule.json"),
+        job=_read(own / JOB_FILE),
+        record=_read(folder / RECORD_FILE) or _read(own / RECORD_COPY),
+        capsule=_read(own / CAPSULE_FILE),
     )
     return HomeJob(read_past(job, papers), folder)
 

@@ -13,14 +13,13 @@ from hvdocker.model.endurance import Elastic, elastic_from_label
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.past import ENDS, stem_of
 from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.model.ticket import Ticket
 from hvdocker.ops.env import Env
 from hvdocker.ops.home import HomeJob, jobs_at_home
 from hvdocker.ops.locate import Located
 from hvdocker.ops.queue import queues
 from hvdocker.ops.session import connected
-from hvdocker.ops.watch import placement_of
 
 if TYPE_CHECKING:
     from hvdocker.hosts.masters import MasterSeen
@@ -130,7 +129,7 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
     with connected(env, located, must_all=False) as session:
         from hvdocker.hosts import tickets
         from hvdocker.hosts.masters import see_masters
-        from hvdocker.hosts.observe import observe
+        from hvdocker.hosts.observe import as_state, observe
 
         # It also finds the way to each engine.
         seen = observe(inventory, session.links, without_gpus=session.links)
@@ -138,7 +137,8 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
         masters = see_masters(links, None if shows_all else MOST_ENDED)
         queued = tickets.look(session.links)
     errors = {**queued.failed, **masters.failed, **seen.failed, **session.failed}
-    found = history(_live(masters.done, env.now()), jobs_at_home(located).values())
+    state = as_state(inventory, seen.done, with_images=False)
+    found = history(_live(masters.done, state, env.now()), jobs_at_home(located).values())
     shown = found if shows_all else _newest(found)
     places = [Waiting(*place) for place in queues(_once(queued.done))]
     return JobsReport(inventory, tuple(shown), tuple(places), len(found) - len(shown), errors)
@@ -198,13 +198,18 @@ def _at_home(home: HomeJob) -> JobSeen:
     )
 
 
-def _live(masters: Mapping[str, tuple[MasterSeen, ...]], now: float) -> list[JobSeen]:
-    """Every container once, where two names of the inventory are one machine."""
-    by_id = {seen.container.id: _job(name, seen, now) for name, there in masters.items() for seen in there}
+def _live(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[JobSeen]:
+    """Every container once, where two names of the inventory are one machine. Who joined a job is known of
+    the inventory's own cluster, whose `state` this is."""
+    by_id = {
+        seen.container.id: _job(name, seen, state.placement_of(seen.container), now)
+        for name, there in masters.items()
+        for seen in there
+    }
     return list(by_id.values())
 
 
-def _job(name: str, seen: MasterSeen, now: float) -> JobSeen:
+def _job(name: str, seen: MasterSeen, placement: Placement, now: float) -> JobSeen:
     container = seen.container
     end = now if container.is_running else seen.finished
     return JobSeen(
@@ -212,7 +217,7 @@ def _job(name: str, seen: MasterSeen, now: float) -> JobSeen:
         cluster=container.cluster,
         owner=container.owner,
         state=_state(container),
-        placement=placement_of(container),
+        placement=placement,
         host=name,
         created=container.created,
         seconds=max(0.0, end - seen.started) if end is not None and seen.started is not None else None,

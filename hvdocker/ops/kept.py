@@ -14,13 +14,13 @@ from hvdocker.model.difference import read_record
 from hvdocker.model.event import Event
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
+from hvdocker.ops.finding import known_jobs
+from hvdocker.ops.home import RECORD_COPY
 from hvdocker.ops.locate import Located
 from hvdocker.ops.session import Session, connected
 
 # Beside a capsule that a host gave us: its name. What this machine wrote itself has none.
 ORIGIN_FILE = "capsule.host"
-# Where outputs were fetched to another folder.
-RECORD_COPY = "record.json"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _at_home(located: Located, wanted: str) -> Kept | None:
 
 def seen_on_hosts(session: Session, state: ClusterState, wanted: str, known: Kept | None) -> Kept:
     """Of each thing the word of the first host that has it. What is known already is only completed."""
-    job = known.capsule.job if known else names.match_job(wanted, _jobs_on(state))
+    job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     told = told_by_hosts(session, state, job)
     found = known
     for host, papers in told.items():
@@ -143,12 +143,6 @@ def seen_on_hosts(session: Session, state: ClusterState, wanted: str, known: Kep
             fix="jobs that an earlier version started have none",
         )
     return found
-
-
-def _jobs_on(state: ClusterState) -> list[str]:
-    """Those that have a folder on a host. Only ours have plain names."""
-    folders = (job for seen in state.hosts.values() for job in seen.job_folders)
-    return [job for job in dict.fromkeys(folders) if names.is_plain(job)]
 
 
 def _told(host: str, papers: Mapping[str, bytes]) -> Kept | None:

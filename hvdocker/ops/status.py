@@ -13,6 +13,7 @@ from hvdocker.model.seen import ContainerSeen, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
 from hvdocker.ops.session import connected, with_image
+from hvdocker.ops.watch import newest_masters
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def status(env: Env, located: Located) -> StatusReport:
                 )
                 for host in inventory.hosts
             ),
-            tuple(_job(master, state.placement_of(master)) for master in state.masters()),
+            tuple(_job(master, state.placement_of(master)) for master in newest_masters(state).values()),
         )
 
 

@@ -12,7 +12,7 @@ from hvdocker.model import names
 from hvdocker.model.job import JobRecord
 from hvdocker.model.noise import without_noise
 from hvdocker.model.output import Line, LineAssembler, parse_line
-from hvdocker.model.placement import Placement, from_label
+from hvdocker.model.placement import Placement
 from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.ops.stream import Again, Reading
 
@@ -62,10 +62,6 @@ def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
         if kept is None or (master.is_living and not kept.is_living):
             found[master.job] = master
     return found
-
-
-def placement_of(master: ContainerSeen) -> Placement:
-    return from_label(master.labels.get(names.LABEL_PLACEMENT, "{}"))
 
 
 def lines(

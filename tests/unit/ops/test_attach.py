@@ -11,7 +11,7 @@ from hvdocker.model.output import Line
 from hvdocker.model.past import Papers, read_past
 from hvdocker.model.placement import Placement
 from hvdocker.ops.attach import LAST_LINES, AttachViewer, _follow, _from_home, _last_words
-from hvdocker.ops.ending import verdict
+from hvdocker.ops.ending import Ended, verdict
 from hvdocker.ops.finding import Found, Sighting
 from hvdocker.ops.home import HomeJob
 from hvdocker.ops.watch import JobEnd
@@ -61,7 +61,7 @@ def home(tmp_path: Path, record: object) -> HomeJob:
 def test_of_a_job_that_was_taken_down_what_came_home_tells(tmp_path: Path) -> None:
     report = _from_home(Found(JOB, Sighting(STATE, {}), None, home(tmp_path, RECORD)))
     with pytest.raises(JobFailed, match="rank 1 failed with exit code 3") as caught:
-        verdict(report.job, report.placement, report.end, report.last_lines)
+        verdict(Ended(report.job, report.placement, report.end, report.last_lines))
     assert caught.value.lines == ("oh no",)
 
 

@@ -44,11 +44,11 @@ def test_what_labels_tell() -> None:
         master("train-abcd", '{"a":2}', created=90), owner="ada", script="train.py", elastic="1:4"
     )
     two = Placement((Share("a", 2),))
-    assert _job("a", MasterSeen(seen, 95.0), 100.0) == JobSeen(
+    assert _job("a", MasterSeen(seen, 95.0), two, 100.0) == JobSeen(
         "train-abcd", "lab", "ada", "running", two, "a", 90, 5.0, "train.py", None, Elastic(1, 4)
     )
     ended = replace(seen, state="exited", exit_code=1)
-    assert _job("a", MasterSeen(ended, 95.0, 97.0), 100.0) == JobSeen(
+    assert _job("a", MasterSeen(ended, 95.0, 97.0), two, 100.0) == JobSeen(
         "train-abcd", "lab", "ada", "failed", two, "a", 90, 2.0, "train.py", 1, Elastic(1, 4)
     )
 

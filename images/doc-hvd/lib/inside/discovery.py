@@ -133,7 +133,7 @@ class HostsFile:
         """Its hosts; None where nothing is new, or nothing can be made of it."""
         try:
             stat = self._path.stat()
-            look = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+            look = (stat.st_ino, stat.st_ctime_ns, stat.st_size)
             if look == self._look:
                 return None
             self._look = look
