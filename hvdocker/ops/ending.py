@@ -30,6 +30,11 @@ class Ended:
     restarts_before: int = 0
 
     @property
+    def head(self) -> str | None:
+        """None where nobody knows any more: of a job that was taken down, papers may be missing."""
+        return next(iter(self.placement.hosts), None)
+
+    @property
     def logs(self) -> str:
         return f"hvdocker logs {self.job}{self.flag}"
 
@@ -71,16 +76,16 @@ def _unreported(ended: Ended) -> JobFailed:
     memory = _MEMORY if ended.end.was_oom_killed else ""
     if ended.end.record and not ended.end.is_told:
         what = f"the master of job {ended.job} was killed (exit code {ended.end.exit_code}){memory}"
-        return JobFailed(what, host=ended.placement.head, fix=f"all output: {ended.logs}")
+        return JobFailed(what, host=ended.head, fix=f"all output: {ended.logs}")
     return JobFailed(
         f"job {ended.job} failed before its ranks could report{memory}",
-        host=ended.placement.head,
+        host=ended.head,
         fix=f"the launcher's own words are above; again with: {ended.logs}",
     )
 
 
 def _failed(ended: Ended, first: RankEnd) -> JobFailed:
-    is_masters = first.host == ended.placement.head and ended.end.was_oom_killed
+    is_masters = first.host == ended.head and ended.end.was_oom_killed
     is_memory = first.was_oom_killed or (is_masters and first.signal == _KILLED)
     fix = f"the other ranks were ended; all output: {ended.logs}"
     if is_memory:
