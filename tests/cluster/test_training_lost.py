@@ -4,6 +4,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from hvdocker.hosts.pulse import Patience
 from hvdocker.ops.relink import PATIENCE_S
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
 from tests.cluster.site import Site
 from tests.cluster.training import DATA, DEADLINE_S, await_ranks, await_silence, training_site
 
@@ -27,9 +29,14 @@ def site(lab: Lab, desk: Cli) -> Iterator[Site]:
         yield found
 
 
-def start(site: Site, script: str, gate: str, *flags: str) -> "subprocess.Popen[str]":
-    process = site.cli.start("train", *flags, f"code/{script}", "--", gate, cwd=site.folder)
-    await_ranks(site, f"{script} {gate}")
+def start(site: Site, gate: str, *flags: str) -> "subprocess.Popen[str]":
+    """A watching `train` whose ranks count on all hosts, until a gate is opened."""
+    process = site.cli.start("train", *flags, "code/count.py", "--", gate, cwd=site.folder)
+    await_ranks(site, f"count.py {gate}")
+    newest = f"cd /home/trainer/.hvdocker/{site.cluster}/jobs && cd $(ls -t | head -n 1)/logs"
+    for host in site.hosts:
+        count = partial(host.attempt, f"{newest} && grep -q 'number 0' rank-*.log")
+        until(lambda count=count: count()[0] == 0 or None, f"the rank on {host.name} counts", DEADLINE_S)
     return process
 
 
@@ -70,7 +77,7 @@ def numbers(out: str, rank: int) -> list[int]:
 
 
 def test_a_laptop_that_was_offline_sees_every_line_once(site: Site) -> None:
-    process = start(site, "count.py", "back")
+    process = start(site, "back")
     for host in site.hosts:
         host.exec(CUT)
     try:
@@ -91,27 +98,30 @@ def test_a_laptop_that_was_offline_sees_every_line_once(site: Site) -> None:
 
 
 def test_the_heads_own_death_is_named_and_the_next_job_runs(site: Site) -> None:
-    process = start(site, "count.py", "never")
+    process = start(site, "never")
     with powered_off(site, site.hosts[0]):
         code, _, err = end_of(process)
         assert code == 4
         assert "error: the head h1 does not answer: the job ended with it" in err
         assert "hvdocker up" in err and "--restarts" in err
-        (job,) = re.findall(r"job (count-\w{4})", err)[:1] or re.findall(r"count-\w{4}", err)[:1]
-        assert (site.folder / ".hvdocker" / "jobs" / job / "logs").is_dir()
+        assert "last words of rank 1 on h2:" in err and "last words of rank 2 on h3:" in err
+        job = re.findall(r"count-\w{4}", err)[0]
+        home = site.folder / ".hvdocker" / "jobs" / job / "logs"
+        assert "number 0" in (home / "rank-1.log").read_text()
     await_silence(site)
     assert site.run("train", "-np", "3", "code/tell.py").out.count("told") == 3
 
 
 def test_a_job_with_restarts_goes_on_without_its_head(site: Site) -> None:
     h1, *others = site.hosts
-    process = start(site, "count.py", "later", "--restarts", "1")
+    process = start(site, "later", "--restarts", "1")
     with powered_off(site, h1):
         said = read_until(process, "is started anew")
         assert "the head h1 does not answer" in said and "(restart 1 of 1)" in said
         open_gate(others, "later")
         code, out, err = end_of(process)
         assert code == 0, err
+        assert "0@h1 │ this is start 0" in out and "0@h2 │ this is start 1" in out
         assert "0@h2 │ the end" in out and "1@h3 │ the end" in out
         assert "2 ranks on 2 hosts" in err and "1 restart" in err
     (job,) = {job["job"] for job in site.status()["jobs"] if job["job"] in said + err}

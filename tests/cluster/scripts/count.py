@@ -1,10 +1,12 @@
 """Counts aloud until the file named by the first argument lies in /data."""
 
+import os
 import sys
 import time
 from itertools import count
 from pathlib import Path
 
+print(f"this is start {os.environ['HVDOCKER_RESTART']}", flush=True)
 for number in count():
     print(f"number {number}", flush=True)
     if (Path("/data") / sys.argv[1]).exists():
