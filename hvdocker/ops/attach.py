@@ -15,6 +15,7 @@ from hvdocker.ops.fetch import save_log
 from hvdocker.ops.finding import Found, find, look
 from hvdocker.ops.locate import Located
 from hvdocker.ops.recent import recent
+from hvdocker.ops.relink import Relink
 from hvdocker.ops.session import connected
 from hvdocker.ops.stop import clear_up
 from hvdocker.ops.watch import JobEnd
@@ -48,7 +49,7 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
         last: dict[int, tuple[str, ...]] = {}
         if found.master.is_living:
             try:
-                _follow(found, viewer, last)
+                _follow(found, viewer, last, Relink(env, located, session, found.job, found.head))
             except HostUnreachable as error:
                 error.fix = f"the job goes on; watch it with: hvdocker attach {found.job}{located.flag}"
                 raise
@@ -58,7 +59,9 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
         return AttachReport(found.job, found.placement, end, last or _last_words(found, end))
 
 
-def _follow(found: Found, viewer: AttachViewer, last: dict[int, tuple[str, ...]]) -> None:
+def _follow(
+    found: Found, viewer: AttachViewer, last: dict[int, tuple[str, ...]], relink: Relink | None = None
+) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     viewer.found(found.job, placement)
@@ -71,7 +74,7 @@ def _follow(found: Found, viewer: AttachViewer, last: dict[int, tuple[str, ...]]
     before = recent(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
     for line in before.lines:
         show(line)
-    watch.follow(link, container, placement, show, since=before.since, skip=before.skip)
+    watch.follow(link, container, placement, show, None, before.since, before.skip, relink)
 
 
 def _last_words(found: Found, end: JobEnd) -> dict[int, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from hvdocker.ops.exec import check_hosts
 from hvdocker.ops.finding import Found, find, look
 from hvdocker.ops.locate import Located
 from hvdocker.ops.recent import recent
+from hvdocker.ops.relink import Relink
 from hvdocker.ops.session import connected
 from hvdocker.ops.since import Since
 
@@ -47,13 +48,14 @@ def logs(env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line
     with connected(env, located, must_all=False) as session:
         found = find(env, located, look(located, session), wanted)
         if found.master:
-            _of_container(found, wish, on_line)
+            relink = Relink(env, located, session, found.job, found.head)
+            _of_container(found, wish, on_line, relink)
         else:
             _of_copies(env, found, wish, on_line)
         return found.job
 
 
-def _of_container(found: Found, wish: LogsWish, on_line: watch.OnLine) -> None:
+def _of_container(found: Found, wish: LogsWish, on_line: watch.OnLine, relink: Relink) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     since = wish.since.on(link) if wish.since else None
@@ -68,9 +70,9 @@ def _of_container(found: Found, wish: LogsWish, on_line: watch.OnLine) -> None:
         for line in last.lines:
             on_line(line)
         if is_open:
-            watch.follow(link, container, placement, take, since=last.since, skip=last.skip)
+            watch.follow(link, container, placement, take, None, last.since, last.skip, relink)
     elif wish.follows:
-        watch.follow(link, container, placement, take, since=since)
+        watch.follow(link, container, placement, take, since=since, again=relink)
     else:
         for line in watch.lines(link, container, placement, follow=False, since=since):
             take(line)
