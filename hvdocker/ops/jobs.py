@@ -201,11 +201,11 @@ def _at_home(home: HomeJob) -> JobSeen:
 def _live(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[JobSeen]:
     """Every container once, where two names of the inventory are one machine. Who joined a job is known of
     the inventory's own cluster, whose `state` this is."""
-    by_id = {
-        seen.container.id: _job(name, seen, state.placement_of(seen.container), now)
-        for name, there in masters.items()
-        for seen in there
-    }
+    by_id: dict[str, JobSeen] = {}
+    for name, there in masters.items():
+        for seen in there:
+            if seen.container.id not in by_id or name == seen.container.host:
+                by_id[seen.container.id] = _job(name, seen, state.placement_of(seen.container), now)
     return list(by_id.values())
 
 

@@ -34,6 +34,9 @@ def locked(
 
     claim = claim_of(env, located, verb)
     manner = Manner(inventory_flag(env, located), is_needed)
+    if located.inventory.is_local:
+        # One machine has one lock, whatever its workers are called.
+        links = dict(list(links.items())[:1])
     with holding(links, claim, env.listener, wait_s, manner=manner) as held:
         yield held
 
