@@ -46,6 +46,7 @@ def verdict(ended: Ended, propagates_exit: bool = False) -> None:
     if ended.end.state == "stopped":
         raise JobStopped(
             f"job {ended.job} was stopped by someone else",
+            host=ended.head,
             fix=f"hvdocker status{ended.flag} shows what runs now",
         )
     raise _failure(ended, propagates_exit)

@@ -76,3 +76,21 @@ def test_before_its_start_a_rank_is_where_it_is_expected() -> None:
     assert (ledger.host_of(1), ledger.living()) == ("b", [])
     ledger.add(mark("rank-start", 1, host="c"))
     assert ledger.host_of(1) == "c"
+
+
+def test_who_follows_another_is_not_the_first_to_fail() -> None:
+    ledger = Ledger()
+    ledger.follow(1)
+    ledger.add(mark("rank-exit", 1, code=1, signal=None))
+    assert ledger.first_failure() == {"rank": 1, "code": 1, "signal": None}
+    ledger.add(mark("rank-exit", 2, code=143, signal=15))
+    ledger.add(mark("rank-exit", 0, code=28, signal=None))
+    assert ledger.first_failure() == {"rank": 0, "code": 28, "signal": None}
+
+
+def test_what_a_rank_told_when_it_began_is_known_at_its_end() -> None:
+    ledger = Ledger()
+    ledger.add(mark("rank-start", 0, host="a", interface="net9"))
+    ledger.add(mark("rank-exit", 0, host="a", code=0))
+    (end,) = ledger.ranks()
+    assert (end["interface"], end["code"]) == ("net9", 0)

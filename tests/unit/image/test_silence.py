@@ -14,8 +14,8 @@ def beat(rank: int, cpu_s: float, out_bytes: int = 0) -> dict[str, Any]:  # Any:
     return {"event": "rank-beat", "rank": rank, "host": "h", "cpu_s": cpu_s, "out_bytes": out_bytes}
 
 
-@pytest.mark.parametrize(("cpu_s", "since"), [(0.0, 0.0), (0.49, 0.0), (0.5, 10.0), (20.0, 10.0)])
-def test_a_rank_is_idle_below_a_tenth_of_a_core(cpu_s: float, since: float) -> None:
+@pytest.mark.parametrize(("cpu_s", "since"), [(0.0, 0.0), (0.24, 0.0), (0.25, 10.0), (20.0, 10.0)])
+def test_a_rank_is_idle_below_a_twentieth_of_a_core(cpu_s: float, since: float) -> None:
     silence = Silence(0.0)
     silence.beat(beat(0, 100.0), 5.0)
     silence.beat(beat(0, 100.0 + cpu_s), 10.0)

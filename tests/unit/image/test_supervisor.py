@@ -15,7 +15,8 @@ def test_a_job_that_succeeds_is_recorded_and_its_marks_are_not_seen(tmp_path: Pa
     assert stage.play() == 0
     record = stage.record()
     assert (record["state"], record["code"], record["launcher_code"]) == ("succeeded", 0, 0)
-    assert record["ranks"] == [{"rank": 0, "host": "h1", "code": 0, "signal": None, "seconds": 1.5}]
+    [end] = record["ranks"]
+    assert (end["rank"], end["host"], end["code"], end["signal"], end["seconds"]) == (0, "h1", 0, None, 1.5)
     assert (record["restarts"], record["first_failure"], record["hang"]) == (0, None, None)
     [attempt] = record["attempts"]
     assert (attempt["number"], attempt["np"], attempt["hosts"]) == (1, 2, ["h1", "h2"])

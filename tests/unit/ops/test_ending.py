@@ -34,7 +34,7 @@ def test_stopped_by_someone_else() -> None:
     error = judged(JobEnd(record("stopped"), 143))
     assert (type(error), error.exit_code) == (JobStopped, ExitCode.JOB_STOPPED)
     assert int(error.exit_code) == 103
-    assert str(error) == "job train-abcd was stopped by someone else"
+    assert str(error) == "b: job train-abcd was stopped by someone else"
 
 
 def test_the_first_rank_that_failed_with_its_last_words() -> None:

@@ -1,5 +1,6 @@
 """One run of the launcher, with all who read along: the ledger, the log rules, the watch for hangs."""
 
+import re
 import shutil
 import subprocess
 import time
@@ -25,6 +26,8 @@ from inside.saying import say
 
 # Ranks have their grace before they are killed; the launcher needs a moment more to say so.
 LAUNCHER_EXTRA_S = 3.0
+# What Horovod raises in a rank because of another one, or of the network to it.
+FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down")
 NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
 
 
@@ -114,6 +117,8 @@ class Attempt:
         """A line of a rank."""
         record, judge = self._around.record, self._around.judge
         self._watch.silence.hear(rank, line, time.monotonic())
+        if FOLLOWS.search(line):
+            record.ledger.follow(rank)
         if judge.hear(rank, line, record.ledger.host_of):
             record.dropped, record.stopped_by = tuple(judge.dropped.values()), judge.stopped_by
             record.change()

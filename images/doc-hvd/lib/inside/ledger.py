@@ -1,5 +1,6 @@
 """What the ranks of one run have reported, in the order in which it came: their clocks may differ."""
 
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ class Ledger:
         self._expected = expected or {}
         self._ranks: dict[Key, Mark] = {}
         self._exits: list[Mark] = []
+        self._followers: set[int] = set()
         self._living: dict[Key, None] = {}
 
     def add(self, mark: Mark) -> None:
@@ -32,7 +34,7 @@ class Ledger:
             self._living.pop(key, None)
             self._living[key] = None
         elif event == "rank-exit":
-            self._ranks[key] = words
+            self._ranks[key] = {**self._ranks.get(key, {}), **words}
             self._exits.append(words)
             self._living.pop(key, None)
 
@@ -63,6 +65,15 @@ class Ledger:
         known = living or [host for number, host in self._ranks if number == rank][-1:]
         return known[0] if len(known) == 1 else None if known else self._expected.get(rank)
 
+    def follow(self, rank: int) -> None:
+        """By its own words this rank fails because another one did."""
+        self._followers.add(rank)
+
     def first_failure(self) -> Mark | None:
-        """The exit with a code that arrived first, if any."""
-        return next((mark for mark in self._exits if mark.get("code")), None)
+        """Of the exits with a code the one that arrived first; before those who only followed another's end,
+        or were ended for it. Reports from several hosts may overtake each other."""
+        failed = [mark for mark in self._exits if mark.get("code")]
+        return min(failed, key=self._is_consequence, default=None)
+
+    def _is_consequence(self, mark: Mark) -> bool:
+        return mark["rank"] in self._followers or mark.get("signal") == signal.SIGTERM
