@@ -107,7 +107,7 @@ def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> 
         raise NoGit(f"{top.folder} does not have the commit {wanted.commit[:12]}") from None
     with _scratch(top) as git:
         git.run("read-tree", wanted.commit)
-        if patch:
+        if patch and wanted.has_patch:
             git.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=patch)
         names = git.run("ls-files", "-z", *(("--", wanted.prefix) if wanted.prefix else ()))
         git.run("checkout-index", "-z", "--stdin", f"--prefix={target}/", stdin=names)

@@ -72,7 +72,7 @@ def _frames(engine: APIClient, made: str) -> Iterator[tuple[bool, bytes]]:
     engine._disable_socket_timeout(engine._get_raw_response_socket(answer))
     stream = answer.raw._fp.fp
     try:
-        while head := stream.read(8):
+        while len(head := stream.read(8)) == 8:
             kind, length = struct.unpack(">BxxxL", head)
             yield kind == _STDERR, stream.read(length)
     finally:

@@ -23,7 +23,7 @@ class Elastic:
     def read(label: str) -> Elastic | None:
         """`min:max`; max is empty where there is no bound. None where it says nothing of the kind."""
         fewest, _, most = label.partition(":")
-        if not fewest.isdecimal() or (most and not most.isdecimal()):
+        if not label.isascii() or not fewest.isdecimal() or (most and not most.isdecimal()):
             return None
         return Elastic(int(fewest), int(most) if most else None)
 
@@ -57,11 +57,3 @@ class Endurance:
             "on_hang": self.on_hang,
             "rules": [{"pattern": rule.pattern, "then": rule.then} for rule in self.rules],
         }
-
-
-def elastic_from_label(text: str) -> Elastic | None:
-    """`min:max`, as on the master of an elastic job; None where it is none."""
-    least, _, most = text.partition(":")
-    if not (least.isascii() and least.isdigit()):
-        return None
-    return Elastic(int(least), int(most) if most.isascii() and most.isdigit() else None)

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hvdocker.model import names
-from hvdocker.model.endurance import Elastic, elastic_from_label
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.job import JobRecord
 from hvdocker.model.placement import Placement, Share, from_label
 
@@ -63,15 +63,20 @@ def read_past(job: str, papers: Papers) -> Past:
     state = _state(record, code)
     return Past(
         job=job,
-        cluster=_text(labels.get(names.LABEL_CLUSTER), record.get("cluster"), spec.get("cluster")),
+        cluster=_text(
+            labels.get(names.LABEL_CLUSTER),
+            record.get("cluster"),
+            spec.get("cluster"),
+            capsule.get("cluster"),
+        ),
         owner=_text(labels.get(names.LABEL_OWNER), capsule.get("owner"), record.get("owner")),
         script=_text(labels.get(names.LABEL_SCRIPT), spec.get("script"), capsule.get("script"))
         or script_of(spec.get("command")),
         state=state,
         exit_code=code if state != UNKNOWN else None,
-        placement=_placement(labels, spec),
-        elastic=elastic_from_label(_text(labels.get(names.LABEL_ELASTIC))) or _elastic(spec),
-        started=started if started is not None else _number(master.get("created")),
+        placement=_placement(labels, spec, capsule),
+        elastic=Elastic.read(_text(labels.get(names.LABEL_ELASTIC))) or _elastic(spec),
+        started=_first(started, _number(master.get("created")), _number(capsule.get("started"))),
         seconds=max(0.0, finished - started) if finished and started is not None else None,
         restarts=max(0, _whole(record.get("restarts")) or 0),
         record=JobRecord.read(papers.record) if papers.record else None,
@@ -101,12 +106,15 @@ def _state(record: _Object, code: int | None) -> str:
     return UNKNOWN if code is None else ENDS.get(code, "ended")
 
 
-def _placement(labels: _Object, spec: _Object) -> Placement:
+def _placement(labels: _Object, spec: _Object, capsule: _Object) -> Placement:
     found = from_label(_text(labels.get(names.LABEL_PLACEMENT)) or "{}")
     if found.shares:
         return found
-    hosts = [one for one in _items(spec.get("hosts")) if isinstance(one, dict)]
-    return Placement(tuple(Share(_text(one.get("name")), _whole(one.get("slots")) or 0) for one in hosts))
+    told = _items(spec.get("hosts")) or _items(capsule.get("placement"))
+    hosts = [one for one in told if isinstance(one, dict)]
+    names_of = [_text(one.get("name"), one.get("host")) for one in hosts]
+    slots = [_whole(one.get("slots")) or 0 for one in hosts]
+    return Placement(tuple(Share(name, count) for name, count in zip(names_of, slots, strict=True) if name))
 
 
 def _elastic(spec: _Object) -> Elastic | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hvdocker.ops.train_request import TrainRequest
 
 # How a job was started, not what it is; or said elsewhere in the capsule.
-_OF_THE_MOMENT = frozenset((
+OF_THE_MOMENT = frozenset((
     "checksum", "is_detached", "is_queued", "is_dry_run", "accept_new_host_keys", "lock_wait_s", "is_forced",
     "propagates_exit", "workdir", "env", "secrets", "replay",
 ))  # fmt: skip
@@ -90,7 +90,7 @@ def papers_of(env: Env, scene: Scene, wish: Wished, tree: Tree, job: JobSpec) ->
 def request_words(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
     """What was asked for, as plain values; the script by where it lies in the code."""
     words = {each.name: getattr(request, each.name) for each in fields(request)}
-    words = {name: value for name, value in words.items() if name not in _OF_THE_MOMENT}
+    words = {name: value for name, value in words.items() if name not in OF_THE_MOMENT}
     if request.script:
         path = (cwd / at_home(Path(request.script))).resolve()
         words["script"] = path.relative_to(source).as_posix()

@@ -63,7 +63,7 @@ def _failure(ended: Ended, propagates_exit: bool) -> JobFailed:
     elif record.first_failure:
         error = _failed(ended, record.first_failure)
         code = record.first_failure.code
-        if propagates_exit and code and code not in _NOT_OURS:
+        if propagates_exit and code and 0 < code < 256 and code not in _NOT_OURS:
             error.exit_code = code
     else:
         error = _unreported(ended)

@@ -88,7 +88,9 @@ def find(
     another one."""
     masters = {job: one for job, one in newest_masters(sighting.state).items() if names.is_plain(job)}
     homes = jobs_at_home(located)
-    others = [job for host in sighting.state.hosts.values() for job in host.job_folders]
+    age = {job: number for number, job in enumerate(homes)}
+    folders = [job for host in sighting.state.hosts.values() for job in host.job_folders]
+    others = sorted(folders, key=lambda job: age.get(job, len(age)))
     tiers = (_ordered(masters, prefers_running), [*filter(names.is_plain, others)], [*homes])
     if sighting.away and not (wanted and any(job.startswith(wanted) for tier in tiers for job in tier)):
         _name_the_rest(env, [job for tier in tiers for job in tier], wanted)

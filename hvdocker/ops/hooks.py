@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hvdocker.errors import ExitCode, HvdockerError, Interrupted, JobFailed, JobStopped, UsageProblem
+from hvdocker.errors import (
+    ExitCode,
+    HeadLost,
+    HvdockerError,
+    Interrupted,
+    JobFailed,
+    JobStopped,
+    UsageProblem,
+)
 from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
@@ -157,7 +165,7 @@ class TrainHooks:
             self._hooks.before("train")
             yield
         except BaseException as error:
-            if self._hooks.job and isinstance(error, (JobFailed, JobStopped, Interrupted)):
+            if self._hooks.job and isinstance(error, (JobFailed, JobStopped, Interrupted, HeadLost)):
                 self._hooks.after("train", code_of(error))
             if tells_failure:
                 self._hooks.failed(error)

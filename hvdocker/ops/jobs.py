@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
-from hvdocker.model.endurance import Elastic, elastic_from_label
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.past import ENDS, stem_of
 from hvdocker.model.placement import Placement
@@ -147,7 +147,7 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
 def history(live: Iterable[JobSeen], homes: Iterable[HomeJob]) -> list[JobSeen]:
     """Every job once: what is seen counts, what came home fills the gaps. Running ones first, then newest."""
     found: dict[tuple[str, str], JobSeen] = {}
-    for seen in sorted(live, key=lambda job: -(job.created or 0.0)):
+    for seen in sorted(live, key=lambda job: (not job.is_running, -(job.created or 0.0))):
         # A job that was placed anew has two containers, once the host of the first is back.
         found.setdefault((seen.cluster, seen.job), seen)
     for home in homes:
@@ -223,7 +223,7 @@ def _job(name: str, seen: MasterSeen, placement: Placement, now: float) -> JobSe
         seconds=max(0.0, end - seen.started) if end is not None and seen.started is not None else None,
         script=container.labels.get(names.LABEL_SCRIPT, ""),
         exit_code=None if container.is_living else container.exit_code,
-        elastic=elastic_from_label(container.labels.get(names.LABEL_ELASTIC, "")),
+        elastic=Elastic.read(container.labels.get(names.LABEL_ELASTIC, "")),
     )
 
 

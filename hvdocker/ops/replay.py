@@ -13,6 +13,7 @@ from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.model.capsule import Capsule
 from hvdocker.model.event import Event
 from hvdocker.model.secret import SecretSource, parse_secrets
+from hvdocker.ops.capsule import OF_THE_MOMENT
 from hvdocker.ops.env import Env
 from hvdocker.ops.kept import Kept, find_all
 from hvdocker.ops.locate import Located
@@ -20,6 +21,10 @@ from hvdocker.ops.train import TrainReport, Viewer, train
 from hvdocker.ops.train_request import TrainRequest
 
 _LOST = "the job cannot be run again with the same code"
+
+
+# Those that need not be said; the others are words.
+_NUMBERS = frozenset(("np", "min_np", "max_np", "restarts"))
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,24 @@ def _taken(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in fields(default):
         value, usual = told.get(each.name), getattr(default, each.name)
+        if each.name not in told or each.name in OF_THE_MOMENT:
+            continue
         if is_dataclass(usual) and isinstance(value, Mapping):
             found[each.name] = replace(usual, **_taken(usual, value))  # type: ignore[type-var]  # an instance
-        elif each.name in told:
+        elif _fits(each.name, value, usual):
             found[each.name] = tuple(value) if isinstance(value, list) else value
+        else:
+            raise UsageProblem(f"the capsule is damaged: {each.name} is {value!r}")
     return found
+
+
+def _fits(name: str, value: object, usual: object) -> bool:
+    """A capsule may come from a host, or from another version."""
+    if usual is None:
+        return value is None or type(value) is (int if name in _NUMBERS else str)
+    if isinstance(usual, tuple):
+        return isinstance(value, list) and all(isinstance(word, str) for word in value)
+    return type(value) is type(usual)
 
 
 def with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Located:

@@ -42,11 +42,13 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
             return _without_master(found)
         workers = tuple(found.sighting.state.workers().values())
         was_running = found.master.is_living
-        if was_running:
-            refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
-            watch.stop_job(found.link, found.master.name)
-        elif found.master.exit_code in ORDERLY:
+        if not was_running and found.master.exit_code in ORDERLY:
             return StopReport(found.job, False)
+        refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
+        state = found.sighting.state
+        # Two, where a head that was cut off is back after its job was placed anew.
+        for living in (master for master in state.running_jobs() if master.job == found.job):
+            watch.stop_job(found.sighting.links[state.host_of(living)], living.name)
         clear_up(env, located, found)
         if watch.end_of(found.link, found.master.name).exit_code in ORDERLY:
             return StopReport(found.job, was_running)

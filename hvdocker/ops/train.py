@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hvdocker.commands.launch import ElasticHorovodrun, Horovodrun, Launcher
 from hvdocker.commands.worker import Place
-from hvdocker.errors import HeadLost, raise_together
+from hvdocker.errors import HeadLost, HvdockerError, Interrupted, raise_together
 from hvdocker.model import names
 from hvdocker.model.capsule import Papers
 from hvdocker.model.endurance import Elastic
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from hvdocker.hosts.apply import Context
     from hvdocker.hosts.locks import Held
     from hvdocker.hosts.tickets import Present
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -124,20 +127,37 @@ def _once(
         choose = partial(choose_slots, env, located, wish)
         wanted = queue.wish_words(request.np, request.hosts)
         decision = queue.wait_in_queue(env, located, session, wanted, choose, launch)
+    elif anew:
+        decision = launch_anew(partial(launch, anew=anew), anew, partial(keep_last_logs, env, located))
     else:
-        decision = launch(anew=anew)
+        decision = launch()
     report = decision.report
-    keep_at_home(env, located, decision.papers)
-    viewer.started(Started(report.job, report.placement, report.placement.np))
+    watching = _watching(env, located, session, decision, viewer)
+    try:
+        keep_at_home(env, located, decision.papers)
+        viewer.started(Started(report.job, report.placement, report.placement.np))
+    except KeyboardInterrupt:
+        raise watching.interrupted() from None
     if request.is_detached:
         return report
-    watching = _watching(env, located, session, decision, viewer)
     try:
         end = watching.to_the_end()
     except HeadLost as lost:
         return _anew(env, located, wish, decision.job, lost)
     before = decision.job.endurance.first_restart
     return replace(report, end=end, last_lines=watching.last, restarts_before=before)
+
+
+def launch_anew(launch: Callable[[], T], anew: Anew, keep: Callable[[str], None]) -> T:
+    """Where that fails, the person still has to know that the head is lost; `keep` saves what is left."""
+    try:
+        return launch()
+    except (Interrupted, HeadLost):
+        raise
+    except HvdockerError as error:
+        keep(anew.job)
+        anew.lost.lines = (*anew.lost.lines, f"it could not be started anew: {error}")
+        raise anew.lost from error
 
 
 def _anew(env: Env, located: Located, wish: Wish, job: JobSpec, lost: HeadLost) -> Anew:
@@ -149,7 +169,7 @@ def _anew(env: Env, located: Located, wish: Wish, job: JobSpec, lost: HeadLost) 
     where = f"{job.job} is started anew on the hosts that are left"
     env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
     endurance = replace(job.endurance, restarts=most - number, first_restart=number)
-    return Anew(job.job, endurance, job.placement.np, job.code_hash)
+    return Anew(job.job, endurance, job.placement.np, job.code_hash, lost)
 
 
 def _watching(env: Env, located: Located, session: Session, decision: _Decision, viewer: Viewer) -> Watching:
@@ -221,7 +241,7 @@ def _decide(
     placement = queue.in_turn(choose, state, waiting)
     tell_fewer(env, request, placement)
     placed = places_for(inventory, state, anew)
-    if viewer.explained:
+    if viewer.explained and anew is None:
         offers = offers_to_job(inventory, state, placed)
         wanted = request_for(inventory, request, placed)
         wanted = replace(wanted, np=placement.np) if wish.endurance.elastic else wanted

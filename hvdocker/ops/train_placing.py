@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hvdocker.commands.worker import Place
+from hvdocker.errors import HeadLost, NotEnoughSlots
 from hvdocker.model.endurance import Elastic, Endurance
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
@@ -34,6 +35,8 @@ class Anew:
     endurance: Endurance
     np: int
     code_hash: str
+    # Why: what the person is told where it cannot be placed.
+    lost: HeadLost
 
 
 def choose_slots(
@@ -48,6 +51,8 @@ def choose_slots(
     wanted = request_for(inventory, request, placed if anew is None else places(inventory, state))
     if anew and wanted.exact:
         left = tuple(share for share in wanted.exact if share.host in placed)
+        if not left:
+            raise NotEnoughSlots("none of the hosts that -H names is left")
         wanted = replace(wanted, np=None, exact=left, head="")
     if anew and not elastic and not wanted.exact:
         elastic = Elastic(1, anew.np)

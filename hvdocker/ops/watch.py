@@ -152,11 +152,17 @@ def end_of(link: HostLink, container: str) -> JobEnd:
 
 def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
     """SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after its grace."""
+    from docker.errors import APIError
+
     from hvdocker.hosts.translate import talking
 
     with talking(link.name, "stopping the job"):
         if at_once:
-            link.engine().kill(container)
+            try:
+                link.engine().kill(container)
+            except APIError as error:
+                if error.status_code != 409:  # it has ended meanwhile
+                    raise
         else:
             link.engine().stop(container, timeout=20)
 

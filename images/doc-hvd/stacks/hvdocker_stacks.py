@@ -35,14 +35,16 @@ class Answer:
     def register(self) -> None:
         """Open the file and have stacks written there on the signal."""
         try:
-            before, self._path = self._fd, f"{self._folder}/{os.getpid()}"
+            before, old = self._fd, self._path
+            self._path = f"{self._folder}/{os.getpid()}"
             low = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
                 self._fd = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, LEAST_FD)
             finally:
                 os.close(low)
             faulthandler.register(SIGNAL, file=self._fd, all_threads=True)
-            if before >= 0:
+            # A program that closed all it did not know may have the number for something of its own.
+            if before >= 0 and os.readlink(f"/proc/self/fd/{before}").startswith(old):  # noqa: PTH115 - as below
                 os.close(before)
         except Exception:
             return

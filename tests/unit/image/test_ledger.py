@@ -94,3 +94,12 @@ def test_what_a_rank_told_when_it_began_is_known_at_its_end() -> None:
     ledger.add(mark("rank-exit", 0, host="a", code=0))
     (end,) = ledger.ranks()
     assert (end["interface"], end["code"]) == ("net9", 0)
+
+
+def test_a_process_that_ends_late_does_not_end_the_one_that_has_its_number_now() -> None:
+    ledger = Ledger()
+    ledger.add(mark("rank-start", 1, host="b", started=1.0))
+    ledger.add(mark("rank-start", 1, host="b", started=2.0))
+    ledger.add(mark("rank-exit", 1, host="b", started=1.0, code=143))
+    assert ledger.living() == [(1, "b")]
+    assert [end["code"] for end in ledger.ranks()] == [None]

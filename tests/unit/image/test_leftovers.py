@@ -4,7 +4,9 @@ import json
 import subprocess
 from pathlib import Path
 
-from inside.leftovers import is_alive, ranks_here, wait_gone
+from inside import roster
+from inside.leftovers import is_alive, wait_gone
+from inside.roster import Entry, present
 from inside.versions import versions_beside, versions_of
 
 
@@ -26,10 +28,10 @@ def test_a_rank_is_gone_when_its_process_is(tmp_path: Path) -> None:
 
 
 def test_files_that_tell_nothing_are_no_ranks(tmp_path: Path) -> None:
-    assert ranks_here("j", tmp_path) == []
-    for rank, text in enumerate(("", "[]", '{"pid": null}', '{"pid": 7}')):
+    assert present("j", tmp_path) == []
+    for rank, text in enumerate(("", "[]", '{"pid": null}', '{"rank": 3, "pid": 7, "host": "a"}')):
         rank_file(tmp_path, rank, text)
-    assert ranks_here("j", tmp_path) == [7]
+    assert present("j", tmp_path) == [Entry(3, 7, "a")]
 
 
 def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
@@ -47,3 +49,13 @@ def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
 def test_a_tensorflow_of_that_name_wins() -> None:
     names = ["tensorflow-2.15.1.dist-info", "tensorflow_cpu-2.18.1.dist-info", "odd.dist-info"]
     assert versions_of(names)["tensorflow"] == "2.15.1"
+
+
+def test_a_rank_that_ends_late_leaves_its_successor_alone(tmp_path: Path) -> None:
+    roster.enter("j", Entry(0, 8, "a"), tmp_path)
+    roster.make_stacks_folder("j", 0, tmp_path)
+    roster.leave("j", 0, 7, tmp_path)
+    assert present("j", tmp_path) == [Entry(0, 8, "a")]
+    roster.leave("j", 0, 8, tmp_path)
+    assert present("j", tmp_path) == []
+    assert not list((tmp_path / "stacks" / "j").iterdir())

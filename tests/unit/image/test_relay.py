@@ -93,7 +93,8 @@ def test_last_words_are_kept_though_nobody_reads_them(tmp_path: Path) -> None:
     process.stdout.close()
     assert process.wait(timeout=60) == 9
     process.stderr.close()
-    lines = (tmp_path / "kept").read_text().splitlines()
+    # The shell may say on stderr that its sleep was ended, wherever that arrives.
+    lines = [line for line in (tmp_path / "kept").read_text().splitlines() if line != "Terminated"]
     assert lines == ["ready", *(f"the last words of *** {number}" for number in range(3000))]
 
 

@@ -96,7 +96,7 @@ def test_fields_of_another_kind_tell_nothing(odd: object) -> None:
         "endurance": {"elastic": {"min_np": "2"}},
     }
     past = read_past("j-abcd", papers(job=spec, record=odd))
-    assert past == Past("j-abcd", placement=Placement((Share("", 0),)))
+    assert past == Past("j-abcd")
 
 
 @pytest.mark.parametrize(
@@ -118,3 +118,13 @@ def test_what_was_run(command: object, script: str) -> None:
 
 def test_the_stem_of_an_id() -> None:
     assert [stem_of(job) for job in ("my-train-abcd", "train", "-abcd")] == ["my-train", "train", "-abcd"]
+
+
+def test_of_a_job_that_was_started_and_never_fetched_the_capsule_tells() -> None:
+    capsule = {
+        "cluster": "lab", "owner": "ada", "script": "train.py", "started": 90.0,
+        "placement": [{"host": "a", "slots": 1}, {"host": "b", "slots": 2}],
+    }  # fmt: skip
+    past = read_past("train-abcd", Papers(capsule=json.dumps(capsule)))
+    assert (past.cluster, past.owner, past.started) == ("lab", "ada", 90.0)
+    assert past.placement == Placement((Share("a", 1), Share("b", 2)))

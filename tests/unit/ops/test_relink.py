@@ -203,7 +203,7 @@ def test_a_job_whose_head_is_gone_is_started_anew(
         JOB, endurance=Endurance(restarts=restarts - before, first_restart=before), code_hash="c0de"
     )
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
-    assert _anew(env, LOCATED, wish(restarts), job, gone) == Anew("train-abcd", endurance, 3, "c0de")
+    assert _anew(env, LOCATED, wish(restarts), job, gone) == Anew("train-abcd", endurance, 3, "c0de", gone)
     assert notes == [
         "the head a does not answer: the job ended with it; train-abcd is started anew on the hosts that are "
         f"left (restart {endurance.first_restart} of {restarts})"

@@ -199,3 +199,23 @@ def test_a_commit_that_is_not_all_of_the_code_is_not_run(then: Kept, tmp_path: P
     with pytest.raises(HvdockerError) as caught:
         code_of(replace(then, capsule=other), tmp_path)
     assert "its commit and patch are not all of it" in caught.value.lines[1]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"np": "x"},
+        {"endurance": {"hang_after": 5}},
+        {"tuning": [1]},
+        {"tuning": "--verbose"},
+        {"start_timeout_s": "soon"},
+        {"script": 3},
+    ],
+)
+def test_a_capsule_that_says_nonsense_is_refused_in_words(odd: dict[str, object]) -> None:
+    with pytest.raises(UsageProblem, match="the capsule is damaged"):
+        again(asked(**odd))
+
+
+def test_how_a_job_was_started_is_no_part_of_it() -> None:
+    assert not again(asked(is_queued=True)).is_queued

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.errors import HvdockerError, NotEnoughSlots, UsageProblem
+from hvdocker.errors import HeadLost, HvdockerError, NotEnoughSlots, UsageProblem
 from hvdocker.model.endurance import Elastic, Endurance
 from hvdocker.model.placement import Placement, Share
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.command import Work
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
+from hvdocker.ops.train import launch_anew
 from hvdocker.ops.train_placing import Anew, choose_slots
 from hvdocker.ops.train_request import TrainRequest, Wish, check_request
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
@@ -113,7 +114,8 @@ def test_an_elastic_job_begins_with_what_is_free() -> None:
         placed(BUSY, Elastic(4), np=6)
 
 
-ANEW = Anew("train-abcd", Endurance(first_restart=1), 6, "c0de")
+LOST = HeadLost("the head a does not answer: the job ended with it")
+ANEW = Anew("train-abcd", Endurance(first_restart=1), 6, "c0de", LOST)
 LEFT = state_of(with_worker(LAB, "b"))
 
 
@@ -145,4 +147,21 @@ def test_anew_without_workers_that_stand_still_there_is_nothing_to_be_had() -> N
 
 
 def test_anew_it_has_no_more_ranks_than_before() -> None:
-    assert placed(STATE, anew=Anew("train-abcd", Endurance(), 3, "")).np == 3
+    assert placed(STATE, anew=Anew("train-abcd", Endurance(), 3, "", LOST)).np == 3
+
+
+def test_a_job_that_was_told_its_hosts_is_not_placed_elsewhere() -> None:
+    with pytest.raises(NotEnoughSlots, match="none of the hosts that -H names is left"):
+        placed(LEFT, anew=ANEW, hosts="a:1")
+
+
+def test_where_a_job_cannot_be_started_anew_the_lost_head_is_still_told() -> None:
+    def launch() -> None:
+        raise NotEnoughSlots("2 wanted, 1 free")
+
+    lost = HeadLost("the head a does not answer: the job ended with it", lines=["last words of rank 1"])
+    kept: list[str] = []
+    with pytest.raises(HeadLost) as caught:
+        launch_anew(launch, Anew("train-abcd", Endurance(), 2, "c0de", lost), kept.append)
+    assert caught.value is lost and kept == ["train-abcd"]
+    assert lost.lines == ("last words of rank 1", "it could not be started anew: 2 wanted, 1 free")

@@ -18,6 +18,9 @@ NO_STACK = "it gives no stack"
 
 Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 
+# A job that is silent again and again writes the last one anew.
+MOST_BUNDLES = 10
+
 
 def collect(loop: Loop, places: Places, job: str, head: str, hosts: Collection[str]) -> Errands:
     """Ask for the stacks here and on all other hosts, at once."""
@@ -75,8 +78,8 @@ def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
 
 def next_folder(logs: Path) -> Path:
     number = 1
-    while (logs / f"hang-{number}").exists():
+    while number < MOST_BUNDLES and (logs / f"hang-{number}").exists():
         number += 1
     folder = logs / f"hang-{number}"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -32,6 +32,7 @@ class Discovery:
         self._is_gathered = False
         self._is_closed = False
         self._written = ""
+        self._is_troubled = False
         self._due = time.monotonic()
         self._left = left
         self._were_here: set[str] = set()
@@ -77,7 +78,7 @@ class Discovery:
         if seats is not None:
             self._seats = seats
         self._keep_sessions()
-        if seats is not None:
+        if seats is not None or discovered_text(self.seats()) != self._written:
             self._changed()
 
     def close(self) -> None:
@@ -117,9 +118,11 @@ class Discovery:
         try:
             fresh.write_text(text, encoding="utf-8")
             fresh.replace(self._places.discovered)
-            self._written = text
+            self._written, self._is_troubled = text, False
         except OSError as error:
-            say(f"cannot write {self._places.discovered}: {error}")
+            if not self._is_troubled:
+                say(f"cannot write {self._places.discovered}: {error}")
+            self._is_troubled = True
 
 
 class HostsFile:

@@ -34,9 +34,12 @@ class Ledger:
             self._living.pop(key, None)
             self._living[key] = None
         elif event == "rank-exit":
-            self._ranks[key] = {**self._ranks.get(key, {}), **words}
             self._exits.append(words)
-            self._living.pop(key, None)
+            known = self._ranks.get(key, words)
+            # Else another process has the number by now, and this one ended late.
+            if words.get("started", known.get("started")) == known.get("started"):
+                self._ranks[key] = {**known, **words}
+                self._living.pop(key, None)
 
     def lose(self, host: str) -> None:
         """The host is gone, and its ranks with it; nobody is left to report their end."""

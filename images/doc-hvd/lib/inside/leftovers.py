@@ -1,10 +1,10 @@
 """Ranks of a job that still run in this very container, by the files that their wrappers keep."""
 
-import json
 import time
 from pathlib import Path
 
 from inside import paths
+from inside.roster import present
 
 LOOK_S = 0.1
 
@@ -12,22 +12,11 @@ LOOK_S = 0.1
 def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
     """Wait until no rank of the job runs here; False where one still does after that time."""
     deadline = time.monotonic() + seconds
-    while any(is_alive(pid) for pid in ranks_here(job, run)):
+    while any(is_alive(entry.pid) for entry in present(job, run)):
         if time.monotonic() >= deadline:
             return False
         time.sleep(LOOK_S)
     return True
-
-
-def ranks_here(job: str, run: Path = paths.RUN) -> list[int]:
-    """The process of every rank that has a file."""
-    found = []
-    for path in (run / "ranks" / job).glob("*.json"):
-        try:
-            found.append(int(json.loads(path.read_text(encoding="utf-8"))["pid"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return found
 
 
 def is_alive(pid: int) -> bool:

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from inside.wakeups import Wakeups
 
+# A poll takes no more than some 24 days.
+LONGEST_WAIT_S = 3600.0
 ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -75,4 +77,5 @@ class Loop:
         planned = [time_ for time_ in times if time_ is not None]
         if not planned:
             return None
-        return max(0, int((min(planned) - time.monotonic()) * 1000) + 1)
+        wait_s = min(min(planned) - time.monotonic(), LONGEST_WAIT_S)
+        return max(0, int(wait_s * 1000) + 1)

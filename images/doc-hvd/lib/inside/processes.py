@@ -36,9 +36,11 @@ def threads(pid: int, proc: Path = PROC) -> Iterator[Process]:
 
 def processes(proc: Path = PROC) -> Iterator[Process]:
     """Every process that can be seen from here; those that end meanwhile are left out."""
-    if not proc.is_dir():
+    try:
+        folders = list(proc.iterdir())
+    except OSError:
         return
-    for folder in proc.iterdir():
+    for folder in folders:
         if folder.name.isdigit():
             try:
                 yield parse_stat((folder / "stat").read_bytes())

@@ -43,24 +43,25 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
         guard_end.close()
         return run_rank(arguments[0], inner_end, run)
     inner_end.close()
-    code, was_killed = guard(inner, guard_end)
-    if was_killed:
-        roster.leave(arguments[0], rank_of(os.environ), run)
+    code, orphan = guard(inner, guard_end)
+    if orphan is not None:
+        roster.leave(arguments[0], rank_of(os.environ), orphan, run)
     return code
 
 
-def guard(inner: int, link: socket.socket) -> tuple[int, bool]:
+def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     """Pass signals on to the inner process; if it is killed, end the command that it left behind. Returns the
-    code to exit with, and whether it was killed."""
+    code to exit with, and that command's process."""
     for number in ENDING:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
     code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
     if code >= 0:
-        return code, False
+        return code, None
     command = link.recv(32)
-    if command:
-        kill_group(int(command), signal.SIGKILL)
-    return 128 - code, True
+    if not command:
+        return 128 - code, None
+    kill_group(int(command), signal.SIGKILL)
+    return 128 - code, int(command)
 
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
@@ -88,6 +89,7 @@ class Rank:
         self._guard_link = guard_link
         self._number = rank_of(os.environ)
         self._report = Report(job, self._number, run)
+        self._pid: int | None = None
 
     def run(self) -> int:
         """Start the command and see it through; returns the code to exit with."""
@@ -105,13 +107,22 @@ class Rank:
             log.write(line_of(str(error)))
             return self._report.ended(Ended(error.code, None, 0))
         finally:
-            roster.leave(self._job.name, self._number, self._run)
+            roster.leave(self._job.name, self._number, self._pid, self._run)
 
     def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
         words = words_of(read_secrets(self._job.name, self._job.secrets, self._run))
         memory = Memory(self._run)
         child = start(self._job.command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
+        try:
+            return self._with(child, words, memory, log)
+        except BaseException:
+            # Whatever went wrong here, the command must not be left to itself.
+            child.kill()
+            raise
+
+    def _with(self, child: Child, words: Sequence[bytes], memory: Memory, log: RankLog) -> int:
         self._guard_link.send(str(child.pid).encode())
+        self._pid = child.pid
         roster.enter(self._job.name, roster.Entry(self._number, child.pid, self._job.host), self._run)
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(line_of(message))

@@ -4,6 +4,7 @@ with it may reach the rank: the first is said, and then there is no log."""
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 # The log, and the part before it, at most this much each.
@@ -33,9 +34,11 @@ class RankLog:
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            # Some file systems tell only here that what was written could not be kept.
+            with suppress(OSError):
+                os.close(fd)
 
     def _attempt(self, act: Callable[[], None]) -> None:
         try:

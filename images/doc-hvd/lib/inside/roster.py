@@ -27,10 +27,14 @@ def enter(job: str, entry: Entry, run: Path = paths.RUN) -> None:
         write_json(path, entry._asdict())
 
 
-def leave(job: str, rank: int, run: Path = paths.RUN) -> None:
-    """The rank has ended: nothing of it stays."""
-    with suppress(OSError):
-        (paths.ranks_folder(job, run) / f"{rank}.json").unlink()
+def leave(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
+    """The rank, whose command was `pid`, has ended: nothing of it stays. Another may have its number
+    by now."""
+    path = paths.ranks_folder(job, run) / f"{rank}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if json.loads(path.read_text(encoding="utf-8"))["pid"] != pid:
+            return
+        path.unlink()
     shutil.rmtree(paths.stacks_folder(job, rank, run), ignore_errors=True)
 
 

@@ -14,7 +14,7 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
 # How long a stream is read on after its command has ended, while something else holds it open and is silent,
 # and how much is read from one that is not: no pipe of a command can have held more.
-SILENCE_MS = 500
+SILENCE_MS = 50
 MOST_LEFT = 1 << 20
 
 
