@@ -2,15 +2,26 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.lab import LabHost
+from tests.cluster.cli import Cli
+from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import Site
 from tests.cluster.test_training_elastic import await_line, powered_off
-from tests.cluster.training import await_ranks, await_silence, detached, open_gate
+from tests.cluster.training import await_ranks, await_silence, detached, open_gate, training_site
 
 pytestmark = pytest.mark.training
+
+RULES = [{"match": "ECC error", "then": "drop"}, {"match": "out of memory", "then": "stop"}]
+
+
+@pytest.fixture(scope="module")
+def training(lab: Lab, desk: Cli) -> Iterator[Site]:
+    """With rules for lines of ranks."""
+    with training_site(lab, desk, rules=RULES) as site:
+        yield site
 
 
 def test_a_job_that_fails_is_run_again_from_what_it_kept(training: Site) -> None:
@@ -29,6 +40,23 @@ def test_a_job_that_fails_is_run_again_from_what_it_kept(training: Site) -> None
 def test_a_job_without_restarts_is_not_run_again(training: Site) -> None:
     result = training.run("train", "code/again.py", "--propagate-exit", "--", "1", "7", check=7)
     assert "run 1" not in result.out and "h2: rank 1 failed with exit code 7" in result.err
+    await_silence(training)
+
+
+def test_a_line_that_a_rule_knows_leaves_its_host_out(training: Site) -> None:
+    words = ["--restarts", "1", "--", "1", "7", "an uncorrectable ECC error"]
+    result = training.run("train", "code/again.py", *words)
+    assert "running it again on h1:1 (" in result.out
+    assert "run 1 of rank 0 of 1: kept run 0" in result.out
+    assert "h2 was left out by the rule" in result.err or "h2 is dropped" in result.out
+    await_silence(training)
+
+
+def test_a_line_that_a_rule_knows_ends_restarts(training: Site) -> None:
+    words = ["--restarts", "3", "--", "1", "7", "CUDA out of memory"]
+    result = training.run("train", "code/again.py", *words, check=100)
+    assert "run 1" not in result.out
+    assert "not run again because of the rule" in result.err
     await_silence(training)
 
 

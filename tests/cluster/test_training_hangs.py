@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tests.cluster.site import Site
-from tests.cluster.training import await_silence
+from tests.cluster.test_training_elastic import await_line
+from tests.cluster.training import await_silence, detached
 
 pytestmark = pytest.mark.training
 
@@ -33,6 +34,14 @@ def test_a_hang_names_the_rank_that_is_not_where_the_others_are(
     assert {host: rank["how"] for host, (rank, *_) in stacks.items()} == {"h1": how, "h2": how}
     assert "asleep" in stacks["h2"][0]["text"] and "allreduce" in stacks["h1"][0]["text"]
     assert "rank 1" in (bundle / "summary.txt").read_text()
+
+
+def test_a_hang_that_is_only_told_leaves_the_job_as_it_is(training: Site) -> None:
+    job = detached(training, "code/stuck.py", "--hang-after", "6s")
+    await_line(training, job, r"the job is left as it is \(--on-hang wait\)")
+    assert training.status()["jobs"][0]["state"] == "running"
+    assert "is stopped" in training.run("stop", job).out
+    await_silence(training)
 
 
 def test_a_job_that_works_in_silence_is_no_hang(training: Site) -> None:
