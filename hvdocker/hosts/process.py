@@ -65,5 +65,9 @@ def become(words: Sequence[str]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     # Python ignores it, and what is ignored is handed on.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    os.execvp(words[0], list(words))
+    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        os.execvp(words[0], list(words))
+    finally:
+        # It did not become that program.
+        signal.signal(signal.SIGPIPE, before)

@@ -1,9 +1,12 @@
 """A process is known again, and known to be gone only where that is sure."""
 
 import os
+import signal
 import subprocess
 
-from hvdocker.hosts.process import is_gone, own_process
+import pytest
+
+from hvdocker.hosts.process import become, is_gone, own_process
 
 
 def test_this_process_is_here() -> None:
@@ -33,3 +36,10 @@ def test_of_others_nobody_here_knows() -> None:
         "a b c d",
     ):
         assert not is_gone(process)
+
+
+def test_a_program_that_is_not_there_changes_nothing() -> None:
+    before = signal.getsignal(signal.SIGPIPE)
+    with pytest.raises(FileNotFoundError):
+        become(["no-such-program-at-all"])
+    assert signal.getsignal(signal.SIGPIPE) == before == signal.SIG_IGN

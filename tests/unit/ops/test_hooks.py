@@ -1,7 +1,7 @@
 """A person's own programs around verbs; real ones, small."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,12 +21,16 @@ echo "${0##*/} ${HVDOCKER_JOB-none} ${HVDOCKER_EXIT_CODE-none} $HVDOCKER_HOSTS" 
 """
 
 
+def without_ours(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environ.items() if not name.startswith("HVDOCKER_")}
+
+
 @dataclass
 class World:
     folder: Path
     said: list[bytes] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    environ: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    environ: dict[str, str] = field(default_factory=lambda: without_ours(os.environ))
 
     def hook(self, name: str, text: str = TELLS) -> Path:
         path = self.folder / ".hvdocker" / "hooks" / name
