@@ -1,11 +1,8 @@
 """The controller SIGKILLed in every kind of step that its plans have, and two controllers at once."""
 
-import signal
-
 import yaml
 
 from tests.cluster.faults.fixtures import Trials
-from tests.cluster.faults.jobs import await_progress, open_gate, watched
 from tests.cluster.faults.killing import Kind, each_new, kill_in, kinds
 from tests.cluster.faults.trial import Trial, at_home, nothing_is_left, outputs
 from tests.cluster.site import SMALL_IMAGE
@@ -108,22 +105,6 @@ def test_controller_killed_at_each_step_of_down(training_trial: Trials) -> None:
         known: set[Kind] = set()
         each_new(found, known, act)
         assert len(known) >= 5
-
-
-def test_controller_killed_while_it_watches(training_trial: Trials) -> None:
-    """Training goes on, and `logs -f` from another folder picks it up."""
-    with training_trial() as t:
-        process = watched(t, "alone")
-        process.send_signal(signal.SIGKILL)
-        t.end_of(process)
-        with t.reaction():
-            await_progress(t)
-        elsewhere = t.site.cli.cwd / "elsewhere"
-        elsewhere.mkdir()
-        follower = t.site.cli.start("logs", "-f", "-i", t.site.inventory, cwd=elsewhere)
-        open_gate(t, "alone")
-        code, out, _ = t.end_of(follower)
-        assert code == 0 and "alone has come" in out
 
 
 def test_two_controllers_at_once(trial: Trials) -> None:

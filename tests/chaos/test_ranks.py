@@ -1,7 +1,9 @@
 """Ranks that end in every way a rank can, or do not end at all."""
 
+import re
+
 from tests.cluster.faults.fixtures import Trials
-from tests.cluster.faults.jobs import all_is_quiet, error_of, next_job_runs
+from tests.cluster.faults.jobs import all_is_quiet, error_of, next_job_runs, open_gate
 from tests.cluster.faults.trial import Trial
 
 
@@ -43,12 +45,15 @@ def test_rank_with_exit_code_7_passed_on(training_trial: Trials) -> None:
 def test_rank_hanging(training_trial: Trials) -> None:
     with training_trial() as t:
         said = breaks(t, "hang", 100, "--hang-after", "8s", "--on-hang", "kill")
-        assert "rank 1" in said and "h2" in said
+        assert said.startswith("h2: no rank did anything for 8.0 s") and "rank 1 is the odd one" in said
+        found = re.search(r"hvdocker fetch (\S+), then logs/(\S+)/summary.txt", said)
+        assert found is not None
+        t.site.run("fetch", found[1])
+        bundle = t.site.folder / ".hvdocker" / "jobs" / found[1] / "logs" / found[2]
+        assert bundle.name == "hang-1" and "rank 1" in (bundle / "summary.txt").read_text()
 
 
 def test_rank_hanging_with_a_restart(training_trial: Trials) -> None:
-    from tests.cluster.faults.jobs import open_gate
-
     with training_trial() as t:
         process = t.start(
             "train", "code/steady.py", "--hang-after", "8s", "--on-hang", "restart", "--restarts", "1",

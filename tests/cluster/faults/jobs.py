@@ -61,6 +61,27 @@ def rank_pid(host: LabHost, script: str = STEADY) -> int:
     return int(found[0])
 
 
+def no_rank_is_left(trial: Trial) -> None:
+    """On hosts that cannot hear each other, where the server's end of a login may wait longer than ranks."""
+    for host in trial.hosts:
+        until(lambda host=host: _has_no_rank(host) or None, f"no rank on {host.name}", 20)  # type: ignore[misc]
+
+
+def _has_no_rank(host: LabHost) -> bool:
+    return host.attempt(["pgrep", "-f", f"python.*{STEADY}"])[0] == 1
+
+
+def starts(out: str) -> list[tuple[int, int]]:
+    """Every start of the job as rank 0 told it: its first step, and of how many ranks it was."""
+    found = re.findall(r"^0@h1 +│ begins at step (\d+) of (\d+) ranks$", out, re.MULTILINE)
+    return [(int(step), int(ranks)) for step, ranks in found]
+
+
+def steps_told(out: str) -> list[int]:
+    """The steps that rank 0 told on its way."""
+    return [int(step) for step in re.findall(r"^0@h1 +│ reached step (\d+)$", out, re.MULTILINE)]
+
+
 def error_of(err: str) -> str:
     """What a person is told last."""
     return err.rpartition("error: ")[2]

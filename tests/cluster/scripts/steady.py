@@ -52,5 +52,7 @@ while not is_over:
         draft = out / "checkpoint.part"
         draft.write_text(json.dumps({"step": step, "ranks": int(sums[0])}))
         draft.replace(checkpoint)
+        if step % 10 == 0:
+            print(f"reached step {step}", flush=True)
     time.sleep(0.05)
 print(f"{gate.name} has come: step {step} of {hvd.size()} ranks", flush=True)

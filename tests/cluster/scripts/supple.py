@@ -1,5 +1,5 @@
 """Elastic steps until the file named by the first argument lies in /data: whoever is there takes part. Rank 0
-keeps how many steps were done, and by how many ranks."""
+keeps how many steps were done, and by how many ranks; each start tells at which step it begins."""
 
 import json
 import os
@@ -16,6 +16,7 @@ checkpoint = Path(os.environ["HVDOCKER_OUTPUT_DIR"]) / "checkpoint.json"
 
 @hvd.elastic.run
 def train(state: "hvd.elastic.ObjectState") -> None:
+    print(f"begins at step {state.step} of {hvd.size()} ranks", flush=True)
     while not state.is_over:
         sums = hvd.allreduce(tf.constant([1.0, float(gate.exists())]), op=hvd.Sum).numpy()
         state.step += 1
@@ -29,6 +30,6 @@ def train(state: "hvd.elastic.ObjectState") -> None:
 
 
 hvd.init()
-state = hvd.elastic.ObjectState(step=0, is_over=False)
+state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank, step=0, is_over=False)
 train(state)
 print(f"{gate.name} has come: step {state.step} of {hvd.size()} ranks", flush=True)
