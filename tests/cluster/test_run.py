@@ -56,7 +56,8 @@ def start(site: Site, gate: str) -> tuple["subprocess.Popen[str]", Site]:
     process = site.cli.start("run", site.inventory, "code/diary.py", *SPREAD, "--", gate, cwd=site.folder)
     new = until(lambda: clusters(site) - others or None, "the run has a cluster", DEADLINE_S)
     own = replace(site, cluster=new.pop())
-    await_ranks(own, f"diary.py {gate}")
+    # Its output is written by the time its child runs.
+    await_ranks(own, "sleep 600")
     return process, own
 
 
@@ -155,7 +156,7 @@ def test_gc_takes_a_killed_run_and_leftovers_and_leaves_the_living_and_others(tr
         assert f"{of_dead.cluster} is given back" in given_back.out
         assert outputs(training, given_back.err) == BOTH
         assert clusters(training) == {of_alive.cluster}
-        await_ranks(of_alive, "diary.py living-run")
+        await_ranks(of_alive, "sleep 600")
         assert "unborn" not in first.docker("ps", "-a") and "foreign" in first.docker("ps", "-a")
         assert training.run("gc", "-y").out.startswith("nothing to do")
 
@@ -174,7 +175,7 @@ def test_a_lost_link_leaves_the_job_running_and_tells_the_commands(training: Sit
         finally:
             training.hosts[0].start_sshd()
         assert code == 4 and "the job may go on" in err
-        await_ranks(own, "diary.py lost-run")
+        await_ranks(own, "sleep 600")
         assert "waiting for lost-run" in pasted(training, err.replace("logs -f", "logs"), "logs").out
         assert "is running" in pasted(training, err, "down", check=2).err
         assert outputs(training, pasted(training, err, "down", "-y").err) == BOTH

@@ -100,7 +100,7 @@ def test_a_host_that_is_gone_is_named_and_left_out(tmp_path: Path) -> None:
     assert stage.play() == 0
     assert stage.ours() == [
         "h2 does not answer any more (rank 1 was there)",
-        "run 1 failed (rank 0 on h1: exit code 1); running it again on h1:1,h3:1 (restart 1 of 1)",
+        "run 1 failed (h2 stopped answering); running it again on h1:1,h3:1 (restart 1 of 1)",
     ]
     assert stage.argv(1)[:4] == ["-np", "2", "-H", "127.0.0.1:1,198.18.0.3:1"]
     first, second = stage.record()["attempts"]
@@ -113,7 +113,7 @@ def test_if_all_others_are_gone_the_head_goes_on_alone(tmp_path: Path) -> None:
     stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
     stage.plan(1, SUCCEEDS)
     assert stage.play() == 0
-    assert stage.ours()[1].startswith("run 1 failed (the launcher: exit code 1); running it again on h1:1 ")
+    assert stage.ours()[1].startswith("run 1 failed (h2 stopped answering); running it again on h1:1 ")
     assert stage.argv(1) == ["-np", "1", "-H", "127.0.0.1:1", str(stage.bin / "rank"), "j"]
 
 

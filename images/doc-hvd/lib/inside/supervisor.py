@@ -150,7 +150,13 @@ class Supervisor:
         return seats_left(self._job.seats, self._job.host, there, self._judge.dropped)
 
     def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[Seat]) -> None:
-        why = "hung" if outcome.was_hung else failure_words(attempt.first_failure, outcome.code)
+        if outcome.was_hung:
+            why = "hung"
+        elif attempt.lost_hosts:
+            # What ranks elsewhere died of followed from it.
+            why = f"failed ({', '.join(attempt.lost_hosts)} stopped answering)"
+        else:
+            why = failure_words(attempt.first_failure, outcome.code)
         used = self._record.restarts + 1
         say(restart_sentence(attempt.number, why, seats, self._job.endurance, used))
 
