@@ -98,6 +98,7 @@ cat {stage}/stacks/"$host".json
 CHECK = """#!/bin/sh
 echo "${{FAKE_HOST:-h1}} $*" >> {stage}/check.log
 while [ -e {stage}/busy ]; do sleep 0.05; done
+[ ! -e {stage}/stuck ]
 """
 
 
@@ -144,6 +145,9 @@ class Stage:
 
     def touch(self, name: str) -> None:
         (self.folder / name).touch()
+
+    def untouch(self, name: str) -> None:
+        (self.folder / name).unlink()
 
     def stack(self, rank: int, host: str, *frames: str) -> None:
         """What the program `stacks` says on a host."""

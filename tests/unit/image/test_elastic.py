@@ -92,3 +92,46 @@ def test_an_elastic_job_that_fails_is_run_again_with_the_slots_that_are_there(tm
     assert ended(stage) == 0
     assert stage.argv(1)[:4] == ["-np", "1", "--network-interfaces", "lo"]
     assert stage.record()["attempts"][0]["lost_hosts"] == ["h2"]
+
+
+def test_a_failure_is_not_blamed_on_a_host_that_the_job_had_replaced(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, elastic=ELASTIC, hosts=3)
+    begins = "[start(n, f'h{n + 1}') for n in range(3)]; (stage / 'dead/h3').touch(); wait_for('missed')"
+    stage.plan(0, f"{begins}; end(1, 'h2', 137, signal=9); start(1, 'h2'); end(0, 'h1', 7); sys.exit(1)")
+    stage.start()
+    stage.until(lambda: "h3 left the job" in stage.said())
+    stage.touch("missed")
+    assert stage.wait() == 1
+    record = stage.record()
+    assert (record["lost_hosts"], record["first_failure"]["rank"]) == ([], 0)
+    assert stage.ours() == ["h3 left the job"]
+
+
+def test_a_host_whose_loss_ends_the_job_is_named(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, elastic=ELASTIC)
+    stage.plan(0, "start(0, 'h1'); start(1, 'h2'); (stage / 'dead/h2').touch(); wait_done(); sys.exit(1)")
+    stage.start()
+    stage.until(lambda: "h2 left the job" in stage.said())
+    assert ended(stage) == 1
+    assert stage.record()["lost_hosts"] == ["h2"]
+
+
+def test_a_job_that_waits_for_slots_says_so_once(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=3, elastic={"min_np": 2, "max_np": None})
+    stage.job["launcher"] += ["--elastic-timeout", "90"]
+    stage.plan(0, WAITS)
+    stage.start()
+    stage.until((tmp_path / "argv-0.json").exists)
+    for host in ("h2", "h3"):
+        stage.kill_host(host)
+        stage.until(lambda host=host: f"{host} left the job" in stage.said())
+    stage.revive_host("h2")
+    stage.until(lambda: "enough again" in stage.said())
+    assert ended(stage) == 0
+    assert stage.ours() == [
+        "h2 left the job",
+        "h3 left the job",
+        "1 slot(s) left, at least 2 needed: waiting up to 90 s for a host (hvdocker up brings one back)",
+        "h2 is back and takes part",
+        "2 slot(s), at least 2 needed: there are enough again",
+    ]

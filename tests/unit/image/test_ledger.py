@@ -103,3 +103,38 @@ def test_a_process_that_ends_late_does_not_end_the_one_that_has_its_number_now()
     ledger.add(mark("rank-exit", 1, host="b", started=1.0, code=143))
     assert ledger.living() == [(1, "b")]
     assert [end["code"] for end in ledger.ranks()] == [None]
+
+
+def test_what_an_elastic_job_has_survived_is_not_why_it_fails() -> None:
+    ledger = Ledger(first_np=2)
+    ledger.add(mark("rank-start", 0, host="a", started=1.0))
+    ledger.add(mark("rank-start", 1, host="b", started=1.0))
+    ledger.follow(0)
+    ledger.add(mark("rank-exit", 1, host="b", code=137, signal=9, started=1.0))
+    assert (ledger.first_failure() or {})["rank"] == 1
+    ledger.add(mark("rank-start", 1, host="c", started=2.0))
+    assert ledger.first_failure() is None
+    assert [end["code"] for end in ledger.ranks()] == [None, 137, None]
+    ledger.add(mark("rank-exit", 1, host="c", code=143, signal=15, started=2.0))
+    ledger.add(mark("rank-exit", 0, host="a", code=7, signal=None, started=1.0))
+    assert (ledger.first_failure() or {})["rank"] == 0
+
+
+def test_a_rank_that_is_slow_to_start_excuses_nobody() -> None:
+    for ledger in (Ledger(first_np=3), Ledger({0: "a", 1: "b"})):
+        ledger.add(mark("rank-start", 0, host="a"))
+        ledger.add(mark("rank-exit", 0, host="a", code=1))
+        ledger.add(mark("rank-start", 1, host="b"))
+        assert (ledger.first_failure() or {})["rank"] == 0
+
+
+def test_a_host_is_lost_until_it_has_a_rank_again() -> None:
+    ledger = Ledger(first_np=3)
+    for rank, host in enumerate("abc"):
+        ledger.add(mark("rank-start", rank, host=host))
+    ledger.lose("b", 10.0)
+    ledger.lose("b", 20.0)
+    assert (ledger.lost_before(10.0), ledger.lost_before(11.0)) == (set(), {"b"})
+    ledger.lose("c", 30.0)
+    ledger.add(mark("rank-start", 1, host="b"))
+    assert ledger.lost_before(0.0) == {"c"}

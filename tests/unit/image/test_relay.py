@@ -22,13 +22,15 @@ from inside.child import start
 from inside.meter import Meter
 from inside.rank import relays_of
 from inside.ranklog import RankLog
+from inside import uplink
 from inside.vigil import ENDING, Vigil
 from inside.wakeups import Wakeups
+uplink.LOOK_S, uplink.GIVEN_UP_S = 0.05, 0.2
 wakeups = Wakeups((*ENDING, signal.SIGCHLD))
 here, there = socket.socketpair()
 child = start(sys.argv[2:], os.environ, "/", 60, subprocess.PIPE)
 out, err = relays_of(child, (b"s3cr3t",), RankLog(Path(sys.argv[1]), print))
-vigil = Vigil(wakeups, here, (out, err))
+vigil = Vigil(wakeups, here, (out, err), uplink.Uplink(os.environ, Path(os.environ.get("NET", "/"))))
 vigil.keep(child, Beats({"rank": 0, "host": "a"}, Meter(child.pid), (err, out), 600))
 how = child.reap()
 vigil.drain()
@@ -36,12 +38,12 @@ sys.exit(how.code)
 """
 
 
-def vigil(*command: str, kept: str = "/dev/null") -> "subprocess.Popen[bytes]":
+def vigil(*command: str, kept: str = "/dev/null", **env: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-c", VIGIL, kept, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(LIB)},
+        env={**os.environ, "PYTHONPATH": str(LIB), **env},
     )
 
 
@@ -123,6 +125,22 @@ def test_a_reader_that_does_not_read_cannot_keep_the_command_from_ending(tmp_pat
     assert process.returncode == 143
     process.stdout.close()
     process.stderr.close()
+
+
+@pytest.mark.parametrize("script", ["yes", "echo begun; exec sleep 600"])
+def test_a_launcher_that_is_not_reached_ends_the_command_though_nobody_reads(
+    script: str, tmp_path: Path
+) -> None:
+    env = {"SSH_CONNECTION": "198.18.0.11 33354 198.18.0.12 12345", "NET": str(tmp_path)}
+    process = vigil("sh", "-c", script, kept=str(tmp_path / "kept"), **env)
+    assert process.stdout is not None
+    os.read(process.stdout.fileno(), 6)
+    assert process.poll() is None
+    (tmp_path / "tcp").write_text(
+        "   1: 0C0012C6:3039 0B0012C6:824A 01 0018C:0 01:00123 00000006  1000 0 1\n"
+    )
+    assert process.wait(timeout=60) == 143
+    process.communicate()
 
 
 def test_what_is_left_behind_and_never_silent_is_not_heard_for_ever() -> None:

@@ -8,12 +8,15 @@ from inside.job import Seat
 from inside.restarts import (
     elastic_words_for,
     end_words,
+    first_ranks,
     host_of_ranks,
+    loss_counts_s,
     lost_sentence,
     may_restart,
     pause_before,
     restart_sentence,
     seats_left,
+    shortage_sentence,
     words_for,
 )
 
@@ -32,6 +35,11 @@ def test_hosts_and_ranks_are_replaced_and_nothing_else() -> None:
 @pytest.mark.parametrize(("slots", "np"), [(8, "4"), (3, "3"), (1, "2")])
 def test_an_elastic_job_begins_with_the_slots_that_are_there(slots: int, np: str) -> None:
     assert elastic_words_for(ELASTIC, 2, slots) == ["horovodrun", "-np", np, *ELASTIC[3:]]
+
+
+@pytest.mark.parametrize(("slots", "max_np", "first"), [(2, None, 2), (6, None, 6), (6, 4, 4), (1, 4, 2)])
+def test_an_elastic_job_uses_all_slots_that_it_may(slots: int, max_np: int | None, first: int) -> None:
+    assert first_ranks(2, slots, max_np) == first
 
 
 def test_ranks_go_to_hosts_in_order() -> None:
@@ -65,6 +73,19 @@ def test_the_sentence_counts_restarts_of_earlier_masters() -> None:
     )
 
 
+def test_a_lost_host_is_no_reason_for_what_fails_hours_later() -> None:
+    assert loss_counts_s(ELASTIC, is_own_failure=True) == 60
+    assert loss_counts_s(ELASTIC, is_own_failure=False) == 660
+    assert loss_counts_s((*ELASTIC, "--elastic-timeout", "30"), is_own_failure=False) == 90
+
+
+@pytest.mark.parametrize(("timeout_s", "words"), [(600.0, "10 min"), (90.0, "90 s"), (30.0, "30 s")])
+def test_a_shortage_is_told_with_its_time(timeout_s: float, words: str) -> None:
+    assert shortage_sentence(1, 2, timeout_s) == (
+        f"1 slot(s) left, at least 2 needed: waiting up to {words} for a host (hvdocker up brings one back)"
+    )
+
+
 @pytest.mark.parametrize(
     ("mark", "words"),
     [
@@ -79,6 +100,6 @@ def test_how_a_rank_ended_is_said_in_words(mark: dict[str, Any], words: str) -> 
 
 
 def test_a_lost_host_is_named_with_its_ranks() -> None:
-    assert lost_sentence("b", [1]) == "b does not answer any more (rank 1 was there)"
-    assert lost_sentence("b", [1, 2]) == "b does not answer any more (ranks 1, 2 were there)"
-    assert lost_sentence("b", []) == "b does not answer any more"
+    assert lost_sentence("b", [1]) == "b stopped answering (rank 1 was there)"
+    assert lost_sentence("b", [1, 2]) == "b stopped answering (ranks 1, 2 were there)"
+    assert lost_sentence("b", []) == "b stopped answering"

@@ -54,3 +54,6 @@ def test_where_two_ranks_have_one_number_nobody_is_dropped(capsys: pytest.Captur
     assert judge.hear(2, "ECC", lambda _rank: "h2")
     assert not judge.hear(2, "ECC", lambda _rank: "h2")
     assert dropped == ["h2"]
+    assert "h2 is dropped from the job" in capsys.readouterr().err
+    assert [match.host for match in judge.left_out(["h1"])] == ["h2"]
+    assert judge.left_out(["h1", "h2"]) == ()

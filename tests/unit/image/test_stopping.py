@@ -2,16 +2,18 @@
 
 from pathlib import Path
 
+import pytest
 from stage import Stage
 
 WAITS = "start(0, 'h1'); (stage / 'up').touch(); hang()"
 STUBBORN = "signal.signal(signal.SIGTERM, lambda *_: (stage / 'asked').touch()); " + WAITS
+ENDS = f"signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); {WAITS}"
 FAILS = "start(1, 'h2'); end(1, 'h2', 3); sys.exit(1)"
 
 
 def test_a_job_is_stopped_with_grace(tmp_path: Path) -> None:
     stage = Stage(tmp_path, restarts=3)
-    stage.plan(0, f"signal.signal(signal.SIGTERM, lambda *_: sys.exit(5)); {WAITS}")
+    stage.plan(0, ENDS)
     stage.start()
     stage.until((tmp_path / "up").exists)
     stage.stop()
@@ -40,11 +42,71 @@ def test_a_stop_is_heard_while_the_last_run_is_cleared_up(tmp_path: Path) -> Non
     stage.touch("busy")
     stage.plan(0, FAILS)
     stage.start()
-    stage.until(lambda: "gone j" in stage.text("check.log"))
+    stage.until(lambda: len(stage.text("check.log").splitlines()) == 2)
     stage.stop()
+    stage.until(lambda: len(stage.text("check.log").splitlines()) == 3)
+    stage.untouch("busy")
     assert stage.wait() == 143
     record = stage.record()
     assert (record["state"], len(record["attempts"]), stage.ours()) == ("stopped", 1, [])
+
+
+@pytest.mark.parametrize(("plan", "code"), [(ENDS, 143), (FAILS, 1)])
+def test_a_job_ends_when_no_rank_is_left_on_another_host(tmp_path: Path, plan: str, code: int) -> None:
+    """The launcher hangs up on them, and is gone before they are."""
+    stage = Stage(tmp_path)
+    stage.touch("busy")
+    stage.plan(0, plan)
+    stage.start()
+    if code == 143:
+        stage.until((tmp_path / "up").exists)
+        stage.stop()
+    stage.until(lambda: stage.text("check.log") == "h2 gone j 8\n")
+    stage.until(lambda: stage.record()["code"] == code)
+    stage.untouch("busy")
+    assert stage.wait() == code
+    assert (stage.ours(), stage.text("check.log")) == ([], "h2 gone j 8\n")
+
+
+def test_a_second_ask_ends_the_wait_for_ranks_elsewhere(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.job["grace_s"] = 600
+    stage.touch("busy")
+    stage.plan(0, ENDS)
+    stage.start()
+    stage.until((tmp_path / "up").exists)
+    stage.stop()
+    stage.until(lambda: "gone j" in stage.text("check.log"))
+    stage.stop()
+    assert stage.wait() == 143
+
+
+def test_a_rank_that_will_not_end_is_told_of(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.touch("stuck")
+    stage.plan(0, FAILS)
+    assert stage.play() == 1
+    assert stage.ours() == ["ranks of this job still run on h2"]
+
+
+def test_nobody_waits_for_hosts_that_are_gone(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=3)
+    stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
+    assert stage.play() == 1
+    assert stage.text("check.log") == "h3 gone j 8\n"
+    assert "h2 true\n" in stage.text("ssh.log") and "h2 /" not in stage.text("ssh.log")
+
+
+def test_an_elastic_job_that_is_stopped_waits_only_for_hosts_that_are_in(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=3, elastic={"min_np": 1, "max_np": None})
+    stage.plan(0, f"start(1, 'h2'); {ENDS}")
+    stage.start()
+    stage.until((tmp_path / "up").exists)
+    stage.kill_host("h2")
+    stage.until(lambda: "left" in stage.said())
+    stage.stop()
+    assert stage.wait() == 143
+    assert stage.text("check.log") == "h3 gone j 8\n"
 
 
 def test_a_stop_is_heard_while_stacks_are_collected(tmp_path: Path) -> None:

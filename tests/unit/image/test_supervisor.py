@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from stage import Stage
 
 FAILS = "start(0, 'h1'); start(1, 'h2'); end(1, 'h2', 3); end(0, 'h1', 143); sys.exit(1)"
@@ -22,6 +23,7 @@ def test_a_job_that_succeeds_is_recorded_and_its_marks_are_not_seen(tmp_path: Pa
     assert (attempt["number"], attempt["np"], attempt["hosts"]) == (1, 2, ["h1", "h2"])
     assert (stage.out(), stage.said()) == ("[0]<stdout>:hello\n", "")
     assert json.loads((stage.logs / "record.json").read_text()) == record
+    assert (stage.text("ssh.log"), stage.text("check.log")) == ("", "")
 
 
 def test_the_launcher_starts_the_rank_wrapper_over_the_heads_interface(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_a_host_that_is_gone_is_named_and_left_out(tmp_path: Path) -> None:
     stage.plan(1, SUCCEEDS)
     assert stage.play() == 0
     assert stage.ours() == [
-        "h2 does not answer any more (rank 1 was there)",
+        "h2 stopped answering (rank 1 was there)",
         "run 1 failed (h2 stopped answering); running it again on h1:1,h3:1 (restart 1 of 1)",
     ]
     assert stage.argv(1)[:4] == ["-np", "2", "-H", "127.0.0.1:1,198.18.0.3:1"]
@@ -122,7 +124,27 @@ def test_lost_hosts_are_recorded_also_without_restarts(tmp_path: Path) -> None:
     stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
     assert stage.play() == 1
     assert stage.record()["lost_hosts"] == ["h2"]
-    assert stage.ours() == ["h2 does not answer any more (rank 1 was there)"]
+    assert stage.ours() == ["h2 stopped answering (rank 1 was there)"]
+
+
+GONE = "put(2, b'The first process to do so was:\\nProcess name: 1\\nExit code: 255\\n'); sys.exit(1)"
+
+
+def test_a_worker_that_died_and_is_back_is_the_cause_all_the_same(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=3)
+    ended = "end(0, 'h1', 143, signal=15)"
+    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); start(2, 'h3'); {ended}; {GONE}")
+    assert stage.play() == 1
+    assert stage.record()["lost_hosts"] == ["h2"]
+    assert stage.ours() == ["h2 stopped answering (rank 1 was there)"]
+
+
+@pytest.mark.parametrize("end", ["end(1, 'h2', 3)", "end(0, 'h1', 7)", "end(1, 'h2', 1); end(0, 'h1', 143)"])
+def test_a_rank_that_told_its_end_lost_no_host(tmp_path: Path, end: str) -> None:
+    stage = Stage(tmp_path)
+    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {end}; {GONE}")
+    assert stage.play() == 1
+    assert stage.record()["lost_hosts"] == []
 
 
 def test_a_rule_keeps_a_job_from_being_run_again(tmp_path: Path) -> None:
@@ -143,10 +165,19 @@ def test_a_rule_drops_a_host_but_never_the_head(tmp_path: Path) -> None:
     assert stage.play() == 0
     spared, dropped, again = stage.ours()
     assert spared.endswith("the head cannot be dropped, the job goes on")
-    assert dropped.endswith("h2 is dropped from the job")
+    assert dropped.endswith("h2 is left out should the job be run again")
     assert "running it again on h1:1 (" in again
     dropped = {"host": "h2", "pattern": "ECC", "line": "an ECC error", "rank": 1}
     assert stage.record()["dropped"] == [dropped]
+
+
+def test_a_host_that_took_part_to_the_end_is_not_said_to_be_dropped(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
+    stage.plan(0, "start(0, 'h1'); start(1, 'h2'); line(1, 'ECC'); end(1, 'h2', 0); end(0, 'h1', 0)")
+    assert stage.play() == 0
+    [said] = stage.ours()
+    assert said.endswith("h2 is left out should the job be run again")
+    assert stage.record()["dropped"] == []
 
 
 def test_a_launcher_that_is_not_there_is_not_tried_again(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ from inside.saying import say
 LAUNCHER_EXTRA_S = 3.0
 # What Horovod raises in a rank because of another one, or of the network to it.
 FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down")
+# What horovodrun says at its end: whose process was the first to fail.
+FIRST_GONE = re.compile(r"Process name: (\d+)")
 NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
 
 
@@ -44,28 +46,35 @@ class Around:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `was_hung`: it was ended because it hung. `is_final`: it is not run again."""
+    """How a run ended. `was_hung`: it was ended because it hung. `was_given_up`: because its head fails again
+    and again. `is_final`: it is not run again."""
 
     code: int
     was_stopped: bool = False
     was_hung: bool = False
+    was_given_up: bool = False
     is_final: bool = False
 
     @property
     def state(self) -> str:
         if self.was_stopped:
             return "stopped"
-        return "failed" if self.code or self.was_hung else "succeeded"
+        return "failed" if self.code or self.was_hung or self.was_given_up else "succeeded"
 
 
 class Attempt:
-    """`may_go_on` tells whether a run that hangs could be run again."""
+    """`may_go_on` tells whether a run that hangs could be run again; `leads_nowhere` is shown how a rank
+    ended, and tells whether the run is to be ended for it."""
 
-    def __init__(self, around: Around, may_go_on: Callable[[], bool]) -> None:
+    def __init__(
+        self, around: Around, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
+    ) -> None:
         self._around = around
         self._may_go_on = may_go_on
+        self._leads_nowhere = leads_nowhere
         self._pump: Pump | None = None
         self._was_hung = False
+        self._was_given_up = False
         self._is_killed = False
         job, loop = around.job, around.loop
         settings = HangSettings(
@@ -92,11 +101,12 @@ class Attempt:
             say(str(error))
             return Outcome(error.code, is_final=True)
         naming = Naming(around.job.seats, around.record.ledger.host_of)
-        self._pump = Pump(around.loop, child, self._report, self._hear, naming)
+        self._pump = Pump(around.loop, child, self._report, self._hear, naming, self._overhear)
         around.loop.add(self._watch)
         code = self._pump.run()
         self._watch.close()
-        return Outcome(code, self._pump.was_stopped, self._was_hung, self._is_killed)
+        was_stopped = self._pump.was_stopped
+        return Outcome(code, was_stopped, self._was_hung, self._was_given_up, self._is_killed)
 
     def _report(self, mark: Mark) -> None:
         """A mark of a rank."""
@@ -108,9 +118,14 @@ class Attempt:
         self._watch.begin()
         record = self._around.record
         record.ledger.add(mark)
-        if not self._was_hung:
-            # Else it only tells that ranks were ended.
-            record.attempts[-1].first_failure = record.ledger.first_failure()
+        if self._was_hung or self._was_given_up:
+            # It only tells that ranks were ended.
+            record.change()
+            return
+        record.attempts[-1].first_failure = record.ledger.first_failure()
+        if mark.get("event") == "rank-exit" and self._leads_nowhere(mark):
+            self._watch.close()
+            self._was_given_up = self._pump is not None and self._pump.end()
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:
@@ -120,8 +135,16 @@ class Attempt:
         if FOLLOWS.search(line):
             record.ledger.follow(rank)
         if judge.hear(rank, line, record.ledger.host_of):
-            record.dropped, record.stopped_by = tuple(judge.dropped.values()), judge.stopped_by
+            record.stopped_by = judge.stopped_by
+            if self._around.job.endurance.elastic:
+                # Any other job has the host until it is run again.
+                record.dropped = tuple(judge.dropped.values())
             record.change()
+
+    def _overhear(self, line: str) -> None:
+        """A line of the launcher's own."""
+        if found := FIRST_GONE.fullmatch(line):
+            self._around.record.ledger.miss(int(found[1]))
 
     def _hangs(self, hang: Hang) -> None:
         """A hang was found, and its stacks are kept."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from inside.job import Job, Seat
 from inside.loop import Loop
 from inside.places import Places
+from inside.restarts import elastic_timeout_s, shortage_sentence, slots_of
 from inside.saying import say
 from inside.sessions import Sessions
 
@@ -36,6 +37,7 @@ class Discovery:
         self._due = time.monotonic()
         self._left = left
         self._were_here: set[str] = set()
+        self._is_short = False
         self._sessions = Sessions(loop, places, self._changed)
 
     def gather(self) -> None:
@@ -48,6 +50,8 @@ class Discovery:
         self._is_gathered = True
         for host in [] if self._loop.stops else self._absent():
             say(f"{host} does not answer: the job begins without it")
+        if not self._loop.stops:
+            self._tell_shortage()
 
     def seats(self) -> tuple[Seat, ...]:
         """Who is in, the head first."""
@@ -112,6 +116,20 @@ class Discovery:
         for host in came if self._is_gathered else ():
             say(f"{host} is back and takes part" if host in self._were_here else f"{host} takes part")
         self._were_here |= names
+        if self._is_gathered:
+            self._tell_shortage()
+
+    def _tell_shortage(self) -> None:
+        """Horovod waits for slots without a word, and then gives up."""
+        least = self._job.endurance.elastic.min_np if self._job.endurance.elastic else 0
+        slots = slots_of(self.seats())
+        if (slots < least) == self._is_short:
+            return
+        self._is_short = slots < least
+        if self._is_short:
+            say(shortage_sentence(slots, least, elastic_timeout_s(self._job.launcher)))
+        else:
+            say(f"{slots} slot(s), at least {least} needed: there are enough again")
 
     def _write(self, text: str) -> None:
         fresh = self._places.discovered.with_name(f".discovered.{os.getpid()}")

@@ -91,9 +91,11 @@ class Errands:
         del self._running[name]
 
 
-def run_errands(loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> Errands:
-    """Run them to their end; an ask to stop cuts it short."""
+def run_errands(
+    loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
+) -> Errands:
+    """Run them to their end; an ask to stop cuts it short, unless it is one that is obeyed thereby."""
     errands = Errands(loop, commands, limit_s)
-    loop.run_until(lambda: errands.is_done or loop.stops > 0)
+    loop.run_until(lambda: errands.is_done or loop.stops > obeyed)
     errands.cancel()
     return errands

@@ -6,6 +6,8 @@ from typing import Any
 
 from inside.markers import Mark
 
+LONG_AGO = float("-inf")
+
 Key = tuple[int, str | None]
 
 
@@ -13,13 +15,18 @@ class Ledger:
     """Ranks are told apart by number and host: under Horovod Elastic a new process may get the number that an
     older one on another host was started with."""
 
-    def __init__(self, expected: Mapping[int, str] | None = None) -> None:
+    def __init__(self, expected: Mapping[int, str] | None = None, first_np: int | None = None) -> None:
         # Where ranks will be, as far as that is known: a line may overtake the mark of its rank's start.
         self._expected = expected or {}
+        # How many ranks an elastic job begins with: what starts after them starts anew. None if not elastic.
+        self._first_np = first_np
+        self._starts = 0
         self._ranks: dict[Key, Mark] = {}
         self._exits: list[Mark] = []
         self._followers: set[int] = set()
         self._living: dict[Key, None] = {}
+        self._lost: dict[str, float] = {}
+        self._missed: int | None = None
 
     def add(self, mark: Mark) -> None:
         """Note one mark; a rank that starts again begins a new line."""
@@ -33,6 +40,7 @@ class Ledger:
             self._ranks[key] = {**words, **ended, "max_rss_kb": None, "finished": None}
             self._living.pop(key, None)
             self._living[key] = None
+            self._begin(str(mark.get("host")))
         elif event == "rank-exit":
             self._exits.append(words)
             known = self._ranks.get(key, words)
@@ -41,10 +49,25 @@ class Ledger:
                 self._ranks[key] = {**known, **words}
                 self._living.pop(key, None)
 
-    def lose(self, host: str) -> None:
+    def _begin(self, host: str) -> None:
+        """Ranks that start anew tell that the job has survived whatever befell it before. One of the first
+        that is slow to start tells nothing: another one may have failed at once."""
+        self._starts += 1
+        self._lost.pop(host, None)
+        if self._first_np is not None and self._starts > self._first_np and (self._exits or self._lost):
+            self._exits.clear()
+            self._followers.clear()
+            self._lost = dict.fromkeys(self._lost, LONG_AGO)
+
+    def lose(self, host: str, now: float = 0.0) -> None:
         """The host is gone, and its ranks with it; nobody is left to report their end."""
         for key in [key for key in self._living if key[1] == host]:
             del self._living[key]
+        self._lost.setdefault(host, now)
+
+    def lost_before(self, moment: float) -> set[str]:
+        """The hosts that were gone by then, or before ranks started anew, and had no rank since."""
+        return {host for host, when in self._lost.items() if when < moment}
 
     def ranks(self) -> list[Mark]:
         """The last word of every rank that started, by rank."""
@@ -72,11 +95,30 @@ class Ledger:
         """By its own words this rank fails because another one did."""
         self._followers.add(rank)
 
+    def miss(self, rank: int) -> None:
+        """For the launcher this rank was the first to fail."""
+        self._missed = rank
+
+    def vanished(self) -> str | None:
+        """The host of that rank, where it never told how it ended, and nobody else failed by itself."""
+        first = self.first_failure()
+        if self._missed is None or (first is not None and not self.is_consequence(first)):
+            return None
+        return next((host for rank, host in self._living if rank == self._missed), None)
+
     def first_failure(self) -> Mark | None:
         """Of the exits with a code the one that arrived first; before those who only followed another's end,
         or were ended for it. Reports from several hosts may overtake each other."""
         failed = [mark for mark in self._exits if mark.get("code")]
-        return min(failed, key=self._is_consequence, default=None)
+        return min(failed, key=self.is_consequence, default=None)
 
-    def _is_consequence(self, mark: Mark) -> bool:
+    def fails_by_itself(self, mark: Mark) -> bool:
+        """Whether this end of a rank is the first failure, and nobody asked for it."""
+        first = self.first_failure()
+        if first is None or self.is_consequence(first) or first.get("asked"):
+            return False
+        return first == {name: value for name, value in mark.items() if name != "event"}
+
+    def is_consequence(self, mark: Mark) -> bool:
+        """Whether a rank ended so because another one did."""
         return mark["rank"] in self._followers or mark.get("signal") == signal.SIGTERM

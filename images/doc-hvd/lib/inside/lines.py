@@ -12,10 +12,13 @@ LINE = re.compile(DATE + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)", re.DOTA
 
 
 class Lines:
-    """Cuts one stream into lines; what no rank wrote is not heard."""
+    """Cuts one stream into lines: those of ranks, and those of the launcher itself."""
 
-    def __init__(self, hear: Callable[[int, str], None]) -> None:
+    def __init__(
+        self, hear: Callable[[int, str], None], overhear: Callable[[str], None] = lambda line: None
+    ) -> None:
         self._hear = hear
+        self._overhear = overhear
         self._begun = b""
 
     def feed(self, data: bytes) -> None:
@@ -33,6 +36,8 @@ class Lines:
 
     def _tell(self, line: bytes) -> None:
         found = LINE.fullmatch(line)
+        text = (found[2] if found else line)[:LONGEST].decode("utf-8", "replace").rstrip("\r\n")
         if found:
-            text = found[2][:LONGEST].decode("utf-8", "replace")
-            self._hear(int(found[1]), text.rstrip("\r\n"))
+            self._hear(int(found[1]), text)
+        else:
+            self._overhear(text)

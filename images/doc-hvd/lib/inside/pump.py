@@ -24,6 +24,7 @@ class Pump:
         report: Callable[[Mark], None],
         hear: Callable[[int, str], None],
         naming: Callable[[bytes], bytes],
+        overhear: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.was_stopped = False
         self._loop = loop
@@ -34,7 +35,7 @@ class Pump:
         self._lines: dict[int, Lines] = {}
         for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
             if stream is not None:
-                lines = self._lines[stream.fileno()] = Lines(hear)
+                lines = self._lines[stream.fileno()] = Lines(hear, overhear)
                 self._filters[stream.fileno()] = Filter(partial(pass_on, out, lines), report, naming)
 
     def run(self) -> int:

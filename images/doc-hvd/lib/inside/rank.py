@@ -28,8 +28,12 @@ from inside.ranklog import RankLog
 from inside.relay import Relay
 from inside.report import Report, line_of, say
 from inside.secrets import SecretError, forget_secrets, read_secrets
+from inside.uplink import Uplink
 from inside.vigil import ENDING, Vigil
 from inside.wakeups import Wakeups
+
+# Kept beside what the rank said last: else nobody could tell why it ended.
+GONE = "the link to the head is gone: this rank was ended"
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
@@ -127,16 +131,18 @@ class Rank:
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(line_of(message))
         every_s = beat_s(self._job.endurance.hang_after_s)
-        vigil = Vigil(self._wakeups, self._guard_link, (out, err))
+        vigil = Vigil(self._wakeups, self._guard_link, (out, err), Uplink(os.environ))
         vigil.keep(child, Beats(self._report.who, Meter(child.pid), (err, out), every_s))
         how = child.reap()
         for_memory = not vigil.has_asked and memory.ended(how)
         vigil.drain()
+        if vigil.launcher_is_gone:
+            log.write(line_of(GONE))
         log.close()
         if vigil.launcher_is_gone and not self._job.endurance.goes_on:
             # Nobody is left to start another rank of this job, or to clear up after it.
             forget_secrets(self._job.name, self._run)
-        return self._report.ended(how, for_memory)
+        return self._report.ended(how, for_memory, vigil.has_asked)
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:

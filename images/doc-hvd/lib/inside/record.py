@@ -15,6 +15,7 @@ from inside.places import Places
 from inside.records import write_json
 from inside.rules import Match
 from inside.saying import say
+from inside.strikes import Struck
 
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 # Changes that come together are written together.
@@ -42,6 +43,7 @@ class Record:
         self.attempts: list[AttemptRecord] = []
         self.ledger = Ledger()
         self.dropped: Sequence[Match] = ()
+        self.struck: Sequence[Struck] = ()
         self.stopped_by: Match | None = None
         self.hang: Mapping[str, Any] | None = None  # Any: JSON
         self._job = job
@@ -58,9 +60,9 @@ class Record:
         """How many of them were used."""
         return max(0, len(self.attempts) - 1)
 
-    def begin(self, np: int, hosts: Sequence[str], expected: Mapping[int, str]) -> AttemptRecord:
-        """The next run, whose ranks begin anew; `expected` says where they will be, if that is known."""
-        self.ledger = Ledger(expected)
+    def begin(self, np: int, hosts: Sequence[str], ledger: Ledger) -> AttemptRecord:
+        """The next run, whose ranks begin anew, in a ledger of their own."""
+        self.ledger = ledger
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
         self.write()
         return self.attempts[-1]
@@ -112,6 +114,7 @@ class Record:
             "restarts": self.restarts,
             "attempts": [asdict(attempt) for attempt in self.attempts],
             "dropped": [match.as_json() for match in self.dropped],
+            "struck": [one.as_json() for one in self.struck],
             "stopped_by_rule": self.stopped_by.as_json() if self.stopped_by else None,
             "hang": self.hang,
             "versions": self._versions,

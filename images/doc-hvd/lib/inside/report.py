@@ -28,12 +28,13 @@ class Report:
         """The command is about to start."""
         send(encode({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
 
-    def ended(self, how: Ended, for_memory: bool = False) -> int:
-        """The command has ended; returns the code to exit with."""
+    def ended(self, how: Ended, for_memory: bool = False, was_asked: bool = False) -> int:
+        """The command has ended, perhaps because it was asked to; returns the code to exit with."""
         record = {
             **self.who,
             **how._asdict(),
             "oom": for_memory,
+            "asked": was_asked,
             "seconds": round(time.monotonic() - self._ticks, 3),
             "started": self.start,
             "finished": time.time(),

@@ -8,6 +8,10 @@ from inside.job import Seat
 from inside.markers import Mark
 
 LONGEST_PAUSE_S = 30.0
+# Horovod's own, where it is told nothing else.
+ELASTIC_TIMEOUT_S = 600.0
+# How long it may take until the loss of a host has shown in the ranks that are left.
+LOSS_S = 60.0
 # A run that lasted this long did not fail at once.
 LONG_RUN_S = 60.0
 
@@ -49,6 +53,23 @@ def elastic_words_for(launcher: Sequence[str], min_np: int, slots: int) -> list[
     if wanted is None:
         return list(launcher)
     return replaced(launcher, "-np", str(max(min_np, min(int(wanted), slots))))
+
+
+def first_ranks(np: int, slots: int, max_np: int | None) -> int:
+    """How many ranks an elastic job begins with: Horovod waits for `np` slots, then uses all there are."""
+    return max(np, slots if max_np is None else min(slots, max_np))
+
+
+def elastic_timeout_s(launcher: Sequence[str]) -> float:
+    """How long Horovod waits for slots before it gives an elastic job up."""
+    wanted = value_of(launcher, "--elastic-timeout") or ""
+    return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
+
+
+def loss_counts_s(launcher: Sequence[str], is_own_failure: bool) -> float:
+    """How long a lost host may be why an elastic job fails. Without another it waits until Horovod gives up;
+    a rank that fails by itself long after the loss does so for reasons of its own."""
+    return LOSS_S if is_own_failure else LOSS_S + elastic_timeout_s(launcher)
 
 
 def replaced(words: Sequence[str], flag: str, value: str) -> list[str]:
@@ -101,10 +122,20 @@ def end_words(mark: Mark) -> str:
         return f"signal {number}"
 
 
+def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
+    """An elastic job that has too few slots to go on."""
+    minutes, rest = divmod(timeout_s, 60)
+    time_ = f"{minutes:g} min" if minutes and not rest else f"{timeout_s:g} s"
+    return (
+        f"{slots} slot(s) left, at least {least} needed: waiting up to {time_} for a host "
+        "(hvdocker up brings one back)"
+    )
+
+
 def lost_sentence(host: str, ranks: Sequence[int]) -> str:
     """A host that took part and is silent."""
     if not ranks:
-        return f"{host} does not answer any more"
+        return f"{host} stopped answering"
     numbers = ", ".join(str(rank) for rank in ranks)
     verb = "was" if len(ranks) == 1 else "were"
-    return f"{host} does not answer any more (rank{'s' * (len(ranks) > 1)} {numbers} {verb} there)"
+    return f"{host} stopped answering (rank{'s' * (len(ranks) > 1)} {numbers} {verb} there)"

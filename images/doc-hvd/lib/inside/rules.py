@@ -1,7 +1,7 @@
 """Log rules: lines of ranks that mean more than they say."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,15 +30,20 @@ class Match:
 
 
 class Judge:
-    """What has come of the rules so far. `drop` is told of a host that takes no further part."""
+    """What has come of the rules so far. `drop` is told of a host that takes no further part from now on; a
+    job that is not elastic has none, and can only do without a host when it is run again."""
 
-    def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None]) -> None:
+    def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None] | None) -> None:
         self.dropped: dict[str, Match] = {}
         self.stopped_by: Match | None = None
         self._book = Rulebook(rules)
         self._head = head
         self._drop = drop
         self._spared: set[tuple[str, str | None]] = set()
+
+    def left_out(self, hosts: Collection[str]) -> tuple[Match, ...]:
+        """Why a run on these hosts goes without others."""
+        return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
     def hear(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
         """A line of a rank; whether anything has come of it."""
@@ -62,8 +67,14 @@ class Judge:
             self._spare(match)
         elif host not in self.dropped:
             self.dropped[host] = match
-            say(f"{match}: {host} is dropped from the job")
-            self._drop(host)
+            self._say_dropped(host, match)
+
+    def _say_dropped(self, host: str, match: Match) -> None:
+        if self._drop is None:
+            say(f"{match}: {host} is left out should the job be run again")
+            return
+        say(f"{match}: {host} is dropped from the job")
+        self._drop(host)
 
     def _spare(self, match: Match) -> None:
         case = (match.rule.pattern, match.host)

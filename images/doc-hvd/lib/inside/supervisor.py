@@ -10,14 +10,18 @@ from inside.child import StartError
 from inside.discovery import Discovery
 from inside.environment import read_image_env
 from inside.job import Job, JobError, Seat, read_job
+from inside.ledger import Ledger
 from inside.loop import Loop
+from inside.markers import Mark
 from inside.outlink import hold_live, point_out_to
 from inside.places import Places
 from inside.record import AttemptRecord, Record
 from inside.restarts import (
     elastic_words_for,
     failure_words,
+    first_ranks,
     host_of_ranks,
+    loss_counts_s,
     lost_sentence,
     may_restart,
     pause_before,
@@ -30,11 +34,13 @@ from inside.restarts import (
 from inside.rules import Judge
 from inside.saying import say
 from inside.secrets import forget_elsewhere, forget_secrets
+from inside.strikes import Strikes
 from inside.versions import versions_beside
-from inside.watch import answering, settled
+from inside.watch import answering, lingering, settled
 
 LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
-# Ranks of a failed run have their grace, and this, to be gone before the next run.
+STILL = "ranks of this job still run on {}"
+# Ranks of a run that is over have their grace, and this, to be gone before the next run, or the job's end.
 GONE_EXTRA_S = 3.0
 
 
@@ -60,7 +66,9 @@ class Supervisor:
         self._places = places
         self._loop = Loop()
         self._record = Record(job, places, find_versions(job, places))
-        self._judge = Judge(job.endurance.rules, job.host, self._drop)
+        drop = self._drop if job.endurance.elastic else None
+        self._judge = Judge(job.endurance.rules, job.host, drop)
+        self._strikes = Strikes(job.host, self._drop)
         self._around = Around(job, places, self._loop, self._record, self._judge)
         self._discovery = Discovery(self._loop, places, job, self._left) if job.endurance.elastic else None
 
@@ -71,7 +79,11 @@ class Supervisor:
         self._record.write()
         self._loop.add(self._record)
         try:
-            return self._record.finish(self._runs())
+            state = self._runs()
+            code = self._record.finish(state)
+            if state != "succeeded":
+                self._see_off()
+            return code
         finally:
             if self._discovery:
                 self._discovery.close()
@@ -100,11 +112,19 @@ class Supervisor:
     def _run_on(self, seats: Sequence[Seat]) -> Outcome:
         words = self._words(seats)
         np = int(value_of(words, "-np") or slots_of(seats))
-        expected = {} if self._discovery else host_of_ranks(seats)
-        attempt = self._record.begin(np, [seat.name for seat in seats], expected)
+        hosts = [seat.name for seat in seats]
+        self._record.dropped = self._judge.left_out(hosts)
+        attempt = self._record.begin(np, hosts, self._new_ledger(seats, np))
         is_alone = self._discovery is None and len(seats) < 2
         restart = self._job.endurance.first_restart + attempt.number - 1
-        return Attempt(self._around, self._may_restart).run(words, is_alone, restart)
+        self._strikes.begin()
+        return Attempt(self._around, self._may_restart, self._leads_nowhere).run(words, is_alone, restart)
+
+    def _new_ledger(self, seats: Sequence[Seat], np: int) -> Ledger:
+        elastic = self._job.endurance.elastic
+        if elastic is None:
+            return Ledger(host_of_ranks(seats))
+        return Ledger(first_np=first_ranks(np, slots_of(seats), elastic.max_np))
 
     def _words(self, seats: Sequence[Seat]) -> list[str]:
         elastic, launcher = self._job.endurance.elastic, self._job.launcher
@@ -125,13 +145,49 @@ class Supervisor:
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
         others = [host for host in attempt.hosts if host != self._job.host]
-        if outcome.state == "failed" and others:
-            there = answering(self._loop, self._places, others)
-        elif self._discovery:
-            there = {seat.name for seat in self._discovery.seats()} | set(self._judge.dropped)
-        else:
-            there = set(others)
+        if outcome.state != "failed" or not others:
+            return self._away(others)
+        there = answering(self._loop, self._places, others)
+        there |= self._survived(attempt)
+        if not (outcome.was_hung or outcome.was_given_up):
+            # A worker that died may be back by now; its ranks are not.
+            there -= {self._record.ledger.vanished()}
         return [host for host in others if host not in there]
+
+    def _survived(self, attempt: AttemptRecord) -> set[str]:
+        """The hosts whose loss an elastic job had got over by the time it failed."""
+        if self._discovery is None:
+            return set()
+        ledger, first = self._record.ledger, attempt.first_failure
+        is_own = first is not None and not ledger.is_consequence(first)
+        return ledger.lost_before(time.monotonic() - loss_counts_s(self._job.launcher, is_own))
+
+    def _away(self, hosts: Sequence[str]) -> list[str]:
+        """Those that are known to be gone without being asked; only the logins of an elastic job tell."""
+        if self._discovery is None:
+            return []
+        there = {seat.name for seat in self._discovery.seats()} | self._dropped
+        return [host for host in hosts if host not in there]
+
+    def _see_off(self) -> None:
+        """Who stops a job frees its slots and fetches its outputs next: no rank may be at them by then."""
+        hosts = self._left_behind()
+        if self._discovery:
+            self._discovery.close()
+        wait_s = self._job.grace_s + GONE_EXTRA_S
+        for host in lingering(self._loop, self._places, self._job.name, hosts, wait_s):
+            say(STILL.format(host))
+
+    def _left_behind(self) -> list[str]:
+        """The other hosts where ranks may still be, without those that are known to be lost."""
+        used: dict[str, None] = {}
+        for attempt in self._record.attempts:
+            used.update(dict.fromkeys(attempt.hosts))
+            for host in attempt.lost_hosts:
+                used.pop(host, None)
+        others = [host for host in used if host != self._job.host]
+        away = self._away(others)
+        return [host for host in others if host not in away]
 
     def _may_restart(self) -> bool:
         stopped = self._judge.stopped_by is not None
@@ -142,12 +198,12 @@ class Supervisor:
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
         self._loop.pause(pause_before(runs))
         hosts = self._discovery.names() if self._discovery else self._job.other_hosts
-        asked = [host for host in hosts if host not in self._judge.dropped]
+        asked = [host for host in hosts if host not in self._dropped]
         wait_s = self._job.grace_s + GONE_EXTRA_S
         there = settled(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
         if self._discovery:
             return self._discovery.seats()
-        return seats_left(self._job.seats, self._job.host, there, self._judge.dropped)
+        return seats_left(self._job.seats, self._job.host, there, self._dropped)
 
     def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[Seat]) -> None:
         if outcome.was_hung:
@@ -160,12 +216,26 @@ class Supervisor:
         used = self._record.restarts + 1
         say(restart_sentence(attempt.number, why, seats, self._job.endurance, used))
 
+    def _leads_nowhere(self, end: Mark) -> bool:
+        """A rank has ended. Only Horovod Elastic starts ranks again by itself."""
+        if self._discovery is None or self._loop.stops:
+            return False
+        is_nowhere = self._strikes.see(end, self._record.ledger.fails_by_itself(end))
+        self._record.struck = tuple(self._strikes.struck.values())
+        return is_nowhere
+
+    @property
+    def _dropped(self) -> set[str]:
+        """By a rule, or because their ranks fail."""
+        return {*self._judge.dropped, *self._strikes.struck}
+
     def _drop(self, host: str) -> None:
         if self._discovery:
             self._discovery.drop(host)
 
     def _left(self, host: str) -> None:
-        self._record.ledger.lose(host)
+        self._record.ledger.lose(host, time.monotonic())
+        self._strikes.forgive(host)
 
     def _forget_secrets(self) -> None:
         if not self._job.secrets:

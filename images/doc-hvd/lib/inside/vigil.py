@@ -1,5 +1,6 @@
 """Waits with a rank's command for its end, and sees to its output."""
 
+import os
 import select
 import signal
 import socket
@@ -8,6 +9,7 @@ import sys
 from inside.beats import Beats
 from inside.child import Child
 from inside.relay import Relay
+from inside.uplink import Uplink
 from inside.wakeups import Wakeups
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -21,9 +23,12 @@ MOST_LEFT = 1 << 20
 class Vigil:
     """Ends the command when asked to, or when those are gone whom it must not outlive."""
 
-    def __init__(self, wakeups: Wakeups, guard_link: socket.socket, relays: tuple[Relay, ...]) -> None:
+    def __init__(
+        self, wakeups: Wakeups, guard_link: socket.socket, relays: tuple[Relay, ...], uplink: Uplink
+    ) -> None:
         self._wakeups = wakeups
         self._relays = relays
+        self._uplink = uplink
         # A hang-up means that nobody reads any more.
         self._links = {sys.stdout.fileno(), guard_link.fileno()}
         self.launcher_is_gone = False
@@ -61,7 +66,7 @@ class Vigil:
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """One round of waiting: whether anything came, and whether somebody is gone."""
+        """One round of waiting: whether it ended before its time, and whether somebody is gone."""
         poll = select.poll()
         poll.register(self._wakeups.fd, select.POLLIN)
         for fd in self._links:
@@ -70,7 +75,9 @@ class Vigil:
         waiting = {relay.interest()[0]: relay for relay in self._relays if not relay.is_done}
         for relay in waiting.values():
             poll.register(*relay.interest())
-        events = poll.poll(wait_ms)
+        look_ms = self._uplink.wait_ms()
+        is_short = look_ms is not None and (wait_ms is None or look_ms < wait_ms)
+        events = poll.poll(look_ms if is_short else wait_ms)
         for fd, _event in events:
             if fd in waiting:
                 waiting[fd].turn()
@@ -79,7 +86,22 @@ class Vigil:
         if sys.stdout.fileno() in lost:
             self.launcher_is_gone = True
             self._mute()
-        return bool(events), bool(lost)
+        return is_short or bool(events), bool(lost) or self._is_unheard()
+
+    def _is_unheard(self) -> bool:
+        """Whether it was found out just now that the launcher's host hears nothing. sshd may have stopped
+        reading by then, and nothing here may wait for it."""
+        self._uplink.tick()
+        if not self._uplink.is_dead or self.launcher_is_gone:
+            return False
+        self.launcher_is_gone = True
+        self._links.discard(sys.stdout.fileno())
+        self._mute()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        return True
 
     def _mute(self) -> None:
         for relay in self._relays:

@@ -22,8 +22,22 @@ def answering(loop: Loop, places: Places, hosts: Sequence[str]) -> set[str]:
 
 def settled(loop: Loop, places: Places, job: str, head: str, hosts: Sequence[str], wait_s: float) -> set[str]:
     """The hosts that answer, after ranks of the last run had that time to be gone there, and here."""
-    words = [str(places.bin / "check"), "gone", job, f"{wait_s:g}"]
+    words = gone_words(places, job, wait_s)
     commands = {host: places.ssh(host, shlex.join(words)) for host in hosts}
     errands = run_errands(loop, {head: words, **commands}, wait_s + PROBE_S)
     # ssh itself exits with 255; 1 says that a rank is still there, and the worker with it.
     return {host for host in hosts if errands.codes.get(host, 255) in (0, 1)}
+
+
+def lingering(loop: Loop, places: Places, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
+    """The hosts where ranks of a job that is over still run after that time. The launcher ends a rank
+    elsewhere by hanging up on it, and does not see how long it takes. The ask to stop that ended the job does
+    not cut this short, nor does the first one after a failure: both want just this; the next one does."""
+    line = shlex.join(gone_words(places, job, wait_s))
+    commands = {host: places.ssh(host, line) for host in hosts}
+    errands = run_errands(loop, commands, wait_s + PROBE_S, obeyed=1)
+    return [host for host in hosts if errands.codes.get(host) == 1]
+
+
+def gone_words(places: Places, job: str, wait_s: float) -> list[str]:
+    return [str(places.bin / "check"), "gone", job, f"{wait_s:g}"]
