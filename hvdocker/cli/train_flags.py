@@ -87,7 +87,10 @@ MinNpFlag = Annotated[
 MaxNpFlag = Annotated[
     Optional[int],  # noqa: UP045  # as above
     typer.Option(
-        "--max-np", metavar="N", help="With --min-np: at most so many, where hosts come.", show_default=False
+        "--max-np",
+        metavar="N",
+        help="With --min-np: use up to so many, now and as hosts come. Default: -np, then no bound.",
+        show_default=False,
     ),
 ]
 RestartsFlag = Annotated[

@@ -6,7 +6,8 @@ import difflib
 
 from hvdocker.errors import UsageProblem
 
-# horovodrun 0.28's tunable, autotune, timeline, stall and library groups: name → takes a value.
+# horovodrun 0.28's tunable, autotune, timeline, stall and library groups, and of the elastic one what does
+# not say which hosts there are: name → takes a value.
 TUNING: dict[str, bool] = {
     "--fusion-threshold-mb": True, "--cycle-time-ms": True, "--cache-capacity": True,
     "--hierarchical-allreduce": False, "--no-hierarchical-allreduce": False,
@@ -20,6 +21,7 @@ TUNING: dict[str, bool] = {
     "--log-level": True, "--log-with-timestamp": False, "--log-without-timestamp": False,
     "--log-hide-timestamp": False, "--prefix-output-with-timestamp": False,
     "--thread-affinity": True, "--gloo-timeout-seconds": True, "--verbose": False,
+    "--elastic-timeout": True, "--reset-limit": True,
 }  # fmt: skip
 
 _OURS = (

@@ -120,8 +120,9 @@ def up(
         request = None if wanted.is_everything else request_of(wanted, located.inventory)
         options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait, request)
         shower = plan_shower(progress, dry_run and not script)
-        with hooks_of(env, progress, located, "up", skip_hooks or dry_run).around("up"):
+        with hooks_of(env, progress, located, "up", skip_hooks or dry_run).around("up") as end:
             report = run(env, located, options, shower, explainer(progress, explain))
+            end.code = report.exit_code
     if script:
         write_script(report.script(located.inventory))
     elif report.plan.is_empty:
@@ -130,6 +131,7 @@ def up(
         out().print(words.is_up(located.inventory.cluster, len(report.places), report.slots))
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.ranks}{located.flag}", style="quiet")
+    report.complain()
 
 
 def _located(

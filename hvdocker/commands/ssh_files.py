@@ -74,7 +74,8 @@ def authorized_keys(client_public: str, members: Iterable[Member]) -> str:
 
 def sshd_config(address: str, port: int, uid: int) -> str:
     """Everything that running ranks does not need is off, named even where that is OpenSSH's default. There
-    is no Subsystem (SFTP) and no AcceptEnv."""
+    is no Subsystem (SFTP) and no AcceptEnv. Whether the client is there is asked often: sshd
+    does so only where nothing was said for the interval."""
     return f"""\
 Port {port}
 ListenAddress {address}
@@ -114,7 +115,7 @@ LoginGraceTime 30
 MaxAuthTries 3
 MaxStartups 200:30:400
 MaxSessions 200
-ClientAliveInterval 5
-ClientAliveCountMax 3
+ClientAliveInterval 1
+ClientAliveCountMax 10
 LogLevel INFO
 """

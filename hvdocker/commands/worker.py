@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.model import names
 from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.job import JobSpec
+from hvdocker.model.job import STOP_S, JobSpec
 from hvdocker.model.seen import HostSeen
 from hvdocker.model.units import GIB
 
@@ -117,6 +117,7 @@ def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) 
         shm_bytes=_shm(inventory, place),
         memory_bytes=inventory.memory_bytes,
         cpus=inventory.cpus,
+        stop_timeout_s=STOP_S,
     )
 
 

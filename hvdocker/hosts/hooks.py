@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
+import shlex
 import stat
 import subprocess
 import threading
@@ -69,6 +72,15 @@ class _Told:
         return tuple(line.decode("utf-8", "replace").rstrip() for line in list(self._last))
 
 
+def is_private_group(uid: int, gid: int) -> bool:
+    """Whether nobody else is in it: distributions give every user a group of the same name."""
+    try:
+        owner, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
+    except KeyError:
+        return False
+    return group.gr_name == owner and set(group.gr_mem) <= {owner}
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_S)
@@ -77,14 +89,25 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def trouble_with(path: Path) -> str | None:
+@dataclass(frozen=True)
+class Trouble:
+    """`mend` is what makes it trustworthy."""
+
+    what: str
+    mend: str = "make it your own and writable by you alone"
+
+
+def trouble_with(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> Trouble | None:
     """Why what lies there cannot be taken for the person's own. A hook is code."""
     try:
         found = path.stat()
     except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+        return Trouble(f"it cannot be looked at: {error.strerror}")
     if found.st_uid not in (0, os.geteuid()):
-        return f"it belongs to another user (uid {found.st_uid})"
+        return Trouble(f"it belongs to another user (uid {found.st_uid})")
     if found.st_mode & stat.S_IWOTH:
-        return "everybody may write to it"
+        return Trouble("everybody may write to it", shlex.join(("chmod", "go-w", str(path))))
+    if found.st_mode & stat.S_IWGRP and not is_private(found.st_uid, found.st_gid):
+        what = f"everybody in its group may write to it (gid {found.st_gid})"
+        return Trouble(what, shlex.join(("chmod", "g-w", str(path))))
     return None

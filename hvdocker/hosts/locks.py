@@ -298,11 +298,16 @@ def _robbed(holder: Holder) -> str:
     )
 
 
-def clear_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
-    """Releases locks whose holder gave no sign of life for long, or was a process of this machine that is
-    gone; whose they were. A host that cannot tell is passed over."""
+def look_for_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
+    """Locks whose holder gave no sign of life for long, or was a process of this machine that is gone. A host
+    that cannot tell is passed over."""
     holders = {name: answer.holder for name, answer in look(links).done.items() if answer.holder}
-    dead = {name: holder for name, holder in holders.items() if _is_dead(holder)}
+    return {name: holder for name, holder in holders.items() if _is_dead(holder)}
+
+
+def clear_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
+    """Releases such locks; whose they were."""
+    dead = look_for_dead(links)
     released = release(links, dead).done
     return {name: dead[name] for name, after in released.items() if after.holder is None}
 

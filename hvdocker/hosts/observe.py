@@ -47,15 +47,11 @@ def observe(
 
 
 def whole_state(
-    inventory: Inventory,
-    links: Mapping[str, HostLink],
-    with_images: bool = True,
-    unreached: Iterable[HvdockerError] = (),
+    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
 ) -> ClusterState:
-    """Every host's state, or an error that names all hosts that cannot be reached (`unreached`) or are
-    not fit."""
+    """Every host's state, or an error that names all hosts that are not fit."""
     state, failed = partial_state(inventory, links, with_images)
-    raise_together("some hosts cannot be used", [*unreached, *failed.values()])
+    raise_together("some hosts cannot be used", list(failed.values()))
     return state
 
 

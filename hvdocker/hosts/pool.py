@@ -46,6 +46,26 @@ def each(
             raise
         finally:
             _drain(pool, futures.values())
+    return _outcomes(futures)
+
+
+def each_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> Outcomes[T]:
+    """The same, for so long: whoever is not done by then is in neither list, and is left to itself. It ends
+    with its link."""
+    order = list(names)
+    if not order:
+        return Outcomes({}, {})
+    pool = ThreadPoolExecutor(max_workers=min(MOST_AT_ONCE, len(order)))
+    futures = {name: pool.submit(work, name) for name in order}
+    try:
+        wait(futures.values(), timeout=seconds)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return _outcomes({name: future for name, future in futures.items() if future.done()})
+
+
+def _outcomes(futures: Mapping[str, Future[T]]) -> Outcomes[T]:
+    """Of those that were not called off."""
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
     for name, future in futures.items():

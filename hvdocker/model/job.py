@@ -13,6 +13,9 @@ from hvdocker.model.placement import Placement
 from hvdocker.model.secret import SecretSource
 
 GRACE_S = 10
+# How long a master may take to end: the launcher's grace and a moment, then that of ranks elsewhere with
+# their logins, then the removal of secrets. Who stops it kills it after this.
+STOP_S = 45
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,26 @@ class RuleMatch:
 
 
 @dataclass(frozen=True)
+class Struck:
+    """A host whose ranks failed `times` in a row as soon as they started, the last one like `how`; `then` is
+    drop, or end where it was the head."""
+
+    host: str
+    times: int
+    how: str
+    then: str
+
+    @staticmethod
+    def read(value: Mapping[str, Any]) -> Struck:  # Any: as above
+        return Struck(
+            host=str(value.get("host") or "?"),
+            times=_whole(value.get("times")) or 0,
+            how=str(value.get("how") or "?"),
+            then=str(value.get("then") or ""),
+        )
+
+
+@dataclass(frozen=True)
 class Hang:
     """`odd_rank` is the one that the others wait for, if that can be told; `bundle` a folder of logs."""
 
@@ -208,6 +231,7 @@ class JobRecord:
     attempts: tuple[Attempt, ...] = ()
     lost_hosts: tuple[str, ...] = ()
     dropped: tuple[RuleMatch, ...] = ()
+    struck: tuple[Struck, ...] = ()
     stopped_by_rule: RuleMatch | None = None
     hang: Hang | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -235,6 +259,7 @@ class JobRecord:
                 attempts=tuple(Attempt.read(one) for one in _mappings(value.get("attempts"))),
                 lost_hosts=_texts(value.get("lost_hosts")),
                 dropped=tuple(RuleMatch.read(one) for one in _mappings(value.get("dropped"))),
+                struck=tuple(Struck.read(one) for one in _mappings(value.get("struck"))),
                 stopped_by_rule=RuleMatch.read(stopped) if stopped else None,
                 hang=Hang.read(hang) if hang else None,
                 versions={str(name): str(one) for name, one in _mapping(value.get("versions")).items()},

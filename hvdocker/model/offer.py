@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.placement import Share
 
 STRATEGIES = ("pack", "spread", "balanced")
@@ -67,7 +68,8 @@ class GpuWish:
 @dataclass(frozen=True)
 class Request:
     """`np` of None means all that is there. `exact` is the user's own `-H`; with it there is no strategy.
-    `include` and `exclude` name hosts; `head` is the host that `-H` means by localhost."""
+    `include` and `exclude` name hosts; `head` is the host that `-H` means by localhost. With `elastic` fewer
+    will do, and more may be had."""
 
     np: int | None = None
     strategy: str = "pack"
@@ -76,3 +78,4 @@ class Request:
     exclude: tuple[str, ...] = ()
     exact: tuple[Share, ...] = ()
     head: str = ""
+    elastic: Elastic | None = None

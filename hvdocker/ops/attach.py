@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
+from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError, raise_together
 from hvdocker.model.output import Line, LineFilter
 from hvdocker.model.placement import Placement
 from hvdocker.ops import watch
@@ -13,6 +13,7 @@ from hvdocker.ops.copies import copy_of, last_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
 from hvdocker.ops.finding import Found, find, look
+from hvdocker.ops.head_lost import head_was_down, last_logs_kept, relink_of
 from hvdocker.ops.locate import Located
 from hvdocker.ops.recent import recent
 from hvdocker.ops.relink import Relink
@@ -46,17 +47,42 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
         found = find(env, located, look(located, session), wanted, prefers_running=True)
         if found.master is None:
             return _from_home(found)
-        last: dict[int, tuple[str, ...]] = {}
-        if found.master.is_living:
-            try:
-                _follow(found, viewer, last, Relink(env, located, session, found.job, found.head))
-            except HostUnreachable as error:
-                error.fix = f"the job goes on; watch it with: hvdocker attach {found.job}{located.flag}"
-                raise
-            save_log(located, found.job, found.link, found.master.name)
-            clear_up(env, located, found)
-        end = watch.end_of(found.link, found.master.name)
-        return AttachReport(found.job, found.placement, end, last or _last_words(found, end))
+        if not found.master.is_living:
+            end = _end(found)
+            return AttachReport(found.job, found.placement, end, _last_words(found, end))
+        return _to_the_end(env, located, found, viewer, relink_of(env, located, session, found))
+
+
+def _to_the_end(
+    env: Env, located: Located, found: Found, viewer: AttachViewer, relink: Relink
+) -> AttachReport:
+    """Where the head was lost nothing is cleared up: a `train` elsewhere may be placing the job anew."""
+    assert found.master is not None
+    last: dict[int, tuple[str, ...]] = {}
+    with last_logs_kept(env, located, found.job):
+        try:
+            _follow(found, viewer, last, relink)
+        except HeadLost:
+            raise
+        except HostUnreachable as error:
+            error.fix = f"the job goes on; watch it with: hvdocker attach {found.job}{located.flag}"
+            raise
+        end = _end(found)
+    save_log(located, found.job, found.link, found.master.name)
+    clear_up(env, located, found)
+    return AttachReport(found.job, found.placement, end, last or _last_words(found, end))
+
+
+def _end(found: Found) -> JobEnd:
+    assert found.master is not None
+    return _as_train_tells(watch.end_of(found.link, found.master.name), found.head)
+
+
+def _as_train_tells(end: JobEnd, head: str) -> JobEnd:
+    """A job that went down with its head did not fail."""
+    if end.was_cut_off:
+        raise head_was_down(head)
+    return end
 
 
 def _follow(
@@ -97,9 +123,12 @@ def _from_home(found: Found) -> AttachReport:
             f"how {found.job} ended is not known: its container is gone",
             fix=f"what is left of its output: hvdocker logs {found.job}",
         )
+    end = _as_train_tells(
+        JobEnd(past.record, past.exit_code), next(iter(found.placement.hosts), "of the job")
+    )
     first = past.record.first_failure if past.record else None
     words: dict[int, tuple[str, ...]] = {}
     if first and found.home and found.home.output:
         said = last_of(copy_of(found).lines, LineFilter(frozenset({first.rank})), LAST_WORDS)
         words[first.rank] = tuple(line.text for line in said if line.text.strip())
-    return AttachReport(found.job, found.placement, JobEnd(past.record, past.exit_code), words)
+    return AttachReport(found.job, found.placement, end, words)

@@ -13,6 +13,7 @@ from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
 from hvdocker.ops.locate import Located, forget, former_hosts, former_note
+from hvdocker.ops.lock import clear_dead_locks
 from hvdocker.ops.script import as_script
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.down import plan_down
@@ -93,7 +94,7 @@ def down(
         report = seen.report()
         if seen.plan.is_empty:
             show(seen.plan)
-            _clear_locks(env, session)
+            clear_dead_locks(env, located, session.links)
         else:
             agreed()
             report = _take_down(env, located, session, seen, options, show)
@@ -173,14 +174,6 @@ def _fetch_first(before: Plan, context: Context, flag: str) -> None:
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
         error.fix = f"run hvdocker down{flag} again, or give the outputs up with --discard"
         raise
-
-
-def _clear_locks(env: Env, session: Session) -> None:
-    """Nothing is taken down under a lock here, so one that a dead run left would stay."""
-    from hvdocker.hosts.locks import clear_dead
-
-    for name, holder in clear_dead(session.links).items():
-        env.listener(Event("note", f"released the lock of {holder.who}, which is gone: {holder.doing}", name))
 
 
 def _ask_about_running(env: Env, running: list[str], options: DownOptions) -> None:

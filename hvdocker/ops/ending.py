@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker.errors import JobFailed, JobStopped
-from hvdocker.model.job import Hang, JobRecord, RankEnd
+from hvdocker.model.job import Hang, JobRecord, RankEnd, Struck
 from hvdocker.model.placement import Placement
 from hvdocker.model.units import count, show_seconds
 from hvdocker.ops.watch import JobEnd
@@ -148,6 +148,7 @@ def remarks(record: JobRecord) -> list[str]:
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
         for match in record.dropped
     ]
+    told += [_struck(one) for one in record.struck]
     if stopped := record.stopped_by_rule:
         said = f"rank {stopped.rank} on {stopped.host} said: {stopped.line}"
         told.append(f"not run again because of the rule {stopped.pattern!r}: {said}")
@@ -158,3 +159,8 @@ def remarks(record: JobRecord) -> list[str]:
         )
         told.append(f"no rank did anything for {show_seconds(hang.after_s)}{odd}: see logs/{hang.bundle}")
     return told
+
+
+def _struck(one: Struck) -> str:
+    again = f"a rank failed there {one.times} times in a row within a minute of its start (last: {one.how})"
+    return f"{one.host} {'was left out' if one.then == 'drop' else 'is the head'}: {again}"

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hvdocker.errors import UsageProblem
 from hvdocker.model.endurance import ON_HANG, Elastic, Endurance, Rule
 from hvdocker.model.units import parse_seconds
 
 HANG_AFTER = "10m"
+ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,19 @@ def _elastic(flags: EnduranceFlags, np: int | None, hosts: str | None) -> Elasti
     if np is not None and most is not None and np > most:
         raise UsageProblem(f"-np {np} is more than --max-np {most}")
     return Elastic(least, most)
+
+
+def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
+    """Those of Horovod's flags that only an elastic job has, checked because the supervisor reads along."""
+    for flag, value in pairwise(tuning):
+        if flag not in ELASTIC_TUNING:
+            continue
+        if not is_elastic:
+            raise UsageProblem(
+                f"{flag} goes with --min-np", fix="--min-np N says with how few ranks the job goes on"
+            )
+        if not value.isascii() or not value.isdecimal() or int(value) < 1:
+            raise UsageProblem(f"{flag} should be a whole number, at least 1, got {value!r}")
 
 
 def _restarts(flags: EnduranceFlags) -> int:

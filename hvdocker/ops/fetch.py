@@ -103,12 +103,12 @@ def _keep(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
 
 def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) -> Mapping[str, Any]:
     """The container, as its engine describes it. Any: that is JSON."""
-    from hvdocker.hosts.translate import talking
+    from hvdocker.hosts.watched import asking_job
 
     path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{name}.part")
-    with talking(link.name, "reading the job's log"):
+    with asking_job(link, container, "reading the job's log"):
         # What lies there may have come from a host: a link would lead to another file.
         draft.unlink(missing_ok=True)
         with draft.open("xb") as file:

@@ -13,6 +13,7 @@ from hvdocker.model.units import count
 from hvdocker.ops.down import DownOptions, Sight, look, remove
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located, named
+from hvdocker.ops.lock import clear_dead_locks
 from hvdocker.ops.session import Session, connected
 from hvdocker.plan.gc import DeadRun, dead_runs, plan_rest, whole
 from hvdocker.plan.steps import Plan, Stage
@@ -59,6 +60,7 @@ class _Found:
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        clear_dead_locks(env, located, session.links, options.is_dry_run)
         found = _look(env, located, session, options, list(session.failed.values()))
         plan = found.plan(cluster)
         show(plan)

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hvdocker.commands.rank_logs import LastWords, last_words, read_last_words
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError
+from hvdocker.model import names
 from hvdocker.model.event import Event
-from hvdocker.model.job import JobSpec
+from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import bring_home
+from hvdocker.ops.finding import Found
 from hvdocker.ops.locate import Located
+from hvdocker.ops.relink import Relink
 from hvdocker.ops.session import Session, connected, reopened
+from hvdocker.plan.secrets import orphaned
+from hvdocker.plan.steps import plan_of
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -26,47 +32,115 @@ MOST_LINES = 20
 GREETING_S = 5.0
 
 
-def judge_head(env: Env, located: Located, job: JobSpec, folders: Mapping[str, str]) -> HvdockerError | None:
-    """None where nobody answers: then this machine is the one that is cut off. `folders` are the job's."""
-    with _others(env, located, job.placement.head) as links:
-        return judged(located, job, folders, links) if links else None
+@dataclass(frozen=True)
+class Head:
+    """The head of `job`: where the sshd of its worker should answer, and the job's folder on every host."""
+
+    job: str
+    name: str
+    address: str
+    port: int
+    folders: Mapping[str, str]
 
 
-def judged(
-    located: Located, job: JobSpec, folders: Mapping[str, str], links: Mapping[str, HostLink]
-) -> HvdockerError:
+def head_of(found: Found) -> Head | None:
+    """As labels tell it, to whoever did not start the job; None where its worker is gone."""
+    sighting, worker = found.sighting, found.sighting.state.workers().get(found.head)
+    address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
+    port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
+    if not address or not port.isdecimal():
+        return None
+    seen = sighting.state.hosts
+    there = [name for name in found.placement.hosts if name in seen and seen[name].cluster_dir]
+    folders = {name: sighting.folder(name, found.job) for name in there}
+    return Head(found.job, found.head, address, int(port), folders)
+
+
+def relink_of(env: Env, located: Located, session: Session, found: Found) -> Relink:
+    """For those who watch a job that they found."""
+    judge = partial(judge_head, env, located, head_of(found))
+    return Relink(env, located, session, found.job, found.head, judge)
+
+
+def judge_head(env: Env, located: Located, head: Head | None) -> HvdockerError | None:
+    """None where nobody answers: then this machine is the one that is cut off."""
+    if head is None:
+        return None
+    with _others(env, located, head.name) as links:
+        return judged(located, head, links) if links else None
+
+
+def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> HvdockerError:
     """By what the other hosts tell."""
-    head = job.placement.head
-    witnesses = _hearing(job, links)
+    name = head.name
+    witnesses = _hearing(head, links)
     if witnesses:
         return HostUnreachable(
-            f"the head {head} cannot be reached from here, but from {', '.join(witnesses)}: the job goes on",
-            fix=f"watch it when the way there is mended: hvdocker logs -f {job.job}{located.flag}",
+            f"the head {name} cannot be reached from here, but from {', '.join(witnesses)}: the job goes on",
+            fix=f"watch it when the way there is mended: hvdocker logs -f {head.job}{located.flag}",
         )
-    words = {name: _words(links[name], folders[name]) for name in folders if name in links}
+    words = {host: _words(links[host], folder) for host, folder in head.folders.items() if host in links}
     starts = [one.start for there in words.values() for one in there if one.start is not None]
     return HeadLost(
-        f"the head {head} does not answer: the job ended with it",
+        f"the head {name} does not answer: the job ended with it",
         restart=max(starts, default=0),
         lines=list(_told(words))[:MOST_LINES],
-        fix=f"when {head} is back: hvdocker up{located.flag}, then train again; or take it out of the "
+        fix=f"when {name} is back: hvdocker up{located.flag}, then train again; or take it out of the "
         "inventory. With --restarts N train itself goes on with the other hosts",
     )
 
 
-def keep_last_logs(env: Env, located: Located, job: str) -> None:
-    """What the hosts that answer have of the job comes home; as far as that goes."""
+def head_was_down(head: str, restart: int = 0) -> HeadLost:
+    """Of a head that is back, and whose engine found the master dead."""
+    return HeadLost(
+        f"the head {head} went down while the job ran: the job ended with it",
+        restart=restart,
+        fix="run it again; with --restarts N train does so by itself",
+    )
+
+
+@contextmanager
+def last_logs_kept(env: Env, located: Located, job: str) -> Iterator[None]:
+    """For those who watch a job and cannot start it anew. Its secrets stay: whoever can may need them."""
+    try:
+        yield
+    except HeadLost:
+        wind_up(env, located, job, has_secrets=False)
+        raise
+
+
+def wind_up(env: Env, located: Located, job: str, has_secrets: bool) -> None:
+    """What is left to do for a job that is over with its head, on the hosts that answer, as far as that goes:
+    what they have of it comes home, and its secrets go. Wrappers kept them for a restart."""
     from hvdocker.hosts.observe import partial_state
 
     try:
         with connected(env, located, must_all=False) as session:
             state, _ = partial_state(located.inventory, session.links, False, session.links)
             links = {name: session.links[name] for name in state.hosts}
-            folder = located.jobs / job
-            fetched = bring_home(located, Session(links, {}), state, job, folder)
+            if has_secrets:
+                forget_secrets(env, located, links, state, job)
+            _keep_last_logs(env, located, links, state, job)
     except HvdockerError as error:
         env.listener(Event("note", f"its logs could not be brought home: {error}"))
-        return
+
+
+def forget_secrets(
+    env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
+) -> None:
+    """What fails is a note: there is something worse to tell."""
+    from hvdocker.hosts.apply import Context, apply_all
+
+    plan = plan_of("train", located.inventory.cluster, ("secrets", orphaned(state, job)))
+    for error in apply_all(plan, Context(located.inventory, links, env.listener)):
+        env.listener(Event("note", f"secrets of {job} may be left there: {error.what}", error.host))
+
+
+def _keep_last_logs(
+    env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
+) -> None:
+    folder = located.jobs / job
+    fetched = bring_home(located, Session(dict(links), {}), state, job, folder)
     if fetched.hosts:
         came = ", ".join(fetched.hosts)
         env.listener(Event("note", f"what {came} had of the job is in {folder}, last words in its logs/"))
@@ -76,8 +150,8 @@ def keep_last_logs(env: Env, located: Located, job: str) -> None:
 def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
     from hvdocker.hosts.pool import each
 
-    names = [host.name for host in located.inventory.hosts if host.name != head]
-    links = each(names, partial(reopened, env, located)).done
+    others = [host.name for host in located.inventory.hosts if host.name != head]
+    links = each(others, partial(reopened, env, located)).done
     try:
         yield links
     finally:
@@ -85,12 +159,11 @@ def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, Host
             link.close()
 
 
-def _hearing(job: JobSpec, links: Mapping[str, HostLink]) -> list[str]:
+def _hearing(head: Head, links: Mapping[str, HostLink]) -> list[str]:
     """Those to whom the sshd of the head's worker still answers."""
     from hvdocker.hosts.pool import each
 
-    address = job.addresses[job.placement.head]
-    heard = each(links, lambda name: links[name].greeting(address, job.port, GREETING_S)).done
+    heard = each(links, lambda name: links[name].greeting(head.address, head.port, GREETING_S)).done
     return [name for name, greeting in heard.items() if greeting]
 
 

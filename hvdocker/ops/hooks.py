@@ -34,6 +34,13 @@ def silent(line: bytes) -> None:
     """Nobody listens to what hooks print."""
 
 
+@dataclass
+class VerbEnd:
+    """What a verb that did its work is going to exit with all the same."""
+
+    code: int = 0
+
+
 @dataclass(frozen=True)
 class Hooks:
     """Those of one command. `say` is given what they print; a `job` is known once it has started."""
@@ -70,12 +77,13 @@ class Hooks:
             self._gently("on-failure", code_of(error))
 
     @contextmanager
-    def around(self, what: str) -> Iterator[None]:
+    def around(self, what: str) -> Iterator[VerbEnd]:
         """Of a verb that is done when it returns."""
+        end = VerbEnd()
         with self.on_failure():
             self.before(what)
-            yield
-            self.after(what, 0)
+            yield end
+            self.after(what, end.code)
 
     @contextmanager
     def on_failure(self) -> Iterator[None]:
@@ -121,8 +129,8 @@ class Hooks:
         for part in (path.parent, path):
             if trouble := trouble_with(part):
                 raise HvdockerError(
-                    f"{part} is not run: {trouble}",
-                    fix="make it your own and writable by you alone, or leave hooks out: --skip-hooks",
+                    f"{part} is not run: {trouble.what}",
+                    fix=f"{trouble.mend}; or leave hooks out: --skip-hooks",
                 )
         if path.is_dir() or not access(path, X_OK):
             make = shlex.join(("chmod", "+x", str(path)))

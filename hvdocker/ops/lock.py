@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, Locked, UsageProblem, raise_together
+from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.lock import Claim, Holder
 from hvdocker.ops.env import Env
@@ -39,6 +40,20 @@ def locked(
         links = dict(list(links.items())[:1])
     with holding(links, claim, env.listener, wait_s, manner=manner) as held:
         yield held
+
+
+def clear_dead_locks(
+    env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False
+) -> None:
+    """For whoever may have nothing to do under a lock: one that a dead run left would stay. Each is told."""
+    from hvdocker.hosts.locks import clear_dead, look_for_dead
+
+    if located.inventory.is_local:
+        links = dict(list(links.items())[:1])
+    found = look_for_dead(links) if is_dry_run else clear_dead(links)
+    does = "would release" if is_dry_run else "released"
+    for name, holder in found.items():
+        env.listener(Event("note", f"{does} the lock of {holder.who}, which is gone: {holder.doing}", name))
 
 
 def claim_of(env: Env, located: Located, verb: str) -> Claim:

@@ -14,6 +14,7 @@ from hvdocker.ops.copies import copy_of, last_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.exec import check_hosts
 from hvdocker.ops.finding import Found, find, look
+from hvdocker.ops.head_lost import last_logs_kept, relink_of
 from hvdocker.ops.locate import Located
 from hvdocker.ops.recent import recent
 from hvdocker.ops.relink import Relink
@@ -48,8 +49,8 @@ def logs(env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line
     with connected(env, located, must_all=False) as session:
         found = find(env, located, look(located, session), wanted)
         if found.master:
-            relink = Relink(env, located, session, found.job, found.head)
-            _of_container(found, wish, on_line, relink)
+            with last_logs_kept(env, located, found.job):
+                _of_container(found, wish, on_line, relink_of(env, located, session, found))
         else:
             _of_copies(env, found, wish, on_line)
         return found.job

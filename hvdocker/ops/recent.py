@@ -76,9 +76,9 @@ def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Ite
 
 
 def _pieces(link: HostLink, container: str, count: int, since: float | None) -> list[_Piece]:
-    from hvdocker.hosts.translate import talking
+    from hvdocker.hosts.watched import asking_job
 
-    with talking(link.name, "reading the job's output"):
+    with asking_job(link, container, "reading the job's output"):
         engine = link.engine()
         stream = engine.logs(container, stream=True, follow=False, timestamps=True, tail=count, since=since)
         pieces = [_piece(chunk) for chunk in stream]

@@ -36,6 +36,7 @@ from hvdocker.ops.locate import Located, named
 from hvdocker.ops.lock import claim_of
 from hvdocker.ops.placing import request_of
 from hvdocker.ops.train import Started, TrainReport, Viewer, train
+from hvdocker.ops.train_placing import tell_fewer
 from hvdocker.ops.train_request import TrainRequest, Wish, prepare
 from hvdocker.ops.up import UpOptions, UpReport, check_keep, up
 from hvdocker.plan.steps import Plan
@@ -121,8 +122,7 @@ def run(
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = claim_of(env, own, "run")
     env = replace(env, run=claim.token)
-    wanted = None if request.wanted.is_everything else request_of(request.wanted, own.inventory)
-    wanted = verbs.check(env, own, request.accept_new_host_keys, wanted)
+    wanted = verbs.check(env, own, request.accept_new_host_keys, _wanted(own, wish))
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
         return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
@@ -160,6 +160,14 @@ def _at_home(fix: str, report: RunReport) -> str:
 def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
     """Errors of several hosts show each host's own way out."""
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
+
+
+def _wanted(located: Located, wish: Wish) -> Request | None:
+    """None for all that there is."""
+    wanted, elastic = wish.request.wanted, wish.endurance.elastic
+    if wanted.is_everything and elastic is None:
+        return None
+    return replace(request_of(wanted, located.inventory), elastic=elastic)
 
 
 def _in_all_of_it(wish: Wish) -> Wish:
@@ -221,7 +229,8 @@ class _Run:
 
     def _up_and_train(self) -> None:
         self.hooks.before("up")
-        self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
+        made = self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
+        tell_fewer(self.env, self.options.request.np if self.options.request else None, made.ranks)
         self.hooks.after("up", 0)
         watching = self._watching()
         with TrainHooks(self.hooks).around(watching, tells_failure=False):

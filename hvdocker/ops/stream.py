@@ -54,10 +54,10 @@ class Reading:
                 is_over = False
 
     def _stream(self, follow: bool) -> Iterator[bytes]:
-        from hvdocker.hosts.translate import talking
+        from hvdocker.hosts.watched import asking_job
 
         known = Counter(piece for pieces in self._recent.values() for piece in pieces)
-        with talking(self.link.name, "reading the job's output"):
+        with asking_job(self.link, self.container, "reading the job's output"):
             for piece in self.link.engine().logs(
                 self.container, stream=True, follow=follow, timestamps=True, **self._from()
             ):

@@ -22,7 +22,7 @@ from hvdocker.ops import queue, watch
 from hvdocker.ops.capsule import Scene, papers_of
 from hvdocker.ops.ending import Ended
 from hvdocker.ops.env import Env
-from hvdocker.ops.head_lost import keep_last_logs
+from hvdocker.ops.head_lost import wind_up
 from hvdocker.ops.kept import keep_at_home
 from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located
@@ -34,7 +34,7 @@ from hvdocker.ops.train_request import TrainRequest, Wish, prepare
 from hvdocker.ops.watching import Watching
 from hvdocker.plan.fitness import fitness_problems
 from hvdocker.plan.offers import offers_to_job
-from hvdocker.plan.placing import Explanation, explain
+from hvdocker.plan.placing import Explanation, explain, settled
 from hvdocker.plan.requirements import worker_image
 from hvdocker.plan.secrets import ORDERLY, leftovers, remains
 from hvdocker.plan.steps import Plan, plan_of
@@ -90,11 +90,13 @@ class TrainReport:
 @dataclass(frozen=True)
 class _Decision:
     """The whole plan is the report's; `fitting`, its first stages, is that of the workers. `remains` is left
-    to do when the job has ended as it should not. `folders` are the job's, by host."""
+    to do when the job has ended as it should not. `folders` are the job's, `workers` the containers with its
+    ranks but for the head's, by host."""
 
     report: TrainReport
     job: JobSpec
     folders: Mapping[str, str]
+    workers: Mapping[str, str]
     fitting: Plan
     context: Context
     remains: Plan
@@ -128,7 +130,8 @@ def _once(
         wanted = queue.wish_words(request.np, request.hosts)
         decision = queue.wait_in_queue(env, located, session, wanted, choose, launch)
     elif anew:
-        decision = launch_anew(partial(launch, anew=anew), anew, partial(keep_last_logs, env, located))
+        winding_up = partial(wind_up, env, located, has_secrets=bool(wish.secrets))
+        decision = launch_anew(partial(launch, anew=anew), anew, winding_up)
     else:
         decision = launch()
     report = decision.report
@@ -148,14 +151,15 @@ def _once(
     return replace(report, end=end, last_lines=watching.last, restarts_before=before)
 
 
-def launch_anew(launch: Callable[[], T], anew: Anew, keep: Callable[[str], None]) -> T:
-    """Where that fails, the person still has to know that the head is lost; `keep` saves what is left."""
+def launch_anew(launch: Callable[[], T], anew: Anew, end: Callable[[str], None]) -> T:
+    """Where that fails, the person still has to know that the head is lost; `end` does what is left to do for
+    the job."""
     try:
         return launch()
     except (Interrupted, HeadLost):
         raise
     except HvdockerError as error:
-        keep(anew.job)
+        end(anew.job)
         anew.lost.lines = (*anew.lost.lines, f"it could not be started anew: {error}")
         raise anew.lost from error
 
@@ -164,7 +168,7 @@ def _anew(env: Env, located: Located, wish: Wish, job: JobSpec, lost: HeadLost) 
     """Raises where no restart is left."""
     most, number = wish.endurance.restarts, max(job.endurance.first_restart, lost.restart) + 1
     if number > most:
-        keep_last_logs(env, located, job.job)
+        wind_up(env, located, job.job, has_secrets=bool(job.secrets))
         raise lost
     where = f"{job.job} is started anew on the hosts that are left"
     env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
@@ -179,6 +183,7 @@ def _watching(env: Env, located: Located, session: Session, decision: _Decision,
         session,
         decision.job,
         decision.folders,
+        decision.workers,
         # The view of lines is chosen when the job has started.
         on_line=lambda line: viewer.line(line),
         stopping=viewer.stopping,
@@ -239,13 +244,12 @@ def _decide(
     state, waiting = queue.observed(located, session, held, has_turn or is_anew, may_miss=is_anew)
     choose = partial(choose_slots, env, located, wish, anew=anew)
     placement = queue.in_turn(choose, state, waiting)
-    tell_fewer(env, request, placement)
+    tell_fewer(env, request.np, placement.np)
     placed = places_for(inventory, state, anew)
     if viewer.explained and anew is None:
         offers = offers_to_job(inventory, state, placed)
-        wanted = request_for(inventory, request, placed)
-        wanted = replace(wanted, np=placement.np) if wish.endurance.elastic else wanted
-        viewer.explained(explain(wanted, offers, read_links(located)))
+        wanted = replace(request_for(inventory, request, placed), elastic=wish.endurance.elastic)
+        viewer.explained(explain(settled(wanted, placement), offers, read_links(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_together("some hosts are not fit", fitness_problems(inventory, used))
     fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
@@ -269,8 +273,9 @@ def _decide(
     viewer.plan(whole)
     left = plan_of("train", inventory.cluster, ("secrets", remains(inventory, placed, job)))
     folders = {name: f"{placed[name].folder}/jobs/{job.job}" for name in placement.hosts}
+    workers = {name: placed[name].worker_name for name in placement.hosts if name != placement.head}
     report = TrainReport(job.job, placement, whole, state.hosts)
-    return _Decision(report, job, folders, fitting, context, left, papers)
+    return _Decision(report, job, folders, workers, fitting, context, left, papers)
 
 
 def _job(

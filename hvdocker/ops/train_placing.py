@@ -22,7 +22,7 @@ from hvdocker.ops.train_request import TrainRequest, Wish
 from hvdocker.plan.offers import offers_to_job
 from hvdocker.plan.owner import refuse_foreign_owner
 from hvdocker.plan.places import places
-from hvdocker.plan.placing import place, place_elastic
+from hvdocker.plan.placing import place_most
 from hvdocker.plan.train import check_workers, standing
 
 
@@ -55,8 +55,8 @@ def choose_slots(
             raise NotEnoughSlots("none of the hosts that -H names is left")
         wanted = replace(wanted, np=None, exact=left, head="")
     if anew and not elastic and not wanted.exact:
-        elastic = Elastic(1, anew.np)
-    return place_elastic(wanted, offers, elastic, links) if elastic else place(wanted, offers, links)
+        elastic = Elastic(1, wanted.np or anew.np)
+    return place_most(replace(wanted, elastic=elastic), offers, links)
 
 
 def places_for(inventory: Inventory, state: ClusterState, anew: Anew | None) -> Mapping[str, Place]:
@@ -65,10 +65,9 @@ def places_for(inventory: Inventory, state: ClusterState, anew: Anew | None) -> 
     return standing(placed, state, anew.job) if anew else placed
 
 
-def tell_fewer(env: Env, request: TrainRequest, placement: Placement) -> None:
-    if request.np and placement.np < request.np:
-        text = f"of {request.np} ranks {placement.np} fit now: the job begins with these"
-        env.listener(Event("note", text))
+def tell_fewer(env: Env, wanted: int | None, got: int) -> None:
+    if wanted and got < wanted:
+        env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
 def request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, Place]) -> Request:

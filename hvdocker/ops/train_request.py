@@ -12,7 +12,7 @@ from hvdocker.model.requirements import Requirements
 from hvdocker.model.secret import Secret, SecretSource, parse_secrets
 from hvdocker.ops import queue
 from hvdocker.ops.command import Work, environment, work_of
-from hvdocker.ops.endurance import EnduranceFlags, endurance_of
+from hvdocker.ops.endurance import EnduranceFlags, check_elastic_tuning, endurance_of
 from hvdocker.ops.env import Env
 from hvdocker.ops.kept import Kept
 from hvdocker.ops.locate import Located, at_home
@@ -73,6 +73,7 @@ def prepare(env: Env, located: Located, request: TrainRequest) -> Wish:
     """Reads all that is needed from here; once, because secrets may come from pipes."""
     check_request(request)
     endurance = endurance_of(request.endurance, request.np, request.hosts, located.inventory.rules)
+    check_elastic_tuning(request.tuning, endurance.elastic is not None)
     work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)

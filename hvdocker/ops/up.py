@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.commands.worker import Place
-from hvdocker.errors import UsageProblem, raise_together
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_together, worst
 from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.offer import Request
 from hvdocker.model.seen import ClusterState
+from hvdocker.ops.absent import absent_hosts
 from hvdocker.ops.env import Env
 from hvdocker.ops.links import read_links
 from hvdocker.ops.locate import Located, forget, former_hosts, former_note, point_at
@@ -49,13 +50,24 @@ class UpOptions:
 
 @dataclass(frozen=True)
 class UpReport:
+    """`missing` are hosts that do not answer, and that a running elastic job goes on without."""
+
     plan: Plan
     places: Mapping[str, Place]
+    missing: tuple[HvdockerError, ...] = ()
 
     def script(self, inventory: Inventory) -> str:
         from hvdocker.ops.script import as_script
 
         return as_script(self.plan, inventory, {name: place.seen for name, place in self.places.items()})
+
+    @property
+    def exit_code(self) -> int:
+        return worst(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
+
+    def complain(self) -> None:
+        """Raises where hosts were missing; what was to do on the others is done all the same."""
+        raise_together("some hosts were left out", self.missing)
 
     @property
     def slots(self) -> int:
@@ -82,7 +94,8 @@ def up(
     """`tell` is told why the slots are where they are, before anything is made."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_image(located, session)
-        report, state = _look(env, located, session, options)
+        first = _look(env, located, session, options)
+        report, state = first.report, first.state
         if options.is_dry_run or report.plan.is_empty:
             _explain(env, located, options, state, tell)
             _show(env, report.plan, show)
@@ -94,8 +107,9 @@ def up(
         links = {name: session.links[name] for name in _concerned(state, options.request)}
         with locked(env, located, links, "up", options.lock_wait_s) as held:
             # Somebody may have changed the hosts until we had the lock.
-            known = None if held.has_waited or located.inventory.is_local else state
-            report, state = _look(env, located, session, options, known)
+            known = None if held.has_waited or located.inventory.is_local else first
+            now = _look(env, located, session, options, known)
+            report, state = now.report, now.state
             _explain(env, located, options, state, tell)
             _show(env, report.plan, show)
             _point(env, located)
@@ -103,29 +117,47 @@ def up(
             return report
 
 
-def _look(
-    env: Env, located: Located, session: Session, options: UpOptions, known: ClusterState | None = None
-) -> tuple[UpReport, ClusterState]:
-    """`known` is what was seen a moment ago."""
-    from hvdocker.hosts.observe import seen_again, whole_state
+@dataclass(frozen=True)
+class _Sight:
+    """`failed` are the hosts that it is done without."""
 
+    report: UpReport
+    state: ClusterState
+    failed: Mapping[str, HvdockerError]
+
+
+def _look(
+    env: Env, located: Located, session: Session, options: UpOptions, known: _Sight | None = None
+) -> _Sight:
+    """`known` is what was seen a moment ago."""
     inventory, request = located.inventory, options.request
-    if known:
-        state = seen_again(inventory, session.links, known)
-    elif request:
-        state = _usable(env, inventory, session, options)
-    else:
-        state = whole_state(inventory, session.links, unreached=session.failed.values())
+    state, failed = _seen(env, inventory, session, options, known)
+    # Each time: the job that goes on without them may have ended.
+    absent = absent_hosts(session.links, state, failed)
     if request:
         extent = asked_for(inventory, state, request, read_links(located))
     else:
         extent = everything(inventory, state)
     placed = places(inventory, state, extent)
     raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
-    plan = plan_up(inventory, state, placed, env.maker(), brought_public(located))
+    plan = plan_up(inventory, state, placed, env.maker(), brought_public(located), absent)
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    return UpReport(plan, placed), state
+    return _Sight(UpReport(plan, placed, tuple(failed.values())), state, failed)
+
+
+def _seen(
+    env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _Sight | None
+) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
+    """And which hosts could not be looked at, though they are wanted."""
+    from hvdocker.hosts.observe import partial_state, seen_again
+
+    if known:
+        return seen_again(inventory, session.links, known.state), known.failed
+    if options.request:
+        return _usable(env, inventory, session, options), {}
+    state, unfit = partial_state(inventory, session.links)
+    return state, {**session.failed, **unfit}
 
 
 def _show(env: Env, plan: Plan, show: Show) -> None:

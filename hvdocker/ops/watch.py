@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HvdockerError
 from hvdocker.model import names
-from hvdocker.model.job import JobRecord
+from hvdocker.model.job import STOP_S, JobRecord
 from hvdocker.model.noise import without_noise
 from hvdocker.model.output import Line, LineAssembler, parse_line
 from hvdocker.model.placement import Placement
@@ -86,9 +85,9 @@ def _all_lines(
     tail: int | None,
     since: float | None,
 ) -> Iterator[Line]:
-    from hvdocker.hosts.translate import talking
+    from hvdocker.hosts.watched import asking_job
 
-    with talking(link.name, "reading the job's output"):
+    with asking_job(link, container, "reading the job's output"):
         stream = link.engine().logs(
             container, stream=True, follow=follow, tail=tail if tail is not None else "all", since=since
         )
@@ -137,15 +136,17 @@ def last_lines(
 
 def end_of(link: HostLink, container: str) -> JobEnd:
     from hvdocker.hosts import archive
-    from hvdocker.hosts.translate import talking
+    from hvdocker.hosts.watched import asking_job, is_gone, taken_down
 
-    with talking(link.name, "reading the job's record"):
+    with asking_job(link, container, "reading the job's record"):
         engine: APIClient = link.engine()
         state = engine.inspect_container(container)["State"]
         if state["Running"]:
             engine.wait(container, timeout=60)
             state = engine.inspect_container(container)["State"]
         text = archive.read_text(engine, container, f"{names.IN_CONTAINER}/record.json")
+        if text is None and is_gone(link, container):
+            raise taken_down(link.name)
     record = JobRecord.read(text) if text else None
     return JobEnd(record, int(state["ExitCode"]), bool(state.get("OOMKilled")))
 
@@ -154,9 +155,9 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
     """SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after its grace."""
     from docker.errors import APIError
 
-    from hvdocker.hosts.translate import talking
+    from hvdocker.hosts.watched import asking_job
 
-    with talking(link.name, "stopping the job"):
+    with asking_job(link, container, "stopping the job"):
         if at_once:
             try:
                 link.engine().kill(container)
@@ -164,16 +165,11 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
                 if error.status_code != 409:  # it has ended meanwhile
                     raise
         else:
-            link.engine().stop(container, timeout=20)
+            link.engine().stop(container, timeout=STOP_S)
 
 
 def is_running(link: HostLink, container: str) -> bool:
-    from docker.errors import NotFound
+    from hvdocker.hosts.watched import asking_job
 
-    from hvdocker.hosts.translate import talking
-
-    with talking(link.name, "looking at the job"):
-        try:
-            return bool(link.engine().inspect_container(container)["State"]["Running"])
-        except NotFound as error:
-            raise HvdockerError("the job's container is gone", host=link.name) from error
+    with asking_job(link, container, "looking at the job"):
+        return bool(link.engine().inspect_container(container)["State"]["Running"])

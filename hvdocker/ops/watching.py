@@ -7,17 +7,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from hvdocker.errors import HeadLost, HostUnreachable, Interrupted
+from hvdocker.errors import HostUnreachable, Interrupted
 from hvdocker.model import names
 from hvdocker.model.job import JobSpec
 from hvdocker.model.output import Line
 from hvdocker.ops import watch
 from hvdocker.ops.env import Env
 from hvdocker.ops.fetch import save_log
-from hvdocker.ops.head_lost import judge_head
+from hvdocker.ops.head_lost import Head, head_was_down, judge_head
+from hvdocker.ops.leftover_ranks import Leftover, interrupted
 from hvdocker.ops.locate import Located
 from hvdocker.ops.relink import Relink
 from hvdocker.ops.session import Session
+from hvdocker.plan.secrets import ORDERLY
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -28,14 +30,15 @@ LINES_KEPT = 10
 
 @dataclass
 class Watching:
-    """`folders` are the job's, by host; `clear` is what is left to do when it has ended as it should not.
-    `last` are the last lines of every rank."""
+    """By host, `folders` are the job's, and `workers` the containers with its ranks, but for the head's.
+    `clear` is what is left to do when it ended as it should not. `last` has the last lines of each rank."""
 
     env: Env
     located: Located
     session: Session
     job: JobSpec
     folders: Mapping[str, str]
+    workers: Mapping[str, str]
     on_line: watch.OnLine
     stopping: Callable[[], None]
     clear: Callable[[watch.JobEnd], None]
@@ -49,25 +52,36 @@ class Watching:
             raise self.interrupted() from None
         end = self._steady(relink, lambda link: watch.end_of(link, self._container))
         if end.was_cut_off:
-            raise self._head_was_down(end)
+            restarts = end.record.restarts if end.record else 0
+            raise head_was_down(self.job.placement.head, self.job.endurance.first_restart + restarts)
         self.clear(end)
         self._steady(relink, self._save_log)
         self._find_last_words(end)
         return end
 
     def interrupted(self) -> Interrupted:
-        """Once: gracefully. Twice: at once."""
-        self.stopping()
+        """Once: gracefully. Twice: at once, on all hosts."""
         try:
-            try:
-                watch.stop_job(self._link, self._container)
-            except KeyboardInterrupt:
-                watch.stop_job(self._link, self._container, at_once=True)
-            self.clear(watch.end_of(self._link, self._container))
+            missed = self._stop()
             self._save_log(self._link)
         except HostUnreachable as error:
             raise self._relink().adrift(error) from None
-        return Interrupted(f"job {self.job.job} was stopped on all hosts by Ctrl-C")
+        return interrupted(self.job.job, self.located.flag, missed)
+
+    def _stop(self) -> Mapping[str, str]:
+        """A supervisor that was killed leaves ranks elsewhere to their grace; tells by host why that could
+        not be helped."""
+        try:
+            # Who reads that may press Ctrl-C again at once.
+            self.stopping()
+            watch.stop_job(self._link, self._container)
+        except KeyboardInterrupt:
+            watch.stop_job(self._link, self._container, at_once=True)
+        end = watch.end_of(self._link, self._container)
+        left = Leftover(self.job.job, self.workers, self.session.links)
+        missed = {} if end.exit_code in ORDERLY else left.end_at_once()
+        self.clear(end)
+        return missed
 
     @property
     def _link(self) -> HostLink:
@@ -78,8 +92,10 @@ class Watching:
         return names.master_name(self.located.inventory.cluster, self.job.job)
 
     def _relink(self) -> Relink:
-        judge = partial(judge_head, self.env, self.located, self.job, self.folders)
-        return Relink(self.env, self.located, self.session, self.job.job, self.job.placement.head, judge)
+        job, name = self.job, self.job.placement.head
+        head = Head(job.job, name, job.addresses[name], job.port, self.folders)
+        judge = partial(judge_head, self.env, self.located, head)
+        return Relink(self.env, self.located, self.session, job.job, name, judge)
 
     def _keep(self, line: Line) -> None:
         if line.rank is not None and line.text.strip():
@@ -94,14 +110,6 @@ class Watching:
 
     def _save_log(self, link: HostLink) -> None:
         save_log(self.located, self.job.job, link, self._container)
-
-    def _head_was_down(self, end: watch.JobEnd) -> HeadLost:
-        head = self.job.placement.head
-        return HeadLost(
-            f"the head {head} went down while the job ran: the job ended with it",
-            restart=self.job.endurance.first_restart + (end.record.restarts if end.record else 0),
-            fix="run it again; with --restarts N train does so by itself",
-        )
 
     def _find_last_words(self, end: watch.JobEnd) -> None:
         """Of the rank that failed, where none were seen."""

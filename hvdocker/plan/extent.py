@@ -21,7 +21,7 @@ from hvdocker.plan.asked import (
     without_count,
 )
 from hvdocker.plan.offers import offers_to_cluster
-from hvdocker.plan.placing import Explanation, explain, place
+from hvdocker.plan.placing import Explanation, explain, place_most, settled
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,13 @@ def asked_for(
     if _still_has(inventory, state, words, offers):
         return as_it_is(inventory, state)
     try:
-        placement = place(request, offers, links)
+        placement = place_most(request, offers, links)
     except NotEnoughSlots:
         # Who holds what is to be told.
-        placement = place(request, offers_to_cluster(inventory, state), links)
+        placement = place_most(request, offers_to_cluster(inventory, state), links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
-    return Extent(ordered, with_count(words, placement.np))
+    return Extent(ordered, with_count(request_words(settled(request, placement)), placement.np))
 
 
 def explained(
@@ -100,7 +100,7 @@ def explained(
     offers = _offers_to(inventory, state, request)
     if _still_has(inventory, state, request_words(request), offers):
         return None
-    return explain(request, offers, links)
+    return explain(settled(request, place_most(request, offers, links)), offers, links)
 
 
 def _offers_to(inventory: Inventory, state: ClusterState, request: Request) -> list[Offer]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hvdocker.model import names
 from hvdocker.model.leavings import HostLeavings
 from hvdocker.model.seen import ContainerSeen
+from hvdocker.plan.secrets import unborn
 from hvdocker.plan.steps import Plan, RemoveContainer, RemoveImage, RemoveTree, Step, plan_of
 
 
@@ -64,6 +65,8 @@ def plan_rest(
     containers may go, None where anybody's may. Under the hosts' locks: a master that was made and not
     started is one whose `train` is gone."""
     containers: list[Step] = []
+    secrets: list[Step] = []
+    seen = {host: here.containers for host, here in found.items()}
     seen_ids: set[str] = set()
     for host, here in found.items():
         for container in here.containers:
@@ -73,9 +76,12 @@ def plan_rest(
             if why and not is_taken and not is_foreign and container.id not in seen_ids:
                 seen_ids.add(container.id)
                 containers.append(RemoveContainer(host, container.name, container.id, why))
+                secrets += unborn(container, seen)
     return plan_of(
         "gc",
         cluster,
+        # Once the master is gone, nobody knows that workers have them.
+        ("secrets", secrets),
         ("containers", containers),
         ("files", [RemoveTree(host, feed) for host, here in found.items() for feed in here.feeds]),
         ("images", [

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from hvdocker.commands.absent import Absent
 from hvdocker.commands.container import ContainerSpec
 from hvdocker.commands.worker import Place
 from hvdocker.model import names
@@ -67,7 +68,8 @@ def _room(
     state: ClusterState, job: ContainerSeen, placed: Mapping[str, Place], fresh: Collection[str]
 ) -> int | None:
     """How many ranks it may still get; None where there is no bound. A host that left the inventory counts
-    no more, and one that joined and lost its worker since joins anew."""
+    no more, nor does one that does not answer: others may stand in for it, and the launcher keeps the bound
+    when it is back. One that joined and lost its worker since joins anew."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares(state, job, placed, fresh, {}))
     return None if most is None else max(0, most - has)
@@ -119,16 +121,22 @@ def joining(
 
 
 def telling(
-    state: ClusterState, placed: Mapping[str, Place], fresh: Collection[str], joins: Mapping[str, Join]
+    state: ClusterState,
+    placed: Mapping[str, Place],
+    fresh: Collection[str],
+    joins: Mapping[str, Join],
+    absent: Mapping[str, Absent],
 ) -> Iterator[TellMaster]:
-    """Every job that runs: whom its master may log in to is known to it from files of its own."""
+    """Every job that runs: whom its master may log in to is known to it from files of its own. A host that
+    does not answer stays one of its hosts: the job itself finds out when it is back."""
     for job in state.running_jobs():
         head = state.host_of(job)
         if head not in placed:
             continue
         shares = _shares(state, job, placed, fresh, joins) if job.elastic else []
-        seats = tuple(Seat(share.host, placed[share.host].address, share.slots) for share in shares)
-        yield TellMaster(head, job.name, placed[head].uid, placed[head].gid, seats)
+        seats = [Seat(share.host, placed[share.host].address, share.slots) for share in shares]
+        seats += [one.seat_in(job.job) for one in absent.values() if job.job in one.slots]
+        yield TellMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(seats))
 
 
 def _shares(

@@ -3,29 +3,46 @@ trace on those that stay."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
+from hvdocker.commands.absent import Absent
+from hvdocker.commands.ssh_files import Member, user_name
 from hvdocker.commands.worker import Place
 from hvdocker.model import names
+from hvdocker.model.inventory import Inventory
 from hvdocker.plan.steps import WriteMembers
 
-
-def members_of(placed: Mapping[str, Place]) -> str:
-    """One line; neither names nor addresses have blanks."""
-    return " ".join(f"{place.name}={place.address}" for place in placed.values())
+NOBODY: Mapping[str, Absent] = MappingProxyType({})
 
 
-def is_outdated(placed: Mapping[str, Place], kept: Collection[str]) -> bool:
+def everybody(
+    inventory: Inventory, placed: Mapping[str, Place], absent: Mapping[str, Absent]
+) -> tuple[Member, ...]:
+    """In the inventory's order; those too that do not answer now, and may come back."""
+    found = {name: Member(name, place.address, user_name(place.uid)) for name, place in placed.items()}
+    found |= {name: one.member for name, one in absent.items()}
+    return tuple(found[host.name] for host in inventory.hosts if host.name in found)
+
+
+def is_outdated(members: Sequence[Member], placed: Mapping[str, Place], kept: Collection[str]) -> bool:
     """Whether a worker that stays trusts others than those of the cluster. Where nothing is written, as by
     earlier versions, nothing is known."""
-    return any(placed[name].seen.members not in ("", members_of(placed)) for name in kept)
+    return any(placed[name].seen.members not in ("", _line(members)) for name in kept)
 
 
-def writing(placed: Mapping[str, Place]) -> list[WriteMembers]:
-    return [WriteMembers(place.name, place.folder, members_of(placed)) for place in placed.values()]
+def writing(members: Sequence[Member], placed: Mapping[str, Place]) -> list[WriteMembers]:
+    return [WriteMembers(place.name, place.folder, _line(members)) for place in placed.values()]
 
 
-def departed(cluster: str, placed: Mapping[str, Place], kept: Collection[str]) -> list[str]:
+def _line(members: Sequence[Member]) -> str:
+    """Neither names nor addresses have blanks."""
+    return " ".join(f"{member.name}={member.address}" for member in members)
+
+
+def departed(
+    cluster: str, placed: Mapping[str, Place], kept: Collection[str], absent: Mapping[str, Absent] = NOBODY
+) -> list[str]:
     """Notes on hosts that nobody can reach any more without their entry in the inventory."""
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members.split())
     return [
@@ -33,5 +50,14 @@ def departed(cluster: str, placed: Mapping[str, Place], kept: Collection[str]) -
         f"back into the inventory and run hvdocker down; or there: "
         f"docker rm -f {names.worker_name(cluster)}; rm -r ~/.hvdocker/{cluster}"
         for name in dict.fromkeys(known)
-        if name not in placed
+        if name not in placed and name not in absent
+    ]
+
+
+def missed(absent: Mapping[str, Absent]) -> list[str]:
+    """Notes on hosts that do not answer."""
+    return [
+        f"{name} does not answer, and is left as it is: {', '.join(one.slots)} goes on without it until it "
+        "is back"
+        for name, one in absent.items()
     ]

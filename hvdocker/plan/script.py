@@ -20,6 +20,7 @@ from hvdocker.commands.ssh_files import FOLDER, Member, passwd_line, render_ssh_
 from hvdocker.model import names
 from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
 from hvdocker.model.inventory import Inventory
+from hvdocker.model.job import STOP_S
 from hvdocker.plan import script_join, steps
 from hvdocker.plan.script_words import Writer
 from hvdocker.plan.script_words import here as _here
@@ -185,7 +186,7 @@ def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[st
 
 
 def _stop_job(writer: Writer, step: steps.StopJob, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, command("docker", "stop", "--time", "20", step.id))
+    yield writer.on(step.host, command("docker", "stop", "--time", str(STOP_S), step.id))
 
 
 def _remove_container(writer: Writer, step: steps.RemoveContainer, trust: Any) -> Iterator[str]:

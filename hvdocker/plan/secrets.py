@@ -53,6 +53,37 @@ def aftermath(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]
     return [emptied, *(ForgetSecrets(one.host, one.name, (master.job,)) for one in given)]
 
 
+def orphaned(state: ClusterState, job: str) -> list[Step]:
+    """Of a job that ended with its head, and is not run again. Who joined it only its master could tell:
+    every worker that runs may have them. Nothing where the job lives after all."""
+    masters = [master for master in state.masters() if master.job == job]
+    if any(master.is_living for master in masters):
+        return []
+    workers = {name: worker for name, worker in state.workers().items() if worker.is_running}
+    return [
+        *(
+            EmptySecrets(state.host_of(master), master.name, job, master.secrets)
+            for master in masters
+            if master.secrets and master.exit_code not in ORDERLY
+        ),
+        *(ForgetSecrets(name, worker.name, (job,)) for name, worker in workers.items()),
+    ]
+
+
+def unborn(master: ContainerSeen, seen: Mapping[str, Iterable[ContainerSeen]]) -> list[Step]:
+    """Of a job that never started, on hosts by the names that whoever looks has for them. Its master has
+    the rest, and goes. Labels are foreign words: one that is no job's name becomes no path."""
+    if not master.secrets or not names.is_plain(master.job):
+        return []
+    others = [host for host in master.placement.hosts if host != master.host]
+    return [
+        ForgetSecrets(host, one.name, (master.job,))
+        for host, containers in seen.items()
+        for one in containers
+        if one.role == names.ROLE_WORKER and one.cluster == master.cluster and one.host in others
+    ]
+
+
 def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:
     """Secrets go when their job ends; not where the head died, or a host was away at that moment."""
     ended = [master for master in state.masters() if master.secrets and not master.is_running]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from hvdocker.commands.absent import Absent
 from hvdocker.commands.worker import Maker, Place
 from hvdocker.errors import HvdockerError, raise_together
 from hvdocker.model import names
@@ -13,7 +14,7 @@ from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.fitness import fitness_problems
 from hvdocker.plan.image import ImagePlan, plan_image, runs
 from hvdocker.plan.join import Newcomers, newcomers
-from hvdocker.plan.members import departed
+from hvdocker.plan.members import NOBODY, departed, missed
 from hvdocker.plan.steps import Plan, RemoveContainer, plan_of
 from hvdocker.plan.workers import spare_running_jobs, worker_of, worker_stages
 
@@ -24,9 +25,11 @@ def plan_up(
     placed: Mapping[str, Place],
     maker: Maker,
     brought_public: str | None = None,
+    absent: Mapping[str, Absent] = NOBODY,
 ) -> Plan:
-    """Pure. Raises where a host could not run its worker. `brought_public` is the user's own key."""
-    return _plan("up", inventory, state, placed, maker, brought_public)
+    """Pure. Raises where a host could not run its worker. `brought_public` is the user's own key; `absent`
+    are hosts of running jobs that do not answer."""
+    return _plan("up", inventory, state, placed, maker, brought_public, absent=absent)
 
 
 def plan_rotation(
@@ -54,6 +57,7 @@ def _plan(
     maker: Maker,
     brought_public: str | None,
     otherwise: str | None = None,
+    absent: Mapping[str, Absent] = NOBODY,
 ) -> Plan:
     """`otherwise` is why workers that would do are replaced all the same."""
     raise_together("some hosts are not fit", fitness_problems(inventory, placed))
@@ -77,10 +81,11 @@ def _plan(
         ("image", list(image.build)),
         ("image", list(image.ship)),
         ("containers", list(_surplus(state, placed))),
-        *worker_stages(inventory, state, placed, specs, reasons, new.joins),
+        *worker_stages(inventory, state, placed, specs, reasons, new.joins, absent),
     )
     stay = [name for name in placed if name not in reasons]
-    return replace(plan, notes=(*new.notes, *departed(inventory.cluster, placed, stay)))
+    gone = departed(inventory.cluster, placed, stay, absent)
+    return replace(plan, notes=(*missed(absent), *new.notes, *gone))
 
 
 def _surplus(state: ClusterState, placed: Mapping[str, Place]) -> Iterator[RemoveContainer]:

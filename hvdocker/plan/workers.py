@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from hvdocker.commands.absent import Absent
 from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.ssh_files import Member, user_name
+from hvdocker.commands.ssh_files import Member
 from hvdocker.commands.worker import Maker, Place, worker_spec
 from hvdocker.errors import HvdockerError
 from hvdocker.model import names
 from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.model.seen import ClusterState
 from hvdocker.plan.join import Join, joining, telling
-from hvdocker.plan.members import is_outdated, writing
+from hvdocker.plan.members import NOBODY, everybody, is_outdated, writing
 from hvdocker.plan.places import local_subnet
 from hvdocker.plan.steps import (
     CONTROLLER,
@@ -45,17 +46,22 @@ def worker_stages(
     specs: Mapping[str, ContainerSpec],
     reasons: Mapping[str, str],
     joins: Mapping[str, Join] = MappingProxyType({}),
+    absent: Mapping[str, Absent] = NOBODY,
 ) -> list[Stage]:
     """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
-    they sleep, and told about the new ones, as are the jobs that run. `joins` are new hosts of theirs."""
+    they sleep, and told about the new ones, as are the jobs that run. `joins` are new hosts of theirs;
+    `absent` ones are no more than trusted, so that they can come back."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
     spare_running_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
-    trust = _trust(inventory, placed, workers, fresh)
-    is_told = bool(fresh) or is_outdated(placed, kept)
+    members = everybody(inventory, placed, absent)
+    pinned = {name: workers[name].labels.get(names.LABEL_HOST_KEY, "") for name in kept}
+    pinned |= {name: one.host_key for name, one in absent.items()}
+    trust = _trust(inventory, placed, fresh, members, pinned)
+    is_told = bool(fresh) or is_outdated(members, placed, kept)
     removals: list[Step] = [
         RemoveContainer(name, workers[name].name, workers[name].id, reasons[name])
         for name in fresh
@@ -68,7 +74,7 @@ def worker_stages(
     ]
     wanted = {name: joins[name].on(specs[name]) if name in joins else specs[name] for name in fresh}
     created = [CreateWorker(n, wanted[n], placed[n].address, placed[n].port) for n in fresh]
-    told = list(telling(state, placed, fresh, joins)) if is_told else []
+    told = list(telling(state, placed, fresh, joins, absent)) if is_told else []
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
@@ -78,7 +84,7 @@ def worker_stages(
         # that no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
-        Stage("containers", tuple(writing(placed)) if is_told else (), follows_on=True),
+        Stage("containers", tuple(writing(members, placed)) if is_told else (), follows_on=True),
         # A new worker of a job is started when its master knows of it: one that runs has joined, whatever
         # became of the run that made it. Until it answers, the job does without it.
         Stage("join", tuple(joining(state, placed, fresh, joins)), follows_on=True),
@@ -101,18 +107,22 @@ def spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
 
 
 def _trust(
-    inventory: Inventory, placed: Mapping[str, Place], workers: Mapping[str, ContainerSeen], fresh: list[str]
+    inventory: Inventory,
+    placed: Mapping[str, Place],
+    fresh: list[str],
+    members: tuple[Member, ...],
+    pinned: Mapping[str, str],
 ) -> Trust:
     kept = [name for name in placed if name not in fresh]
     client_from = kept[0] if kept and not inventory.keys else None
     return Trust(
         cluster=inventory.cluster,
         port=next(iter(placed.values())).port,
-        members=tuple(Member(n, place.address, user_name(place.uid)) for n, place in placed.items()),
+        members=members,
         client_from=client_from,
         client_container=placed[client_from].worker_name if client_from else None,
         brought=(inventory.keys.private, inventory.keys.public) if inventory.keys else None,
-        known_host_keys={name: workers[name].labels.get(names.LABEL_HOST_KEY, "") for name in kept},
+        known_host_keys=pinned,
         new_host_keys=tuple(fresh),
     )
 

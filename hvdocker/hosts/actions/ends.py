@@ -10,6 +10,7 @@ from typing import Any
 from hvdocker.commands import files
 from hvdocker.hosts.apply import Context
 from hvdocker.hosts.link import must
+from hvdocker.model.job import STOP_S
 from hvdocker.plan import steps
 
 
@@ -18,7 +19,7 @@ def _stop_job(step: steps.StopJob, context: Context) -> None:
     from docker.errors import NotFound
 
     with contextlib.suppress(NotFound):
-        context.engine(step.host).stop(step.id, timeout=20)
+        context.engine(step.host).stop(step.id, timeout=STOP_S)
 
 
 def _remove_container(step: steps.RemoveContainer, context: Context) -> None:

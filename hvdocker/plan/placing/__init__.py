@@ -1,6 +1,6 @@
 """Which slots a job gets: a pure choice over what hosts offer, the reason why not, and what came close."""
 
-from hvdocker.plan.placing.elastic import place_elastic
+from hvdocker.plan.placing.elastic import place_most, settled
 from hvdocker.plan.placing.explain import Explanation, RunnerUp, explain
 from hvdocker.plan.placing.place import place
 from hvdocker.plan.placing.request import LOCALHOST, parse_gpu, parse_hosts_flag
@@ -13,5 +13,6 @@ __all__ = [
     "parse_gpu",
     "parse_hosts_flag",
     "place",
-    "place_elastic",
+    "place_most",
+    "settled",
 ]

@@ -1,4 +1,4 @@
-"""Slots for a job that can do with fewer: as many as it wants, else the most that fits."""
+"""Slots for a job that can do with fewer: the most that it may have, else the most that fits."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.model.endurance import Elastic
 from hvdocker.model.offer import Offer, Request
 from hvdocker.model.placement import Placement
 from hvdocker.plan.placing.choose import NO_LINKS, Links
+from hvdocker.plan.placing.fitting import fitting
 from hvdocker.plan.placing.place import place
 
 
-def place_elastic(
-    request: Request, offers: Sequence[Offer], elastic: Elastic, links: Links = NO_LINKS
-) -> Placement:
-    """A request that does not say how many takes all that is free, at most `max_np`. What is refused is the
-    fewest that would do."""
-    free = sum(len(offer.free) for offer in offers)
-    most = min(request.np or elastic.max_np or free, free)
-    for np in range(most, elastic.min_np, -1):
+def place_most(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
+    """What is not elastic is placed as it is. Else at most `max_np`, or `np` where there is no bound, or all
+    that is free where neither is said; what is refused is the fewest that would do."""
+    if request.elastic is None:
+        return place(request, offers, links)
+    # Of those that fit: then a smaller number is tried only where this one cannot be had in equal shares.
+    free = fitting(request, offers).free
+    most = min(request.elastic.max_np or request.np or free, free)
+    for np in range(most, request.elastic.min_np, -1):
         try:
             return place(replace(request, np=np), offers, links)
         except NotEnoughSlots:
             continue
-    return place(replace(request, np=elastic.min_np), offers, links)
+    return place(replace(request, np=request.elastic.min_np), offers, links)
+
+
+def settled(request: Request, placement: Placement) -> Request:
+    """The request for just what was placed."""
+    return replace(request, np=placement.np, elastic=None) if request.elastic else request

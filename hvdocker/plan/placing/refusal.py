@@ -34,7 +34,7 @@ def not_enough_on(found: Fitting, host: str, slots: int) -> NotEnoughSlots:
 def not_equal(found: Fitting, np: int, near: Sequence[int]) -> NotEnoughSlots:
     """`near` are the next numbers that can be had so; one host with one rank always can."""
     what = f"{np} wanted, {_free(found)}, but not in equal shares"
-    would = " or ".join(f"-np {number}" for number in near)
+    would = " or ".join(_flag(found, number) for number in near)
     fix = f"{would} can be had in equal shares; or take --strategy pack"
     return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
 
@@ -86,7 +86,7 @@ def _line(offer: Offer, fitting: int) -> str:
 
 
 def _fix(found: Fitting, np: int, most: int) -> str:
-    ways = [f"ask for fewer: -np {most}"] if most else []
+    ways = [f"ask for fewer: {_flag(found, most)}"] if most else []
     if found.unfit:
         ways.append(_other_wish(found.request.gpu))
     if found.left_out:
@@ -94,6 +94,14 @@ def _fix(found: Fitting, np: int, most: int) -> str:
     elif np > sum(offer.total for offer in found.offers):
         ways.append("add hosts" if found.wants_gpus else "say `slots:` in the inventory")
     return _with_waiting("; ".join(ways), found.offers if _would_do(found, np) else [])
+
+
+def _flag(found: Fitting, number: int) -> str:
+    """What has to be said to get that many. An elastic job had none of the numbers within its bounds."""
+    elastic = found.request.elastic
+    if elastic is None:
+        return f"-np {number}"
+    return f"--min-np {number}" if number < elastic.min_np else f"--max-np {number}"
 
 
 def _other_wish(wish: GpuWish | None) -> str:

@@ -17,6 +17,7 @@ def split_tuning(words: list[str]) -> tuple[str, ...]:
         (["--autotune"], ("--autotune",)),
         (["--fusion-threshold-mb", "32", "--autotune"], ("--fusion-threshold-mb", "32", "--autotune")),
         (["--cycle-time-ms=3.5"], ("--cycle-time-ms", "3.5")),
+        (["--elastic-timeout=30", "--reset-limit", "2"], ("--elastic-timeout", "30", "--reset-limit", "2")),
         (["--timeline-filename=a=b"], ("--timeline-filename", "a=b")),
     ],
 )

@@ -94,8 +94,8 @@ LoginGraceTime 30
 MaxAuthTries 3
 MaxStartups 200:30:400
 MaxSessions 200
-ClientAliveInterval 5
-ClientAliveCountMax 3
+ClientAliveInterval 1
+ClientAliveCountMax 10
 LogLevel INFO
 """
 

@@ -100,6 +100,7 @@ def test_a_master_as_a_whole() -> None:
         devices=("GPU-1",),
         shm_bytes=4 * GIB,
         restart="no",
+        stop_timeout_s=45,
     )
 
 

@@ -15,7 +15,7 @@ from hvdocker.commands.command import Command
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError, Locked
 from hvdocker.hosts.link import Result
 from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.locks import Held, Manner, Unwritable, holding, look, release
+from hvdocker.hosts.locks import Held, Manner, Unwritable, clear_dead, holding, look, look_for_dead, release
 from hvdocker.hosts.process import own_process
 from hvdocker.model.event import Event
 from hvdocker.model.lock import LOCK_DIR, Claim
@@ -323,3 +323,24 @@ def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine
                 assert "an earlier run from here is gone: ada@laptop" in events[0].text
         left.give_back()
         assert locked(hosts) == []
+
+
+def test_locks_of_the_dead_are_cleared_and_those_of_the_living_stay(hosts: dict[str, Machine]) -> None:
+    """One gave no sign of life for long, one was a process of this machine; the third lives elsewhere."""
+    Held(only(hosts, "a"), BOB).take(0)
+    hosts["a"].age(70)
+    ended = replace(ADA, process=f"{own_process().rpartition(' ')[0]} 0")
+    Held(only(hosts, "b"), ended).take(0)
+    Held(only(hosts, "c"), replace(BOB, token="cccc")).take(0)
+    dead = {name: holder.who for name, holder in look_for_dead(hosts).items()}
+    assert dead == {"a": "bob@desk", "b": "ada@laptop"}
+    assert locked(hosts) == ["a", "b", "c"], "looking changes nothing"
+    assert {name: holder.who for name, holder in clear_dead(hosts).items()} == dead
+    assert locked(hosts) == ["c"]
+
+
+def test_a_host_that_cannot_tell_of_its_lock_is_passed_over(hosts: dict[str, Machine]) -> None:
+    Held(only(hosts, "a"), BOB).take(0)
+    hosts["a"].age(70)
+    hosts["b"].is_gone = True
+    assert list(clear_dead(hosts)) == ["a"]

@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from hvdocker.errors import HostErrors, HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.hosts.pool import Outcomes, each
+from hvdocker.hosts.pool import Outcomes, each, each_within
 
 
 def test_every_hosts_outcome_in_the_order_asked() -> None:
@@ -48,6 +48,26 @@ def test_an_error_that_names_its_host_keeps_it() -> None:
         raise HvdockerError("x", host="jump")
 
     assert str(each(["a"], work).failed["a"]) == "jump: x"
+
+
+def test_whoever_does_not_answer_in_time_is_not_waited_for() -> None:
+    answers = threading.Event()
+    try:
+        assert each_within(["a"], lambda name: answers.wait(), 0.0) == Outcomes({}, {})
+    finally:
+        answers.set()
+
+
+def test_whoever_answers_in_time_is_heard() -> None:
+    def work(name: str) -> str:
+        if name == "b":
+            raise HostUnreachable("refused")
+        return name.upper()
+
+    outcomes = each_within(["a", "b"], work, 600.0)
+    assert outcomes.done == {"a": "A"}
+    assert [str(error) for error in outcomes.failed.values()] == ["b: refused"]
+    assert each_within([], work, 600.0) == Outcomes({}, {})
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.model.job import Attempt, Hang, JobRecord, JobSpec, RankEnd, RuleMatch
+from hvdocker.model.job import Attempt, Hang, JobRecord, JobSpec, RankEnd, RuleMatch, Struck
 from hvdocker.model.placement import Placement, Share
 
 SPEC = JobSpec(
@@ -96,6 +96,7 @@ def test_a_record_of_a_job_that_was_run_again() -> None:
         ],
         "lost_hosts": ["a"],
         "dropped": [{"host": "a", "pattern": "ECC", "line": "an ECC error", "rank": 1}],
+        "struck": [{"host": "c", "times": 3, "how": "exit code 3", "then": "drop"}],
         "stopped_by_rule": {"pattern": "OOM", "line": "OOM when allocating", "rank": 0, "host": "b"},
         "hang": {"after_s": 60, "odd": {"rank": 1, "host": "a"}, "why": "it sleeps", "bundle": "hang-1",
                  "then": "kill"},
@@ -112,6 +113,7 @@ def test_a_record_of_a_job_that_was_run_again() -> None:
         attempts=(Attempt(0, 100, 101, 2, ("b", "a"), 1, first, ("a",)), Attempt(1)),
         lost_hosts=("a",),
         dropped=(RuleMatch("ECC", "an ECC error", 1, "a"),),
+        struck=(Struck("c", 3, "exit code 3", "drop"),),
         stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 0, "b"),
         hang=Hang(60, 1, "a", "it sleeps", "hang-1", "kill"),
         versions={"python": "3.11.2"},

@@ -38,7 +38,7 @@ class LogEngine(FakeEngine):
             yield stamp + data if how.get("timestamps") else data
 
     def inspect_container(self, container: str) -> dict[str, Any]:
-        return {"State": {"Running": self.is_running, "ExitCode": self.exit_code}}
+        return {"State": {"Running": self.is_running, "ExitCode": self.exit_code}, "Config": {}}
 
 
 @dataclass

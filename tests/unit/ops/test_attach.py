@@ -1,22 +1,39 @@
 """Watching a job that somebody else started, and learning how one ended."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hvdocker.errors import HostUnreachable, HvdockerError, JobFailed
+from hvdocker.errors import ExitCode, HeadLost, HostUnreachable, HvdockerError, JobFailed
+from hvdocker.model.event import Event
 from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.output import Line
 from hvdocker.model.past import Papers, read_past
 from hvdocker.model.placement import Placement
-from hvdocker.ops.attach import LAST_LINES, AttachViewer, _follow, _from_home, _last_words
+from hvdocker.ops.attach import (
+    LAST_LINES,
+    AttachReport,
+    AttachViewer,
+    _end,
+    _follow,
+    _from_home,
+    _last_words,
+    _to_the_end,
+)
 from hvdocker.ops.ending import Ended, verdict
+from hvdocker.ops.env import Env
 from hvdocker.ops.finding import Found, Sighting
 from hvdocker.ops.home import HomeJob
+from hvdocker.ops.locate import Located
+from hvdocker.ops.relink import Relink
+from hvdocker.ops.session import Session
 from hvdocker.ops.watch import JobEnd
-from tests.unit.builders import host_seen, master, state_of
-from tests.unit.ops.conftest import LogLink
+from tests.unit.builders import host_seen, inventory, master, state_of
+from tests.unit.ops.conftest import LogEngine, LogLink
 
 JOB = "train-abcd"
 MASTER = master(JOB, '{"a":1,"b":1}')
@@ -72,3 +89,73 @@ def test_a_job_whose_end_nobody_saw(tmp_path: Path) -> None:
     away: dict[str, HvdockerError] = {"b": HostUnreachable("refused", host="b")}
     with pytest.raises(HostUnreachable):
         _from_home(Found(JOB, Sighting(STATE, {}, away), None, at_home))
+
+
+class CutOff(LogEngine):
+    """What follows its log loses the host."""
+
+    def logs(self, container: str, *, stream: bool, follow: bool, **how: Any) -> Iterator[bytes]:
+        if follow:
+            raise ConnectionError("broken")
+        return super().logs(container, stream=stream, follow=follow, **how)
+
+
+@dataclass
+class Desk:
+    """Where `attach` runs. Hosts are away for want of a key: no socket is opened."""
+
+    located: Located
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def has_gone_for_logs(self) -> bool:
+        return any(event.stage == "connect" for event in self.events)
+
+    def attach(self, link: LogLink, verdict: HvdockerError | None = None) -> AttachReport:
+        env = Env(cwd=self.located.path.parent, listener=self.events.append)
+        relink = Relink(
+            env, self.located, Session({"a": link}, {}), JOB, "a", lambda: verdict, _away, patience_s=0.0
+        )
+        return _to_the_end(env, self.located, found(link), AttachViewer(), relink)
+
+
+def _away(env: Env, located: Located, name: str) -> LogLink:
+    raise HostUnreachable("did not answer", host=name)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lab = inventory("hosts: [a, b]\nssh: {key: /no/such/key}\n")
+    return Desk(Located(lab, tmp_path / "inventory.yaml"))
+
+
+def test_a_head_that_is_gone_is_named_and_what_is_left_is_brought_home(desk: Desk) -> None:
+    gone = HeadLost("the head a does not answer: the job ended with it", fix="when a is back")
+    with pytest.raises(HeadLost) as caught:
+        desk.attach(LogLink("a", logged=CutOff(is_running=True)), gone)
+    assert caught.value is gone and gone.fix == "when a is back"
+    assert desk.has_gone_for_logs
+
+
+def test_a_desk_that_is_cut_off_itself_is_told_that_the_job_goes_on(desk: Desk) -> None:
+    with pytest.raises(HostUnreachable) as caught:
+        desk.attach(LogLink("a", logged=CutOff(is_running=True)))
+    assert not isinstance(caught.value, HeadLost) and not desk.has_gone_for_logs
+    assert caught.value.fix == f"the job goes on; watch it with: hvdocker attach {JOB}"
+
+
+def test_a_head_that_went_down_and_came_back_is_the_error_as_in_train(desk: Desk) -> None:
+    with pytest.raises(HeadLost, match="the head a went down while the job ran") as caught:
+        desk.attach(LogLink("a", logged=LogEngine(is_running=True, exit_code=255)))
+    assert caught.value.exit_code == ExitCode.UNREACHABLE and desk.has_gone_for_logs
+
+
+def test_so_it_is_of_a_job_that_has_ended_before(link: LogLink, tmp_path: Path) -> None:
+    link.logged.exit_code = 255
+    with pytest.raises(HeadLost, match="the head a went down"):
+        _end(found(link))
+    papers = Papers(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
+    at_home = HomeJob(read_past(JOB, papers), tmp_path)
+    with pytest.raises(HeadLost, match="the head of the job went down"):
+        _from_home(Found(JOB, Sighting(STATE, {}), None, at_home))

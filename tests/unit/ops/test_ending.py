@@ -3,12 +3,13 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.errors import ExitCode, HvdockerError, JobFailed, JobStopped
-from hvdocker.model.job import Hang, JobRecord, RankEnd, RuleMatch
+from hvdocker.model.job import Hang, JobRecord, RankEnd, RuleMatch, Struck
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.ending import Ended, verdict
 from hvdocker.ops.watch import JobEnd
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 2)))
+AGAIN = "a rank failed there 3 times in a row within a minute of its start"
 MEMORY = "(out of memory: the kernel killed it)"
 
 
@@ -127,6 +128,7 @@ def test_what_else_happened_on_the_way() -> None:
         RankEnd(1, "a", 1),
         restarts=1,
         dropped=(RuleMatch("ECC", "an ECC error", 2, "a"),),
+        struck=(Struck("c", 3, "exit code 3", "drop"), Struck("b", 3, "signal SIGKILL", "end")),
         stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 1, "a"),
         hang=Hang(60, 0, "b", "", "hang-1", "restart"),
     )
@@ -134,6 +136,8 @@ def test_what_else_happened_on_the_way() -> None:
     assert str(error) == "a: rank 1 failed with exit code 1, after 2 restarts"
     assert error.lines[2:] == (
         "a was left out by the rule 'ECC': rank 2 said: an ECC error",
+        f"c was left out: {AGAIN} (last: exit code 3)",
+        f"b is the head: {AGAIN} (last: signal SIGKILL)",
         "not run again because of the rule 'OOM': rank 1 on a said: OOM when allocating",
         "no rank did anything for 1 min 00 s; rank 0 on b was the odd one: see logs/hang-1",
     )

@@ -14,14 +14,15 @@ from hvdocker.model.job import JobSpec
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.command import Work
 from hvdocker.ops.env import Env
-from hvdocker.ops.head_lost import judged
+from hvdocker.ops.finding import Found, Sighting
+from hvdocker.ops.head_lost import Head, head_of, judged
 from hvdocker.ops.locate import Located
 from hvdocker.ops.relink import Relink
 from hvdocker.ops.session import Session
 from hvdocker.ops.train import _anew
 from hvdocker.ops.train_placing import Anew
 from hvdocker.ops.train_request import TrainRequest, Wish
-from tests.unit.builders import inventory
+from tests.unit.builders import host_seen, inventory, master, state_of, with_worker
 from tests.unit.fakes import FakeLink
 
 LOCATED = Located(inventory("hosts: [a, b, c]"), Path("/nowhere/inventory.yaml"))
@@ -151,11 +152,27 @@ JOB = JobSpec(
     launcher=(),
     workdir="/train",
 )
-FOLDERS = {"a": "/home/a/job", "b": "/home/b/job"}
+HEAD = Head("train-abcd", "a", "10.0.0.11", 12345, {"a": "/home/a/job", "b": "/home/b/job"})
 
 
 def judge(**links: Link) -> HvdockerError:
-    return judged(LOCATED, JOB, FOLDERS, links)
+    return judged(LOCATED, HEAD, links)
+
+
+def test_labels_tell_of_the_head_to_whoever_did_not_start_the_job() -> None:
+    lab = inventory("hosts: [a, b, c]\nport: 12345\n")
+    running = master("train-abcd", '{"a":1,"b":2,"c":1}')
+    seen = with_worker(lab, "a")
+    on_head = replace(seen, containers=(*seen.containers, running))
+    state = state_of(on_head, with_worker(lab, "b"))
+    folders = {name: f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in ("a", "b")}
+    assert head_of(Found("train-abcd", Sighting(state, {}), running)) == replace(HEAD, folders=folders)
+
+
+def test_without_the_heads_worker_nobody_can_be_asked_about_it() -> None:
+    running = master("train-abcd", '{"a":1}')
+    state = state_of(host_seen("a", containers=(running,)))
+    assert head_of(Found("train-abcd", Sighting(state, {}), running)) is None
 
 
 def test_a_head_that_others_hear_lives_and_the_job_goes_on() -> None:

@@ -19,10 +19,12 @@ from hvdocker.errors import (
     JobStopped,
     UsageProblem,
 )
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.job import JobRecord, RankEnd
 from hvdocker.model.offer import Request
 from hvdocker.model.placement import Placement, Share
 from hvdocker.ops.down import DownReport
+from hvdocker.ops.endurance import EnduranceFlags
 from hvdocker.ops.env import Env
 from hvdocker.ops.hooks import NAMES, Hooks
 from hvdocker.ops.locate import Located, read_inventory
@@ -50,10 +52,11 @@ class World:
     record: JobRecord | None = None
     request: Request | None = None
     did: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     verbs: Verbs = field(default_factory=Verbs)
 
     def run(self, keep: str = "never", **request: Any) -> RunReport:
-        env = Env(cwd=self.tmp, environ={})
+        env = Env(cwd=self.tmp, environ={}, listener=lambda event: self.told.append(event.text))
         located = read_inventory(env, self.tmp / "inventory.yaml")
         return run(env, located, TrainRequest(script="train.py", **request), keep, Viewer(), self.verbs)
 
@@ -76,6 +79,7 @@ def world(tmp_path: Path) -> World:
         made.up()
         made.request = options.request
         show(plan_of("up", "", ("files", [RemoveTree("a", "/x")])))
+        return type("Report", (), {"ranks": PLACEMENT.np})
 
     def train(env: Env, located: Located, request: Any, viewer: Viewer, wish: Any) -> TrainReport:
         made.did.append("train")
@@ -124,6 +128,17 @@ def test_success(world: World) -> None:
     )
     assert report.located.inventory.cluster.startswith("lab-") and len(report.located.inventory.cluster) == 8
     assert final_error(report) is None
+
+
+def test_an_elastic_job_begins_with_what_fits(world: World) -> None:
+    report = world.run(np=4, endurance=EnduranceFlags(min_np=2))
+    assert world.request == Request(np=4, elastic=Elastic(2))
+    assert world.told == ["of 4 ranks 2 fit now: the job begins with these"] and report.error is None
+
+
+def test_an_elastic_job_without_a_number_takes_no_more_than_it_may_have(world: World) -> None:
+    world.run(endurance=EnduranceFlags(min_np=1, max_np=3))
+    assert world.request == Request(elastic=Elastic(1, 3)) and world.told == []
 
 
 def test_what_is_wrong_here_costs_no_host(world: World) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from hvdocker.commands.worker import worker_spec
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, NotEnoughSlots
+from hvdocker.model.endurance import Elastic
 from hvdocker.model.gpu import GpuProcess, GpuSeen
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.offer import GpuWish, Hold, Offer, Request, Slot
@@ -96,6 +97,27 @@ def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
     # b is no part of it, and is nobody's trouble.
     check_workers(LAB, places(LAB, after), after)
     assert is_complete(LAB, after) and set(with_outsiders(LAB, after).shares) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "np"),
+    [
+        (Request(np=12, elastic=Elastic(2)), 10),
+        (Request(np=4, elastic=Elastic(2, 6)), 6),
+        (Request(np=4, elastic=Elastic(2)), 4),
+    ],
+)
+def test_an_elastic_request_takes_what_fits_and_is_told_as_that(request_: Request, np: int) -> None:
+    state = lab()
+    extent = asked_for(LAB, state, request_, {})
+    assert extent == asked_for(LAB, state, Request(np=np), {})
+    told = explained(LAB, state, request_, {})
+    assert told and told.winner.np == np
+
+
+def test_an_elastic_request_is_refused_with_the_fewest_that_would_do() -> None:
+    with pytest.raises(NotEnoughSlots, match="11 wanted, 10 free"):
+        asked_for(LAB, lab(), Request(np=12, elastic=Elastic(11)), {})
 
 
 def test_another_request_moves_the_cluster_and_gives_back_what_it_leaves() -> None:

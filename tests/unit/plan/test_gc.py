@@ -3,13 +3,30 @@
 from hvdocker.model.leavings import HostLeavings, RunFolder, UnusedImage
 from hvdocker.model.seen import ContainerSeen
 from hvdocker.plan.gc import DeadRun, dead_runs, plan_rest, whole
-from hvdocker.plan.steps import Plan, RemoveContainer, RemoveImage, RemoveTree, Stage, plan_of
+from hvdocker.plan.steps import (
+    ForgetSecrets,
+    Plan,
+    RemoveContainer,
+    RemoveImage,
+    RemoveTree,
+    Stage,
+    plan_of,
+)
 
 
 def container(
-    name: str, role: str, state: str = "running", cluster: str = "lab", run: str = "", owner: str = "ada"
+    name: str,
+    role: str,
+    state: str = "running",
+    cluster: str = "lab",
+    run: str = "",
+    owner: str = "ada",
+    host: str = "b",
+    **more: str,
 ) -> ContainerSeen:
-    labels = {"hvdocker.cluster": cluster, "hvdocker.role": role, "hvdocker.owner": owner}
+    """`more` are further labels."""
+    labels = {"hvdocker.cluster": cluster, "hvdocker.role": role, "hvdocker.owner": owner, **more}
+    labels["hvdocker.host"] = host
     if run:
         labels["hvdocker.run"] = run
     return ContainerSeen(f"id-{name}", name, state, "sha256:aaaa", labels)
@@ -75,6 +92,24 @@ def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
     forced = {step.host: step for step in plan_rest("lab", found, ["lab-aaaa"], None).stages[0].steps}
     names = [getattr(step, "name", "") for step in plan_rest("lab", found, [], None).stages[0].steps]
     assert names == ["unborn", "of-kim", "going-anyway", "examined"] and set(forced) == {"h1"}
+
+
+def test_secrets_of_a_job_that_never_started_go_before_its_master() -> None:
+    """Hosts may have other names in the inventory of whoever cleans up."""
+    told = {"hvdocker.job": "j-aaaa", "hvdocker.secrets": "TOKEN", "hvdocker.placement": '{"a":1,"b":1}'}
+    unborn = container("unborn", "master", "created", host="a", **told)
+    found = {
+        "h1": HostLeavings((unborn, container("w1", "worker", host="a"))),
+        "h2": HostLeavings(
+            (container("w2", "worker", host="b"), container("x", "worker", "running", "other"))
+        ),
+        "h3": HostLeavings((container("w3", "worker", host="c"),)),
+    }
+    removed = RemoveContainer("h1", "unborn", "id-unborn", "a job that never started")
+    assert plan_rest("lab", found, [], "ada") == plan_of(
+        "gc", "lab", ("secrets", [ForgetSecrets("h2", "w2", ("j-aaaa",))]), ("containers", [removed])
+    )
+    assert plan_rest("lab", found, [], "kim").is_empty, "another's secrets are left alone with his job"
 
 
 def test_it_is_shown_run_after_run() -> None:

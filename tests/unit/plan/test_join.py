@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from hvdocker.commands.absent import Absent
 from hvdocker.commands.ssh_files import Member
 from hvdocker.commands.worker import worker_spec
 from hvdocker.errors import HvdockerError, NotEnoughSlots
@@ -62,8 +63,9 @@ A, B = Seat("a", "10.0.0.11", 1), Seat("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
 
-def up(wanted: Inventory, state: ClusterState) -> Plan:
-    return plan_up(wanted, state, places(wanted, state, everything(wanted, state)), MAKER)
+def up(wanted: Inventory, state: ClusterState, *absent: Absent) -> Plan:
+    placed = places(wanted, state, everything(wanted, state))
+    return plan_up(wanted, state, placed, MAKER, absent={one.name: one for one in absent})
 
 
 def running(host: HostSeen, *masters: ContainerSeen) -> HostSeen:
@@ -139,6 +141,39 @@ def test_a_second_up_has_nothing_to_do_while_the_job_runs_and_when_it_is_over() 
     assert up(LAB, state) == Plan("up", "lab")
     over = state_of(*two(elastic(state="exited")), host_seen("c", containers=(worker,)))
     assert up(LAB, over) == Plan("up", "lab")
+
+
+DEAD = Absent(MEMBERS[1], HOST_KEYS["b"], {JOB: 1})
+MISSED = "b does not answer, and is left as it is: train-abcd goes on without it until it is back"
+
+
+def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
+    """That one is trusted as before, and stays a host of the job: it may come back."""
+    before = "a=10.0.0.11 b=10.0.0.12"
+    a = running(with_worker(LAB, "a", members=before), elastic("2"))
+    state = state_of(a, host_seen("c"))
+    spec = worker_spec(LAB, places(LAB, state)["c"], MAKER)
+    told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
+    root = "/home/c/.hvdocker/lab"
+    assert up(LAB, state, DEAD) == Plan("up", "lab", (
+        Stage("files", (
+            MakeKeys(CONTROLLER, trust("ab", "c")),
+            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs")),
+        )),
+        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
+        Stage("containers", REFRESHED[:1]),
+        Stage("containers", (TOLD[0], TOLD[2]), follows_on=True),
+        Stage("join", (join_of("c", 1),), follows_on=True),
+        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, Seat("c", "10.0.0.13", 1), B)),)),
+        Stage("containers", (StartContainer("c", WORKER),)),
+        Stage("sshd", (AwaitSshd("c", WORKER, "10.0.0.13", 12345),), follows_on=True),
+        Stage("mesh", (CheckMesh("a", WORKER, ("a", "c")),)),
+    ), notes=(MISSED,))  # fmt: skip
+
+
+def test_a_host_that_is_dead_is_no_reason_to_do_anything() -> None:
+    a = running(with_worker(PAIR, "a", members="a=10.0.0.11 b=10.0.0.12"), elastic())
+    assert up(PAIR, state_of(a), DEAD) == Plan("up", "lab", notes=(MISSED,))
 
 
 def test_without_a_bound_all_its_slots_join() -> None:

@@ -130,7 +130,7 @@ def test_a_running_job_is_stopped_with_grace_by_hand_too(tmp_path: Path) -> None
     state = state_of(host_seen("a", containers=(master("train-abcd", "{}"),)))
     ran = Ran(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
     assert ran.calls == [
-        ["a", "docker", "stop", "--time", "20", "id-train-abcd"],
+        ["a", "docker", "stop", "--time", "45", "id-train-abcd"],
         ["here", "hvdocker", "fetch", "train-abcd"],
         ["a", "docker", "rm", "-f", "-v", "hvdocker-lab-train-abcd"],
     ]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from hvdocker.model import names
 from hvdocker.model.secret import SecretSource
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.model.seen import ClusterState, ContainerSeen
 from hvdocker.plan.places import places
-from hvdocker.plan.secrets import aftermath, deliveries, leftovers, remains
+from hvdocker.plan.secrets import aftermath, deliveries, leftovers, orphaned, remains
 from hvdocker.plan.steps import (
     CreateMaster,
     EmptySecrets,
@@ -21,7 +21,7 @@ from hvdocker.plan.steps import (
     plan_of,
 )
 from hvdocker.plan.train import plan_train
-from tests.unit.builders import MAKER, host_seen, inventory, master, state_of
+from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 from tests.unit.plan.by_hand import Ran, Way
 from tests.unit.plan.test_script import content
 from tests.unit.plan.test_train import JOB, LAB, PLACED
@@ -101,6 +101,28 @@ def test_what_ended_jobs_may_have_left() -> None:
         ForgetSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
         ForgetSecrets("c", WORKER, ("failed-bbbb",)),
     ]
+
+
+def test_what_a_job_leaves_whose_head_is_gone() -> None:
+    """Whoever joined it since may have them too."""
+    left = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
+    forgotten = [ForgetSecrets(name, WORKER, ("killed-cccc",)) for name in "bc"]
+    assert orphaned(left, "killed-cccc") == forgotten
+    asleep = state_of(with_worker(LAB, "b", state="exited"), with_worker(LAB, "c"))
+    assert orphaned(asleep, "killed-cccc") == forgotten[1:]
+
+
+def test_a_head_that_is_back_has_them_still_unless_its_job_lives() -> None:
+    def back(*masters: ContainerSeen) -> ClusterState:
+        return state_of(host_seen("a", containers=masters), with_worker(LAB, "b"))
+
+    other = ended("other-aaaa", '{"a":1,"b":1}', 137)
+    assert orphaned(back(ended("killed-cccc", '{"a":1,"b":1}', 137), other), "killed-cccc") == [
+        EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
+        ForgetSecrets("b", WORKER, ("killed-cccc",)),
+    ]
+    lives = ended("killed-cccc", '{"a":1,"b":1}', None, state="running")
+    assert orphaned(back(lives, other), "killed-cccc") == []
 
 
 def test_by_hand_values_are_taken_again_and_stand_in_no_script(tmp_path: Path) -> None:

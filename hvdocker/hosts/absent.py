@@ -1,0 +1,29 @@
+"""Asks the master of a job about hosts that do not answer. Changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hvdocker.commands.absent import Absent, read_absent, read_slots
+from hvdocker.commands.container_files import HOSTS_FILE
+from hvdocker.hosts import archive
+from hvdocker.hosts.link import HostLink
+from hvdocker.hosts.translate import talking
+from hvdocker.model import names
+from hvdocker.model.seen import ContainerSeen
+
+
+def see_absent(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, Absent]:
+    """Those of the wanted hosts that its job has: since it began, or since they joined."""
+
+    def read(path: str) -> str:
+        return archive.read_text(link.engine(), master.name, f"{names.IN_CONTAINER}/{path}") or ""
+
+    with talking(link.name, f"asking {master.name} about hosts that do not answer"):
+        first = {share.host: share.slots for share in master.placement.shares}
+        slots = read_slots(read(HOSTS_FILE)) or first
+        missed = {name: slots[name] for name in wanted if name in slots}
+        if not missed:
+            return {}
+        known = read_absent(master.job, read("ssh/config"), read("ssh/known_hosts"), missed)
+        return {one.name: one for one in known}

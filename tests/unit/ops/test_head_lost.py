@@ -1,0 +1,65 @@
+"""What is left to do for a job that ended with its head."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hvdocker.errors import HostUnreachable
+from hvdocker.model.event import Event
+from hvdocker.ops.env import Env
+from hvdocker.ops.head_lost import forget_secrets, wind_up
+from hvdocker.ops.locate import Located
+from tests.unit.builders import inventory, state_of, with_worker
+from tests.unit.fakes import FakeEngine, FakeLink
+
+LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
+FORGET = ("hvdocker-lab-worker", ["rm", "-rf", "--", "/run/hvdocker/secrets/train-abcd"])
+
+
+@dataclass
+class Engine(FakeEngine):
+    """Writes down what was to be run in containers."""
+
+    executed: list[tuple[str, list[str]]] = field(default_factory=list)
+
+    def exec_create(self, container: str, argv: list[str]) -> dict[str, str]:
+        self.executed.append((container, argv))
+        return {"Id": "exec"}
+
+    def exec_start(self, made: str) -> bytes:
+        return b""
+
+    def exec_inspect(self, made: str) -> dict[str, int]:
+        return {"ExitCode": 0}
+
+
+@dataclass
+class Link(FakeLink):
+    own: Engine = field(default_factory=Engine)
+    is_away: bool = False
+
+    def engine(self) -> Engine:
+        if self.is_away:
+            raise HostUnreachable("the connection was lost", host=self.name)
+        return self.own
+
+
+def test_secrets_go_where_somebody_answers_and_what_fails_is_a_note(tmp_path: Path) -> None:
+    events: list[Event] = []
+    links = {"b": Link("b", is_away=True), "c": Link("c")}
+    state = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
+    located = Located(LAB, tmp_path / "inventory.yaml")
+    forget_secrets(Env(listener=events.append), located, links, state, "train-abcd")
+    assert links["c"].own.executed == [FORGET]
+    notes = [(event.host, event.text) for event in events if event.stage == "note"]
+    assert notes == [("b", "secrets of train-abcd may be left there: the connection was lost")]
+
+
+def test_where_nobody_answers_nothing_hides_that_the_head_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hosts are away for want of a key: no socket is opened."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lab = inventory("hosts: [b]\nssh: {key: /no/such/key}\n")
+    wind_up(Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), "train-abcd", has_secrets=True)

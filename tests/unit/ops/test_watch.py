@@ -1,0 +1,120 @@
+"""A job that is taken down while it is watched, at whatever moment: its container is gone."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker.errors import APIError, NotFound
+from requests import Response
+
+from hvdocker.errors import ExitCode, HvdockerError, JobStopped
+from hvdocker.model.output import LineFilter
+from hvdocker.model.placement import Placement, Share
+from hvdocker.ops import watch
+from hvdocker.ops.fetch import save_log
+from hvdocker.ops.locate import Located
+from hvdocker.ops.recent import recent
+from tests.unit.builders import inventory
+from tests.unit.ops.conftest import LogEngine, LogLink
+
+ALONE = Placement((Share("a", 1),))
+NAME = "hvdocker-lab-train-abcd"
+
+
+def refusal(code: int) -> APIError:
+    """As the SDK makes one of an engine's answer."""
+    answer = Response()
+    answer.status_code = code
+    return (NotFound if code == 404 else APIError)("no", answer, "no such container")
+
+
+@dataclass
+class Vanishing(LogEngine):
+    """Its container is there for so many questions; then logs are refused with that code."""
+
+    questions: int = 0
+    code: int = 404
+    status: str = ""
+
+    def inspect_container(self, container: str) -> dict[str, Any]:
+        self.questions -= 1
+        if self.questions < 0 and not self.status:
+            raise refusal(404)
+        found = super().inspect_container(container)
+        return {**found, "State": {**found["State"], "Status": self.status or "running"}}
+
+    def logs(self, container: str, *, stream: bool, follow: bool, **how: Any) -> Iterator[bytes]:
+        if self.questions <= 0:
+            raise refusal(self.code)
+        return super().logs(container, stream=stream, follow=follow, **how)
+
+    def wait(self, container: str, timeout: int) -> None:
+        raise refusal(404)
+
+    def stop(self, container: str, timeout: int) -> None:
+        raise refusal(404)
+
+
+def link_to(engine: LogEngine) -> LogLink:
+    return LogLink("a", logged=engine)
+
+
+def kept(link: LogLink, folder: Path) -> None:
+    save_log(Located(inventory("hosts: [a]"), folder / "inventory.yaml"), "train-abcd", link, NAME)
+
+
+@pytest.mark.parametrize(
+    ("engine", "look"),
+    [
+        (Vanishing(), lambda link, folder: watch.is_running(link, NAME)),
+        (Vanishing(), lambda link, folder: watch.follow(link, NAME, ALONE, lambda line: None)),
+        (Vanishing(questions=1), lambda link, folder: watch.follow(link, NAME, ALONE, lambda line: None)),
+        (Vanishing(), lambda link, folder: list(watch.lines(link, NAME, ALONE))),
+        (Vanishing(), lambda link, folder: recent(link, NAME, ALONE, 9, LineFilter())),
+        (Vanishing(), lambda link, folder: watch.end_of(link, NAME)),
+        (Vanishing(questions=1, is_running=True), lambda link, folder: watch.end_of(link, NAME)),
+        (Vanishing(questions=1, exit_code=143), lambda link, folder: watch.end_of(link, NAME)),
+        (Vanishing(), lambda link, folder: watch.stop_job(link, NAME)),
+        (Vanishing(), kept),
+    ],
+    ids=[
+        "asked whether it runs",
+        "before its first line",
+        "after its last line",
+        "its lines",
+        "its last lines",
+        "its end",
+        "while its end is awaited",
+        "before its record is read",
+        "when it is stopped",
+        "when its log is kept",
+    ],
+)
+def test_a_job_that_is_taken_down_was_stopped_by_someone_else(
+    tmp_path: Path, engine: Vanishing, look: Callable[[LogLink, Path], object]
+) -> None:
+    with pytest.raises(JobStopped) as caught:
+        look(link_to(engine), tmp_path)
+    error = caught.value
+    assert str(error) == "a: the job was taken down by someone else: its container is gone"
+    assert error.exit_code == ExitCode.JOB_STOPPED
+    assert error.fix and "hvdocker jobs" in error.fix and "where `down` was run" in error.fix
+
+
+@pytest.mark.parametrize(("code", "status"), [(409, "removing"), (409, "dead"), (500, "removing")])
+def test_a_container_on_its_way_out_counts_as_gone(code: int, status: str) -> None:
+    with pytest.raises(JobStopped):
+        watch.follow(link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None)
+
+
+def test_an_engine_that_refuses_for_other_reasons_is_told_as_before() -> None:
+    with pytest.raises(HvdockerError, match="the Docker engine refused: reading the job's output") as caught:
+        watch.follow(link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None)
+    assert caught.value.exit_code == ExitCode.ERROR
+
+
+def test_a_job_that_ended_without_a_record_is_not_taken_down(link: LogLink) -> None:
+    link.logged.exit_code = 1
+    assert watch.end_of(link, NAME) == watch.JobEnd(None, 1)

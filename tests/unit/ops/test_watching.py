@@ -1,0 +1,141 @@
+"""Ctrl-C in front of a job: what is ended where, and what the person is told."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hvdocker.errors import ExitCode, HvdockerError
+from hvdocker.model.job import JobSpec
+from hvdocker.model.placement import Placement, Share
+from hvdocker.ops.env import Env
+from hvdocker.ops.locate import Located
+from hvdocker.ops.session import Session
+from hvdocker.ops.watching import Watching
+from tests.unit.builders import inventory
+from tests.unit.fakes import FakeEngine, FakeLink
+from tests.unit.ops.conftest import LogEngine, LogLink
+
+JOB = JobSpec(
+    job="train-abcd",
+    cluster="lab",
+    placement=Placement((Share("a", 1), Share("b", 1))),
+    addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
+    port=12345,
+    command=(),
+    launcher=(),
+    workdir="/train",
+)
+
+
+@dataclass
+class Head(LogEngine):
+    """Its supervisor ends when it is asked, unless the person presses Ctrl-C again."""
+
+    is_pressed_again: bool = False
+    is_running: bool = True
+
+    def stop(self, container: str, timeout: int) -> None:
+        if self.is_pressed_again:
+            raise KeyboardInterrupt
+        self.is_running, self.exit_code = False, 143
+
+    def kill(self, container: str) -> None:
+        self.is_running, self.exit_code = False, 137
+
+
+@dataclass
+class Worker(FakeEngine):
+    """A rank of the job runs in it; what is asked inside is its signal, which it does not heed."""
+
+    signals: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.files["/run/hvdocker/ranks/train-abcd"] = json.dumps({"rank": 1, "pid": 40}).encode()
+
+    def exec_create(self, container: str, argv: list[str], **how: Any) -> dict[str, str]:
+        assert container == "hvdocker-lab-worker"
+        self.signals.append(argv[4])
+        return {"Id": "e1"}
+
+    def exec_start(self, made: str, demux: bool) -> tuple[bytes, None]:
+        return b"40\n", None
+
+    def exec_inspect(self, made: str) -> dict[str, int]:
+        return {"ExitCode": 0}
+
+
+class Lost(Worker):
+    def get_archive(self, container: str, path: str) -> Any:
+        raise ConnectionError("broken")
+
+
+@dataclass
+class WorkerLink(FakeLink):
+    held: Worker = field(default_factory=Worker)
+
+    def engine(self) -> Worker:
+        return self.held
+
+
+def press() -> None:
+    raise KeyboardInterrupt
+
+
+def ctrl_c(
+    folder: Path, head: Head, others: Mapping[str, WorkerLink], stopping: Callable[[], None] = lambda: None
+) -> HvdockerError:
+    located = Located(inventory("hosts: [a, b]"), folder / "inventory.yaml")
+    watching = Watching(
+        Env(cwd=folder),
+        located,
+        Session({"a": LogLink("a", logged=head), **others}, {}),
+        JOB,
+        folders={},
+        workers={"b": "hvdocker-lab-worker"},
+        on_line=lambda line: None,
+        stopping=stopping,
+        clear=lambda end: None,
+    )
+    return watching.interrupted()
+
+
+def test_once_leaves_ranks_elsewhere_to_the_supervisor(tmp_path: Path) -> None:
+    worker = Worker()
+    error = ctrl_c(tmp_path, Head(), {"b": WorkerLink("b", held=worker)})
+    assert str(error) == "job train-abcd was stopped on all hosts by Ctrl-C"
+    assert worker.signals == []
+
+
+def test_twice_as_soon_as_that_is_told_ends_the_job_too(tmp_path: Path) -> None:
+    worker, head = Worker(), Head()
+    error = ctrl_c(tmp_path, head, {"b": WorkerLink("b", held=worker)}, press)
+    assert str(error) == "job train-abcd was stopped on all hosts by Ctrl-C"
+    assert not head.is_running and worker.signals
+
+
+def test_twice_ends_ranks_elsewhere_at_once(tmp_path: Path) -> None:
+    worker = Worker()
+    error = ctrl_c(tmp_path, Head(is_pressed_again=True), {"b": WorkerLink("b", held=worker)})
+    assert str(error) == "job train-abcd was stopped on all hosts by Ctrl-C"
+    assert worker.signals == ["TERM", "KILL"]
+
+
+@pytest.mark.parametrize(
+    ("others", "why"),
+    [
+        ({"b": WorkerLink("b", held=Lost())}, "b: the connection was lost: looking for ranks of train-abcd"),
+        ({}, "b: it is not connected"),
+    ],
+    ids=["lost", "never reached"],
+)
+def test_a_host_on_which_ranks_may_be_left_is_named(
+    tmp_path: Path, others: Mapping[str, WorkerLink], why: str
+) -> None:
+    error = ctrl_c(tmp_path, Head(is_pressed_again=True), others)
+    assert str(error) == "job train-abcd was stopped by Ctrl-C; ranks may be left on b"
+    assert (error.lines, error.exit_code) == ((why,), ExitCode.INTERRUPTED)
+    assert error.fix and error.fix.endswith("hvdocker stop train-abcd")
