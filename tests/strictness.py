@@ -1,14 +1,18 @@
 """A pytest plugin: with `--strict-run` or HVDOCKER_STRICT=1, a test that did not really run fails the run.
 
 Skipped, expected to fail, or deselected: each is a test that proves nothing while the summary looks green.
+Where tests run in several processes (`-n`), each of them tells the first what it saw.
 """
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
-SILENT = pytest.StashKey[list[str]]()
+SILENT = pytest.StashKey[dict[str, None]]()
+# The name under which a process of xdist hands over what it saw.
+TOLD = "hvdocker_silent"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[SILENT] = []
+    config.stash[SILENT] = {}
     if config.getoption("--strict-run") or os.environ.get("HVDOCKER_STRICT") == "1":
         config.pluginmanager.register(Strictness(config.stash[SILENT]), "hvdocker-strictness")
 
@@ -28,24 +32,31 @@ def pytest_configure(config: pytest.Config) -> None:
 class Strictness:
     """Collects the tests that did not really run, and turns the run red for them."""
 
-    def __init__(self, silent: list[str]) -> None:
+    def __init__(self, silent: dict[str, None]) -> None:
         self.silent = silent
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.skipped:
-            self.silent.append(f"skipped: {report.nodeid}")
+            self._add(f"skipped: {report.nodeid}")
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        self.silent.extend(f"deselected: {item.nodeid}" for item in items)
+        self._add(*(f"deselected: {item.nodeid}" for item in items))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if hasattr(report, "wasxfail"):
-            self.silent.append(f"xfail: {report.nodeid}")
+            self._add(f"xfail: {report.nodeid}")
         elif report.skipped:
-            self.silent.append(f"skipped: {report.nodeid}")
+            self._add(f"skipped: {report.nodeid}")
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:  # Any: a process of xdist
+        self._add(*getattr(node, "workeroutput", {}).get(TOLD, ()))
+
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if self.silent and session.exitstatus == pytest.ExitCode.OK:
+        if (told := getattr(session.config, "workeroutput", None)) is not None:
+            told[TOLD] = list(self.silent)
+        elif self.silent and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
@@ -53,3 +64,7 @@ class Strictness:
             terminalreporter.section("strict run: these tests did not really run", red=True)
             for line in self.silent:
                 terminalreporter.line(line)
+
+    def _add(self, *lines: str) -> None:
+        """Each once: skipped tests come from where they ran, and as reports."""
+        self.silent.update(dict.fromkeys(lines))

@@ -1,20 +1,13 @@
 """The controller SIGKILLed in every kind of step that its plans have, and two controllers at once."""
 
-import yaml
-
 from tests.cluster.faults.fixtures import Trials
+from tests.cluster.faults.jobs import await_progress, await_step
 from tests.cluster.faults.killing import Kind, each_new, kill_in, kinds
-from tests.cluster.faults.trial import Trial, at_home, nothing_is_left, outputs
+from tests.cluster.faults.trial import Trial, at_home, change, inventory_of, nothing_is_left, outputs
 from tests.cluster.site import SMALL_IMAGE
 from tests.cluster.training import DATA, await_ranks
 
 SECRET = {"TOKEN": "not-to-be-seen"}
-
-
-def change(t: Trial, **settings: object) -> None:
-    """Other settings at the top of the inventory."""
-    inventory = yaml.safe_load(t.site.inventory.read_text())
-    t.site.inventory.write_text(yaml.safe_dump({**inventory, **settings}))
 
 
 def up_nothing_there(t: Trial) -> None:
@@ -56,6 +49,40 @@ def test_controller_killed_at_each_step_of_up(trial: Trials) -> None:
 
             each_new(found, known, act)
         assert len(known) >= 8
+
+
+def test_controller_killed_at_each_step_of_a_join(training_trial: Trials) -> None:
+    """What `up` does beyond the ordinary where an elastic job runs and a host is new to the inventory."""
+    with training_trial(count=3) as t:
+        words = ("up", t.site.inventory)
+        every = inventory_of(t)["hosts"]
+        t.site.down()
+        known = set(kinds(t.site, *words))
+        ordinary = len(known)
+
+        def two_run_and_one_is_new() -> None:
+            change(t, hosts=every[:2])
+            t.site.up()
+            t.site.run("train", "-d", "code/supple.py", "-np", "2", "--min-np", "1", "--", "never")
+            await_step(t, 3, ranks=2)
+            change(t, hosts=every)
+
+        def act(kind: Kind) -> None:
+            two_run_and_one_is_new()
+            kill_in(t.site, kind, *words)
+            with t.reaction():
+                t.site.up()
+                await_progress(t, ranks=3)
+            t.site.run("stop")
+            t.site.down()
+            nothing_is_left(t.site)
+
+        two_run_and_one_is_new()
+        found = kinds(t.site, *words)
+        t.site.run("stop")
+        t.site.down()
+        each_new(found, known, act)
+        assert len(known) >= ordinary + 2
 
 
 def test_controller_killed_at_each_step_of_train(training_trial: Trials) -> None:

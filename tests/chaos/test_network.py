@@ -5,12 +5,12 @@ import pytest
 from tests.cluster.faults.breaking import BOTH, TO_THE_HOST, cut, cut_off_laptop, join, let_pass
 from tests.cluster.faults.fixtures import Trials
 from tests.cluster.faults.jobs import (
+    CUT_OFF_S,
     all_is_quiet,
     await_progress,
     detached,
     error_of,
     finishes,
-    no_rank_is_left,
     open_gate,
     steps_told,
     watched,
@@ -73,9 +73,20 @@ def test_network_cut_one_way_for_good_in_training(training_trial: Trials) -> Non
         with t.reaction():
             said = error_of(t.ends(process, 100))
         assert "h2" in said
-        no_rank_is_left(t)
-        join(t.hosts)
-        all_is_quiet(t)
+        all_is_quiet(t, CUT_OFF_S)
+
+
+def test_network_cut_beneath_a_rank_that_talks(training_trial: Trials) -> None:
+    """It needs no other rank, and its sshd asks nobody while something is said."""
+    with training_trial() as t:
+        process = t.start("train", "code/steady.py", "--", "never", "1", "talk")
+        assert process.stdout is not None
+        assert any("and on and on" in line for line in iter(process.stdout.readline, ""))
+        cut(t.hosts[1], t.hosts[0].address)
+        with t.reaction():
+            said = error_of(t.ends(process, 100))
+        assert said.startswith("host h2 stopped answering; rank 1 was there")
+        all_is_quiet(t, CUT_OFF_S)
 
 
 def test_laptop_offline_for_3_s(training_trial: Trials) -> None:

@@ -1,8 +1,11 @@
 """Hosts that lose their power, at every time of a cluster's life."""
 
+import shutil
+
 from tests.cluster.faults.breaking import power_off, power_on
 from tests.cluster.faults.fixtures import Trials
 from tests.cluster.faults.jobs import (
+    await_progress,
     await_step,
     checkpoint,
     error_of,
@@ -13,6 +16,7 @@ from tests.cluster.faults.jobs import (
     starts,
     watched,
 )
+from tests.cluster.faults.trial import change, inventory_of
 from tests.cluster.site import SMALL_IMAGE
 from tests.cluster.traces import left_of
 from tests.cluster.training import await_silence
@@ -61,7 +65,7 @@ def test_host_off_in_mid_training_with_restarts(training_trial: Trials) -> None:
         open_gate(t, "restarted")
         code, out, _ = t.end_of(process)
         assert code == 0 and "restarted has come" in out
-        assert "h2 does not answer any more" in out and "running it again on h1:1 (restart 1 of 1)" in out
+        assert "h2 stopped answering" in out and "running it again on h1:1 (restart 1 of 1)" in out
         first, again = starts(out)
         assert first == (0, 2) and again[1] == 1
         assert again[0] >= before
@@ -87,16 +91,46 @@ def test_host_off_in_elastic_training(training_trial: Trials) -> None:
         assert second[0] >= before - 1 and third[0] >= alone - 1
 
 
+def test_host_off_for_good_in_elastic_training(training_trial: Trials) -> None:
+    """A new host stands in for it, still in the inventory as it is; should it come back, it is used too."""
+    with training_trial(count=3) as t:
+        every = inventory_of(t)["hosts"]
+        t.site.down()
+        change(t, hosts=every[:2])
+        t.site.up()
+        process = watched(t, "replaced", "-np", "2", "--min-np", "1", script="supple.py")
+        await_step(t, 3, ranks=2)
+        power_off(t.hosts[1])
+        alone = await_step(t, 3, ranks=1)
+        change(t, hosts=every)
+        with t.reaction():
+            said = t.fails(4, "up", t.site.inventory)
+            await_step(t, alone, ranks=2)
+        assert f"h2: {t.hosts[1].address}:22 did not answer" in said
+        power_on(t.hosts[1])
+        t.site.up()
+        await_progress(t, ranks=3)
+        out = finishes(t, process, "replaced")
+        assert [ranks for _, ranks in starts(out)] == [2, 1, 2, 3]
+
+
 def test_head_off_in_mid_training(training_trial: Trials) -> None:
-    """It ends the job, and is named; what the others said last comes from their hosts."""
+    """It ends the job, and is named to all who watch; what the others said last comes from their hosts."""
     with training_trial() as t:
         process = watched(t, "never")
         job = job_of(t)
+        elsewhere = t.site.cli.cwd / "elsewhere"
+        elsewhere.mkdir()
+        copy = shutil.copy(t.site.inventory, elsewhere)
+        beside = t.site.cli.start("attach", job, "-i", copy, cwd=elsewhere)
+        assert beside.stderr is not None
+        assert any(f"{job} is running" in line for line in iter(beside.stderr.readline, ""))
         power_off(t.hosts[0])
         with t.reaction():
             err = t.ends(process, 4)
-        said = error_of(err)
-        assert said.startswith("the head h1 does not answer: the job ended with it")
-        assert "last words of rank 1 on h2:\n" in said and "Horovod has been shut down" in said
+        for said in (error_of(err), error_of(t.ends(beside, 4))):
+            assert said.startswith("the head h1 does not answer: the job ended with it")
+            assert "last words of rank 1 on h2:\n" in said and "the link to the head is gone" in said
         assert job in err
+        assert (elsewhere / ".hvdocker" / "jobs" / job / "logs" / "rank-1.log").is_file()
         await_silence(t.site, t.hosts[1:])

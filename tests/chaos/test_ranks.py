@@ -3,7 +3,14 @@
 import re
 
 from tests.cluster.faults.fixtures import Trials
-from tests.cluster.faults.jobs import all_is_quiet, error_of, next_job_runs, open_gate
+from tests.cluster.faults.jobs import (
+    all_is_quiet,
+    checkpoint,
+    error_of,
+    finishes,
+    next_job_runs,
+    open_gate,
+)
 from tests.cluster.faults.trial import Trial
 
 
@@ -67,4 +74,16 @@ def test_rank_hanging_with_a_restart(training_trial: Trials) -> None:
         open_gate(t, "freed")
         code, out, err = t.end_of(process)
         assert code == 0 and "freed has come" in out and "rank 1" in err + out
+        all_is_quiet(t)
+
+
+def test_host_that_fails_every_rank_of_an_elastic_job(training_trial: Trials) -> None:
+    """It is taken back twice, then no more; the others go on."""
+    with training_trial() as t:
+        process = t.start("train", "code/supple.py", "-np", "2", "--min-np", "1", "--", "spared", "h2")
+        assert process.stdout is not None
+        with t.reaction():
+            assert any("h2 is dropped from the job" in line for line in iter(process.stdout.readline, ""))
+        finishes(t, process, "spared")
+        assert checkpoint(t)["ranks"] == 1
         all_is_quiet(t)

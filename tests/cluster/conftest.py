@@ -17,6 +17,10 @@ __all__ = ["row", "training_trial", "trial"]  # fixtures of the faults
 
 LAB = pytest.StashKey[Lab]()
 TESTS = pytest.StashKey[set[str]]()
+ELSEWHERE = pytest.StashKey[tuple[int, int]]()
+# The name under which a process of xdist hands over what it used.
+USED = "hvdocker_used"
+LONG = ("test_training", "test_run")
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +84,38 @@ def _count(request: pytest.FixtureRequest) -> None:
         request.config.stash.setdefault(TESTS, set()).add(request.node.nodeid)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes minutes a test comes first, so that no process has it left at the end."""
+    items.sort(key=lambda item: not item.path.stem.startswith(LONG))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # Any: xdist, which may be missing
+    from tests.cluster.scheduling import ByFile
+
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (told := getattr(session.config, "workeroutput", None)) is not None:
+        told[USED] = _used(session.config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # Any: a process of xdist
+    tests, hosts = node.config.stash.get(ELSEWHERE, (0, 0))
+    more_tests, more_hosts = getattr(node, "workeroutput", {}).get(USED, (0, 0))
+    node.config.stash[ELSEWHERE] = (tests + more_tests, hosts + more_hosts)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if LAB in config.stash:
-        tests, used = config.stash.get(TESTS, set()), config.stash[LAB].used
-        terminalreporter.line(f"lab: {len(tests)} tests against {len(used)} real hosts")
+    tests, hosts = config.stash.get(ELSEWHERE, _used(config))
+    if tests:
+        terminalreporter.line(f"lab: {tests} tests against {hosts} real hosts")
+
+
+def _used(config: pytest.Config) -> tuple[int, int]:
+    """The tests that had a lab, and the hosts that they had."""
+    hosts = config.stash[LAB].used if LAB in config.stash else ()
+    return len(config.stash.get(TESTS, ())), len(hosts)

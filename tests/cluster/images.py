@@ -7,6 +7,7 @@ import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import docker.errors
 
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import NETWORK
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import LabError, side_by_side, until
 
 MIB = 1 << 20
 # The brackets keep pgrep from finding the shell that runs it.
@@ -78,8 +79,15 @@ def bare(*hosts: LabHost) -> None:
 
 
 def ids(hosts: list[LabHost], tag: str) -> dict[str, str]:
-    form = ["docker", "image", "inspect", "-f", "{{.Id}}", tag]
-    return dict(side_by_side(lambda host: (host.name, host.attempt(form)[1].strip()), hosts))
+    """Per host: which image the name means there; nothing where there is none."""
+    return dict(side_by_side(lambda host: (host.name, _id(host, tag)), hosts))
+
+
+def _id(host: LabHost, tag: str) -> str:
+    code, out, err = host.attempt(["docker", "image", "inspect", "-f", "{{.Id}}", tag])
+    if code != 0 and "No such image" not in err:
+        raise LabError(f"{host.name}: {err}")
+    return out.strip()
 
 
 def layers(host: LabHost, tag: str) -> list[str]:
@@ -96,10 +104,16 @@ def programs_lie_on_top(newest_first: list[dict[str, Any]]) -> None:
     assert sum(sizes[:large]) < 1 << 20
 
 
-def leftovers(hosts: list[LabHost]) -> dict[str, str]:
-    """Per host: temporary names, folders and processes of a shipment; empty when there are none."""
-    found = side_by_side(lambda host: (host.name, host.attempt(["sh", "-c", FEED])[1]), hosts)
-    return {name: left for name, left in found if left.strip()}
+def nothing_is_left(hosts: list[LabHost]) -> None:
+    """No temporary names, folders and processes of a shipment: logins of a feed end a moment after it."""
+    for host in hosts:
+        until(partial(_has_no_leftovers, host), f"{host.name} has nothing left of a shipment", 60)
+
+
+def _has_no_leftovers(host: LabHost) -> bool:
+    if left := host.attempt(["sh", "-c", FEED])[1].strip():
+        raise LabError(left)
+    return True
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.cli import Cli
-from tests.cluster.images import MIB, Images, Uplink, bare, ids, images, layers, leftovers
+from tests.cluster.images import MIB, Images, Uplink, bare, ids, images, layers, nothing_is_left
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.site import SMALL_IMAGE, Site
@@ -41,7 +41,7 @@ def test_only_what_changed_travels_between_engine_generations(
     push(site)
     assert uplink.sent() - before < 2 * MIB
     assert ids(hosts, IMAGE) == {host.name: changed for host in hosts}
-    assert leftovers(hosts) == {}
+    nothing_is_left(hosts)
 
     assert push(site) == f"{IMAGE} was already on 2 hosts\n"
 
@@ -71,7 +71,7 @@ def test_a_containerd_image_store_gets_the_whole_image(
     push(site)
     wanted = lab.engine.inspect_image(IMAGE)["RootFS"]["Layers"]
     assert [layers(classic, IMAGE), layers(store, IMAGE)] == [wanted, wanted]
-    assert leftovers([classic, store]) == {}
+    nothing_is_left([classic, store])
 
 
 def test_an_image_out_of_a_containerd_image_store(
@@ -113,7 +113,7 @@ def test_a_broken_connection_costs_only_the_layer_under_way(lab: Lab, cli: Cli, 
     # Of five layers two arrived whole before the cut at three fifths: at most three travel again.
     assert uplink.sent() - before < 3.5 * size
     assert ids([host], IMAGE) == {host.name: wanted}
-    assert leftovers([host]) == {}
+    nothing_is_left([host])
 
 
 def test_a_disk_that_is_too_small_is_noticed_before_anything_travels(

@@ -53,7 +53,7 @@ def powered_off(host: LabHost) -> Iterator[None]:
 
 def begin(site: Site, *flags: str, steps: int) -> str:
     words = ["--", "--steps", str(steps), "--commit", str(COMMIT), "--batch", "8", "--pause", "0.05"]
-    return detached(site, "code/train.py", "-np", "2", "--min-np", "1", *flags, *words)
+    return detached(site, "code/train.py", *flags, "--min-np", "1", *words)
 
 
 def said(site: Site, job: str) -> str:
@@ -82,7 +82,7 @@ def starts(text: str) -> list[tuple[int, int, int]]:
 
 def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_again(elastic: Site) -> None:
     _, h2 = elastic.hosts
-    job = begin(elastic, steps=1500)
+    job = begin(elastic, "-np", "2", steps=1500)
     alone = await_line(elastic, job, r"step \d+, loss .*, 2 ranks").end()
     with powered_off(h2):
         alone = await_line(elastic, job, r"step \d+, loss .*, 1 ranks", alone).end()
@@ -101,7 +101,8 @@ def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_agai
 
 def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: Site) -> None:
     hosts = lab.ensure(3)
-    job = begin(elastic, "--max-np", "3", steps=1500)
+    # It may have three, so it begins with the two that there are.
+    job = begin(elastic, "-np", "1", "--max-np", "3", steps=1500)
     await_line(elastic, job, r"step \d+, loss .*, 2 ranks")
     lab.write_inventory(
         elastic.inventory, hosts, cluster=elastic.cluster, image=IMAGE, mounts=[f"{DATA}:/data:ro"]

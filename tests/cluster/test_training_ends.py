@@ -16,6 +16,7 @@ from tests.cluster.training import (
     detached,
     finish,
     open_gate,
+    processes,
     told,
     workers_run,
 )
@@ -28,6 +29,11 @@ def start(site: Site, gate: str) -> "subprocess.Popen[str]":
     process = site.cli.start("train", "code/gate.py", "--", gate, cwd=site.folder)
     await_ranks(site, f"gate.py {gate}")
     return process
+
+
+def ranks_left(site: Site) -> list[str]:
+    """What runs of diary.py, on any host, at this very moment."""
+    return [line for host in site.hosts for line in processes(site, host) if "diary.py" in line]
 
 
 def newest(site: Site) -> dict[str, object]:
@@ -56,6 +62,23 @@ def test_ctrl_c_ends_every_rank_and_the_next_job_runs(training: Site) -> None:
     assert [rank["rank"] for rank in told(training.run("train", "code/tell.py").out)] == [0, 1]
 
 
+def test_ctrl_c_twice_ends_stubborn_ranks_on_every_host_at_once(training: Site) -> None:
+    """No rank is left when the program is done: none has the rest of its grace."""
+    process = training.cli.start("train", "code/diary.py", "--", "stubborn-train", cwd=training.folder)
+    await_ranks(training, "diary.py stubborn-train")
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    while "stopping every rank" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    code, _, err = finish(process)
+    left = ranks_left(training)
+    assert code == 130 and "was stopped on all hosts by Ctrl-C" in err
+    assert left == []
+    await_silence(training)
+    assert workers_run(training)
+
+
 def test_a_stop_from_elsewhere_ends_the_watching_train_with_103(training: Site) -> None:
     process = start(training, "stopped")
     # A job holds its slots by its labels; the lock was held only until it had started.
@@ -68,6 +91,36 @@ def test_a_stop_from_elsewhere_ends_the_watching_train_with_103(training: Site) 
     await_silence(training)
     assert workers_run(training)
     assert "had ended already" in training.run("stop").out
+
+
+def test_a_stop_is_done_when_ranks_elsewhere_have_written_their_last(training: Site) -> None:
+    """Whoever stops a job fetches its outputs next, and counts its slots as free."""
+    job = detached(training, "code/diary.py", "--", "careful")
+    await_ranks(training, "sleep 600")
+    training.run("stop", job)
+    assert ranks_left(training) == []
+    training.run("fetch", job)
+    farewell = training.folder / ".hvdocker" / "jobs" / job / "out" / "farewell-1.txt"
+    assert farewell.read_text() == "".join(f"{number}\n" for number in range(30))
+
+
+def test_a_down_from_elsewhere_ends_all_who_watch_with_103(training: Site) -> None:
+    """Whether they still see how it ended, or only that its container is gone."""
+    watching = [start(training, "taken-down")]
+    for words in (("attach",), ("logs", "-f")):
+        process = training.cli.start(*words, cwd=training.folder)
+        assert process.stdout is not None
+        assert any("waiting for taken-down" in line for line in iter(process.stdout.readline, ""))
+        watching.append(process)
+    training.down("--discard")
+    try:
+        train, attach, logs = (finish(process) for process in watching)
+        for code, _, err in (train, attach):
+            assert code == 103 and "by someone else" in err
+        # It only tells lines: an end that it has seen is a good one.
+        assert logs[0] in (0, 103) and "journalctl" not in logs[2]
+    finally:
+        training.up()
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL], ids=["hang-up", "kill"])

@@ -4,13 +4,13 @@ import signal
 
 import pytest
 
-from tests.cluster.faults.breaking import cut, join, power_off
+from tests.cluster.faults.breaking import cut, power_off
 from tests.cluster.faults.fixtures import Trials
 from tests.cluster.faults.jobs import (
+    CUT_OFF_S,
     all_is_quiet,
     await_progress,
     error_of,
-    no_rank_is_left,
     open_gate,
     rank_pid,
     watched,
@@ -47,9 +47,7 @@ def test_network_cut_for_good_in_training(training_trial: Trials) -> None:
         with t.reaction():
             said = error_of(t.ends(process, 100))
         assert said.startswith("host h2 stopped answering; rank 1 was there")
-        no_rank_is_left(t)
-        join(t.hosts)
-        all_is_quiet(t)
+        all_is_quiet(t, CUT_OFF_S)
 
 
 def test_controller_killed_while_it_watches(training_trial: Trials) -> None:

@@ -113,10 +113,10 @@ def _runs(site: Site, host: LabHost, word: str) -> bool | None:
     return any(word in line for line in processes(site, host)) or None
 
 
-def await_silence(site: Site, hosts: Sequence[LabHost] = ()) -> None:
+def await_silence(site: Site, hosts: Sequence[LabHost] = (), deadline_s: float = 20) -> None:
     """Until nothing but the waiting workers runs on any host, or on these."""
     for host in hosts or site.hosts:
-        until(partial(_is_silent, site, host), f"{host.name} is silent", 20)
+        until(partial(_is_silent, site, host), f"{host.name} is silent", deadline_s)
 
 
 def _is_silent(site: Site, host: LabHost) -> bool:

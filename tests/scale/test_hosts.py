@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli, Result
-from tests.cluster.images import MIB, Uplink, ids, images, leftovers
+from tests.cluster.images import MIB, Uplink, ids, images, nothing_is_left
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import Site
 from tests.cluster.traces import left_of
@@ -55,6 +55,6 @@ def test_many_real_hosts_form_one_cluster(
         timed("70 MiB pushed", "image", "push", IMAGE, "-i", str(site.inventory))
         assert uplink.sent() - before < 1.3 * 70 * MIB
         assert ids(many, IMAGE) == {host.name: wanted for host in many}
-        assert leftovers(many) == {}
+        nothing_is_left(many)
     with capsys.disabled():
         print(f"\n{COUNT} real hosts: " + ", ".join(f"{name} {s:.1f} s" for name, s in took.items()))

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tests.cluster.cli import Cli
 from tests.cluster.faults.breaking import mend
 from tests.cluster.faults.matrix import Row
@@ -110,6 +112,15 @@ def _tried(trial: Trial) -> Iterator[Trial]:
     trial.site.up()
     trial.site.down()
     nothing_is_left(trial.site)
+
+
+def inventory_of(trial: Trial) -> dict[str, Any]:  # Any: YAML
+    return dict(yaml.safe_load(trial.site.inventory.read_text()))
+
+
+def change(trial: Trial, **settings: object) -> None:
+    """Other settings at the top of the inventory."""
+    trial.site.inventory.write_text(yaml.safe_dump({**inventory_of(trial), **settings}))
 
 
 def outputs(site: Site) -> set[tuple[str, str]]:

@@ -80,7 +80,8 @@ class Lab:
         with self.state.locked():
             wanted = specs()
             suites = {spec.suite for spec in wanted}
-            images = {suite: ensure_host_image(self.engine, suite, self.say) for suite in suites}
+            with self.state.machine_locked():
+                images = {suite: ensure_host_image(self.engine, suite, self.say) for suite in suites}
             mode = choose_mode(self.engine, next(iter(images.values())), self.state, self.say)
             ground = Ground(mode, self.state.public_key())
             self._clear_ground()

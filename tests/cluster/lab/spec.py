@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,8 @@ import docker
 
 from tests.cluster.lab.image import LABEL
 from tests.cluster.lab.privileges import MODES
+from tests.cluster.lab.state import LAB
 
-# Labs side by side on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts and network.
-LAB = int(os.environ.get("HVDOCKER_LAB", "0"))
 NETWORK = f"hvdocker-lab-{LAB}" if LAB else "hvdocker-lab"
 PREFIX = f"198.18.{LAB}."  # of the range for benchmarks: nobody's LAN
 SUBNET = f"{PREFIX}0/24"

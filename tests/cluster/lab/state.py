@@ -1,14 +1,21 @@
 """The lab's folder outside git: the key pair, the pinned host keys, the inventory, the lock."""
 
 import fcntl
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+# Labs side by side on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts, network and folder. Tests
+# that run side by side (`pytest -n 2`) have one per process, counted from there.
+PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+LAB = int(os.environ.get("HVDOCKER_LAB", "0")) + int(PROCESS)
+SHARED = REPOSITORY / ".lab"
+FOLDER = SHARED / str(LAB) if LAB else SHARED
 
 
 @dataclass(frozen=True)
@@ -16,8 +23,8 @@ class State:
     folder: Path
 
     @classmethod
-    def open(cls, folder: Path = REPOSITORY / ".lab") -> "State":
-        folder.mkdir(mode=0o700, exist_ok=True)
+    def open(cls, folder: Path = FOLDER) -> "State":
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(folder)
 
     @property
@@ -32,12 +39,13 @@ class State:
     def inventory(self) -> Path:
         return self.folder / "inventory.yaml"
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """One process at a time changes the lab."""
-        with (self.folder / "lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        return _locked(self.folder / "lock")
+
+    def machine_locked(self) -> AbstractContextManager[None]:
+        """One lab at a time changes what all of them use."""
+        return _locked(SHARED / "machine.lock")
 
     def public_key(self) -> str:
         if not self.key.exists():
@@ -68,6 +76,13 @@ class State:
         draft = self.folder / f"{name}.new"
         draft.write_text(text)
         draft.replace(self.folder / name)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _by_address(line: str) -> list[int]:

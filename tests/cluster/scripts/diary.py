@@ -1,14 +1,27 @@
 """Writes an output, then does as gate.py does. Behind a gate whose name begins with `stubborn` it does not
-end when it is asked to."""
+end when it is asked to; behind one that begins with `careful` ranks but the first write for seconds then."""
 
 import os
 import runpy
 import signal
 import sys
+import time
 from pathlib import Path
 
-rank = os.environ["HOROVOD_RANK"]
-(Path(os.environ["HVDOCKER_OUTPUT_DIR"]) / f"rank-{rank}.txt").write_text(f"rank {rank} was here\n")
+rank, out = os.environ["HOROVOD_RANK"], Path(os.environ["HVDOCKER_OUTPUT_DIR"])
+
+
+def leave(*_: object) -> None:
+    with (out / f"farewell-{rank}.txt").open("w") as file:
+        for number in range(30):
+            print(number, file=file, flush=True)
+            time.sleep(0.1)
+    sys.exit(143)
+
+
+(out / f"rank-{rank}.txt").write_text(f"rank {rank} was here\n")
+if sys.argv[1].startswith("careful") and rank != "0":
+    signal.signal(signal.SIGTERM, leave)
 if sys.argv[1].startswith("stubborn"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 runpy.run_path(str(Path(__file__).with_name("gate.py")))

@@ -2,7 +2,7 @@
 one number of every rank; then rank 0 keeps a checkpoint, from which another start of the job goes on.
 
 `steady.py GATE RANK FAULT`: in its third step that rank breaks, if this is the job's first start. FAULT is
-`exception`, `memory`, `hang`, or an exit code."""
+`exception`, `memory`, `hang`, `talk` (and take no part any more), or an exit code."""
 
 import json
 import os
@@ -29,6 +29,9 @@ def break_down() -> None:
             hoard.append(b"x" * (1 << 26))
     if fault == "hang":
         time.sleep(3600)
+    while fault == "talk":
+        print("and on and on", flush=True)
+        time.sleep(0.2)
     os._exit(int(fault))
 
 

@@ -1,8 +1,11 @@
 """Elastic steps until the file named by the first argument lies in /data: whoever is there takes part. Rank 0
-keeps how many steps were done, and by how many ranks; each start tells at which step it begins."""
+keeps how many steps were done, and by how many ranks; each start tells at which step it begins.
+
+`supple.py GATE HOST`: on that host every rank fails in its first step."""
 
 import json
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -19,6 +22,8 @@ def train(state: "hvd.elastic.ObjectState") -> None:
     print(f"begins at step {state.step} of {hvd.size()} ranks", flush=True)
     while not state.is_over:
         sums = hvd.allreduce(tf.constant([1.0, float(gate.exists())]), op=hvd.Sum).numpy()
+        if socket.gethostname() in sys.argv[2:]:
+            os._exit(3)
         state.step += 1
         state.is_over = bool(sums[1])
         if hvd.rank() == 0:

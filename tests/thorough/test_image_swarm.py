@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli
-from tests.cluster.images import MIB, Images, Uplink, ids, images, leftovers
+from tests.cluster.images import MIB, Images, Uplink, ids, images, nothing_is_left
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import side_by_side, until
 from tests.cluster.site import Site
@@ -35,7 +35,7 @@ def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli, shop: Image
     site.run("image", "push", IMAGE, "-i", site.inventory)
     assert uplink.sent() - before < 1.3 * 70 * MIB
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
-    assert leftovers(hosts) == {}
+    nothing_is_left(hosts)
 
 
 @pytest.mark.parametrize("user", ["root", "sudoer"])
@@ -48,7 +48,7 @@ def test_whoever_logs_in(lab: Lab, cli: Cli, shop: Images, user: str) -> None:
     site.run("image", "push", IMAGE, "-i", site.inventory)
     assert uplink.sent() - before < 1.3 * 40 * MIB
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
-    assert leftovers(hosts) == {}
+    nothing_is_left(hosts)
 
 
 @pytest.mark.parametrize("answer", ["REJECT --reject-with tcp-reset", "DROP"])
@@ -63,7 +63,7 @@ def test_hosts_that_do_not_reach_each_other_get_it_from_here(
     side_by_side(lambda host: host.exec(rule), hosts)
     site.run("image", "push", IMAGE, "-i", site.inventory)
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
-    assert leftovers(hosts) == {}
+    nothing_is_left(hosts)
 
 
 def test_a_host_without_the_tools_gets_it_from_here(lab: Lab, cli: Cli, shop: Images) -> None:
@@ -77,7 +77,7 @@ def test_a_host_without_the_tools_gets_it_from_here(lab: Lab, cli: Cli, shop: Im
     finally:
         hosts[2].exec("chmod 755 /usr/bin/ssh /usr/bin/docker")
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
-    assert leftovers(hosts) == {}
+    nothing_is_left(hosts)
 
 
 def test_ctrl_c_leaves_nothing_behind(lab: Lab, cli: Cli, shop: Images) -> None:
@@ -91,7 +91,7 @@ def test_ctrl_c_leaves_nothing_behind(lab: Lab, cli: Cli, shop: Images) -> None:
     _, said = pushing.communicate(timeout=120)
     assert pushing.returncode == 130, said
     assert parts(hosts) == []
-    until(lambda: True if leftovers(hosts) == {} else None, "nothing of it is left", 60)
+    nothing_is_left(hosts)
     assert ids(hosts, IMAGE) == {host.name: "" for host in hosts}
     assert parts(hosts) == []
 
@@ -118,4 +118,4 @@ def test_a_host_whose_folder_fills_up_is_sent_the_image_from_here(lab: Lab, cli:
     # Nobody could be fed by the first host: the second was sent the image as well.
     assert uplink.sent() - before > 1.5 * 80 * MIB
     assert ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
-    assert leftovers(hosts) == {}
+    nothing_is_left(hosts)
