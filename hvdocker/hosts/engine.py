@@ -6,7 +6,8 @@ says `ssh`, which tells the SDK to take hijacked streams (attach, exec) from the
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import urllib3
@@ -16,6 +17,7 @@ from docker import APIClient
 from docker.constants import DEFAULT_DOCKER_API_VERSION
 from docker.transport.basehttpadapter import BaseHTTPAdapter
 from docker.utils import version_lt
+from docker.utils.socket import consume_socket_output, demux_adaptor
 
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
@@ -23,15 +25,38 @@ TIMEOUT_S = 120
 DOCKER_PARTS = (
     "_url", "_version", "_raise_for_status", "_get", "_post", "_post_json", "_stream_helper",
     "_stream_raw_result", "_proxy_configs", "_disable_socket_timeout", "_get_raw_response_socket",
+    "_read_from_socket",
 )  # fmt: skip
 
 Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all but type
 
 
 class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
-    """Knows the engine's version without asking for it."""
+    """Knows the engine's version without asking for it, and loses nothing of what commands say."""
 
     engine_version = "?"
+
+    def _read_from_socket(
+        self, response: Any, stream: bool, tty: bool = False, demux: bool = False
+    ) -> Any:  # Any: as the SDK's own, whose exec_start calls it
+        """The SDK reads such a stream past the buffer in which the answer's head arrived, and loses what came
+        with it (docker-py issue 2042): here the buffer is read. What is streamed may be silent for as long
+        as it likes."""
+        if stream:
+            self._disable_socket_timeout(self._get_raw_response_socket(response))
+        pieces = (demux_adaptor(*frame) if demux else frame[1] for frame in _frames(response))
+        return pieces if stream else consume_socket_output(pieces, demux=demux)
+
+
+def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
+    """The pieces of output of a command without a terminal, each with the number of its stream."""
+    buffer = response.raw._fp.fp
+    try:
+        while len(head := buffer.read(8)) == 8:
+            kind, length = struct.unpack(">BxxxL", head)
+            yield kind, buffer.read(length)
+    finally:
+        response.close()
 
 
 def engine_client(dial: Dial) -> EngineClient:

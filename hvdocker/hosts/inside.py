@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-
-from docker import APIClient
 
 from hvdocker.commands.inside import EXEC, ranks_folder, signal_exec, signal_ranks
 from hvdocker.errors import HvdockerError
@@ -17,7 +14,6 @@ from hvdocker.hosts.link import HostLink
 from hvdocker.hosts.stations import ask_inside
 from hvdocker.hosts.translate import talking
 
-_STDERR = 2
 # How often it is looked whether what was asked to end has ended.
 _LOOK_S = 0.3
 
@@ -50,33 +46,12 @@ def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) 
         made = engine.exec_create(
             container, list(what.argv), workdir=what.workdir, environment={EXEC: what.token}
         )["Id"]
-        for is_error, data in _frames(engine, made):
-            on_piece(data, is_error)
+        for out, err in engine.exec_start(made, stream=True, demux=True):
+            on_piece(out or err or b"", err is not None)
         code: int | None = engine.exec_inspect(made)["ExitCode"]
     if code is None:
         raise HvdockerError("the engine let go of a command before its end: it may still run", host=link.name)
     return code
-
-
-def _frames(engine: APIClient, made: str) -> Iterator[tuple[bool, bytes]]:
-    """The SDK reads such a stream past the buffer in which the answer's head arrived, and so loses what came
-    with it: here the buffer is read."""
-    answer = engine._post_json(
-        engine._url("/exec/{0}/start", made),
-        headers={"Connection": "Upgrade", "Upgrade": "tcp"},
-        data={"Tty": False, "Detach": False},
-        stream=True,
-    )
-    engine._raise_for_status(answer)
-    # A command may be silent for as long as it likes.
-    engine._disable_socket_timeout(engine._get_raw_response_socket(answer))
-    stream = answer.raw._fp.fp
-    try:
-        while len(head := stream.read(8)) == 8:
-            kind, length = struct.unpack(">BxxxL", head)
-            yield kind == _STDERR, stream.read(length)
-    finally:
-        answer.close()
 
 
 def end_exec(link: HostLink, container: str, token: str, patience: Patience) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 import docker
 import docker.errors
+import docker.utils
 import yaml
 
+from hvdocker.hosts.engine import EngineClient
 from tests.cluster.lab.cgroups import remove_cgroups
 from tests.cluster.lab.host import LabHost
 from tests.cluster.lab.image import ensure_host_image, prune_images
@@ -54,7 +56,7 @@ class Lab:
     @classmethod
     def attach(cls, say: Callable[[str], None] = _say) -> "Lab":
         try:
-            engine = docker.from_env(timeout=900, max_pool_size=32).api
+            engine = EngineClient(timeout=900, max_pool_size=32, **docker.utils.kwargs_from_env())
             engine.ping()
         except docker.errors.DockerException as error:
             raise LabError(f"no Docker engine answers: run tests/setup/engine.sh\n{error}") from error

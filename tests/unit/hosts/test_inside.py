@@ -1,9 +1,6 @@
-"""Commands in containers: their frames as an engine sends them, and the end of processes."""
+"""Commands in containers: what they say, piece by piece, and the end of processes."""
 
-import io
 import json
-import struct
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,44 +9,28 @@ from hvdocker.errors import HvdockerError
 from hvdocker.hosts.inside import Inside, Patience, end_exec, end_ranks, run_inside
 from tests.unit.fakes import FakeEngine, FakeLink
 
-
-def frame(kind: int, data: bytes) -> bytes:
-    return struct.pack(">BxxxL", kind, len(data)) + data
+Piece = tuple[bytes | None, bytes | None]
 
 
 class Engine(FakeEngine):
-    """Answers an exec with a stream; what is asked inside gets the next of `answers`."""
+    """Answers an exec piece by piece; what is asked inside gets the next of `answers`."""
 
-    def __init__(self, stream: bytes = b"", code: int = 0, answers: list[bytes] | None = None) -> None:
+    def __init__(
+        self, pieces: tuple[Piece, ...] = (), code: int = 0, answers: list[bytes] | None = None
+    ) -> None:
         super().__init__()
-        self.stream, self.code, self.answers = stream, code, answers or []
+        self.pieces, self.code, self.answers = pieces, code, answers or []
         self.created: list[tuple[Any, ...]] = []
 
     def exec_create(self, container: str, argv: list[str], **how: Any) -> dict[str, str]:
         self.created.append((container, argv, how))
         return {"Id": "e1"}
 
-    def exec_start(self, made: str, demux: bool) -> tuple[bytes, None]:
-        return self.answers.pop(0), None
+    def exec_start(self, made: str, demux: bool, stream: bool = False) -> Any:
+        return iter(self.pieces) if stream else (self.answers.pop(0), None)
 
     def exec_inspect(self, made: str) -> dict[str, int]:
         return {"ExitCode": self.code}
-
-    def _url(self, path: str, made: str) -> str:
-        return path.format(made)
-
-    def _post_json(self, url: str, **how: Any) -> Any:
-        body = SimpleNamespace(_fp=SimpleNamespace(fp=io.BytesIO(self.stream)))
-        return SimpleNamespace(raw=body, close=lambda: None)
-
-    def _raise_for_status(self, answer: object) -> None:
-        pass
-
-    def _get_raw_response_socket(self, answer: object) -> None:
-        pass
-
-    def _disable_socket_timeout(self, socket: object) -> None:
-        pass
 
 
 class Link(FakeLink):
@@ -68,7 +49,7 @@ def patience(grace_s: float = 5.0) -> Patience:
 
 
 def test_output_and_errors_as_they_come_and_the_exit_code() -> None:
-    engine = Engine(frame(1, b"one\n") + frame(2, b"two\n") + frame(1, b"") + frame(1, b"x" * 70000), code=7)
+    engine = Engine(((b"one\n", None), (None, b"two\n"), (b"", None), (b"x" * 70000, None)), code=7)
     heard: list[tuple[bytes, bool]] = []
     what = Inside(("ls", "-l"), "/train", "t0ken")
     code = run_inside(Link(engine), "worker", what, lambda data, is_error: heard.append((data, is_error)))
