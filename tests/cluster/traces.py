@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.cluster.lab import LabHost
-from tests.cluster.lab.host import TRIES
 from tests.cluster.lab.wait import side_by_side
 
 # Wherever a program run by these users could write.
@@ -26,13 +25,7 @@ Traces = dict[str, list[str]]
 def traces(hosts: list[LabHost], with_folder_times: bool = False) -> Traces:
     """Per host: containers, networks, volumes, and every file where one of ours could lie."""
     script = "; ".join([ENGINE, FILES, *([FOLDER_TIMES] if with_folder_times else [])])
-    return dict(side_by_side(lambda host: (host.name, _read(host, script)), hosts))
-
-
-def _read(host: LabHost, script: str) -> list[str]:
-    """Again where nothing came: a busy engine may have lost it, and there is always something."""
-    answers = (host.exec(script) for _ in range(TRIES))
-    return next(filter(None, answers), "").splitlines()
+    return dict(side_by_side(lambda host: (host.name, host.exec(script).splitlines()), hosts))
 
 
 @contextmanager
