@@ -17,8 +17,8 @@ _CHUNK = 1 << 20
 
 @dataclass
 class Fetched:
-    """`clashes` are paths that differ between hosts; each host's version is kept as name.<host>.
-    `skipped` could not be brought home, with the reason."""
+    """`hosts` are those it was brought home from, this time. `clashes` are paths that differ between hosts;
+    each host's version is kept as name.<host>. `skipped` could not be brought home, with the reason."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -31,7 +31,6 @@ class Fetched:
 def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
     """Moves everything from the hosts' staging folders into `report.folder`, or refuses and moves nothing."""
     earlier = _read_manifest(report.folder, job)
-    hosts = {host for host, _ in staged}
     moves = _decide(staged, report, earlier)
     strangers = [
         name
@@ -49,7 +48,7 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None
     _make_empty_folders(staged, report.folder)
     origins = {name: host for name, (host, _) in moves.items()}
     _write_manifest(report.folder, job, {**earlier, **origins})
-    report.hosts = tuple(sorted(hosts | set(earlier.values())))
+    report.hosts = tuple(sorted({host for host, _ in staged}))
 
 
 def _decide(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from hvdocker.model import names
 from hvdocker.model.seen import ClusterState
 from hvdocker.ops.env import Env
 from hvdocker.ops.finding import Found, find, look
-from hvdocker.ops.home import MARK, keep_master
+from hvdocker.ops.home import MARK, fetched_to, keep_master
 from hvdocker.ops.kept import bring_papers
 from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.session import Session, connected
@@ -52,10 +52,18 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
         fetched = bring_home(located, session, sighting.state, job, folder)
-        is_running = any(master.job == job for master in sighting.state.running_jobs())
-        if not is_running:
+        if has_ended(found, missing):
             mark_fetched(located, job, fetched)
-        return FetchReport(job, folder, fetched, is_running, missing)
+        return FetchReport(job, folder, fetched, _is_running(found), missing)
+
+
+def has_ended(found: Found, missing: Sequence[HvdockerError]) -> bool:
+    """For sure: where no container of the job is seen, one may run on a host that is away."""
+    return not _is_running(found) and (found.master is not None or not missing)
+
+
+def _is_running(found: Found) -> bool:
+    return any(master.job == found.job for master in found.sighting.state.running_jobs())
 
 
 def missing_hosts(found: Found) -> tuple[HvdockerError, ...]:
@@ -121,9 +129,22 @@ def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) ->
 
 
 def mark_fetched(located: Located, job: str, fetched: Fetched) -> None:
+    """Of a job that has ended. What came into the same folder after its end, from hosts that are away now, is
+    as good as before."""
+    before = _home_from(located, job) if fetched_to(located, job) == fetched.folder else set()
+    _mark(located, job, fetched.folder, before | set(fetched.hosts))
+
+
+def unmark(located: Located, job: str) -> None:
+    """A job that is run again writes more: none of it is home."""
+    if folder := fetched_to(located, job):
+        _mark(located, job, folder, set())
+
+
+def _mark(located: Located, job: str, folder: Path, hosts: set[str]) -> None:
     path = located.jobs / job / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
-    mark = {"job": job, "folder": str(fetched.folder), "hosts": list(fetched.hosts)}
+    mark = {"job": job, "folder": str(folder), "hosts": sorted(hosts)}
     path.write_text(json.dumps(mark) + "\n", encoding="utf-8")
 
 
@@ -141,5 +162,5 @@ def _home_from(located: Located, job: str) -> set[str]:
     try:
         mark = json.loads((located.jobs / job / MARK).read_text(encoding="utf-8"))
         return set(mark["hosts"]) if Path(mark["folder"]).is_dir() else set()
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()

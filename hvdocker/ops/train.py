@@ -22,6 +22,7 @@ from hvdocker.ops import queue, watch
 from hvdocker.ops.capsule import Scene, papers_of
 from hvdocker.ops.ending import Ended
 from hvdocker.ops.env import Env
+from hvdocker.ops.fetch import unmark
 from hvdocker.ops.head_lost import wind_up
 from hvdocker.ops.kept import keep_at_home
 from hvdocker.ops.links import read_links
@@ -158,6 +159,9 @@ def launch_anew(launch: Callable[[], T], anew: Anew, end: Callable[[str], None])
         return launch()
     except (Interrupted, HeadLost):
         raise
+    except KeyboardInterrupt:
+        end(anew.job)
+        raise
     except HvdockerError as error:
         end(anew.job)
         anew.lost.lines = (*anew.lost.lines, f"it could not be started anew: {error}")
@@ -210,6 +214,8 @@ def _launch(
             decision = _decide(env, located, session, wish, viewer, held, ticket is not None, anew)
             report, fitting, context = decision.report, decision.fitting, decision.context
             context.guard = held.check
+            if anew:
+                unmark(located, anew.job)
             _start(fitting, context, held)
             # Workers with the requirements are a whole cluster: what fails from here on leaves them.
             context.undo.clear()
@@ -273,7 +279,9 @@ def _decide(
     viewer.plan(whole)
     left = plan_of("train", inventory.cluster, ("secrets", remains(inventory, placed, job)))
     folders = {name: f"{placed[name].folder}/jobs/{job.job}" for name in placement.hosts}
-    workers = {name: placed[name].worker_name for name in placement.hosts if name != placement.head}
+    # Ranks of an elastic job may be anywhere.
+    may_have_ranks = placed if wish.endurance.elastic else placement.hosts
+    workers = {name: placed[name].worker_name for name in may_have_ranks if name != placement.head}
     report = TrainReport(job.job, placement, whole, state.hosts)
     return _Decision(report, job, folders, workers, fitting, context, left, papers)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import HostUnreachable
-from hvdocker.hosts.merge import Fetched
+from hvdocker.hosts.merge import Fetched, merge
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import FetchReport, mark_fetched, missing_hosts, unfetched
+from hvdocker.ops.fetch import FetchReport, has_ended, mark_fetched, missing_hosts, unfetched, unmark
 from hvdocker.ops.finding import Found, Sighting
+from hvdocker.ops.home import fetched_to
 from hvdocker.ops.locate import Located, generate
 from tests.unit.builders import host_seen, master, state_of
 
@@ -53,6 +54,58 @@ def test_a_job_whose_second_host_was_away_is_unfetched_when_it_is_back(tmp_path:
     assert "train-bbbb" in unfetched(here, STATE)
     mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a", "b")))
     assert "train-bbbb" not in unfetched(here, STATE)
+
+
+def test_what_came_home_from_hosts_one_after_the_other_is_all_home(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    (here.jobs / "train-bbbb").mkdir(parents=True)
+    for host in "ab":
+        mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", (host,)))
+    assert "train-bbbb" not in unfetched(here, STATE)
+    (tmp_path / "elsewhere").mkdir()
+    mark_fetched(here, "train-bbbb", Fetched(tmp_path / "elsewhere", ("b",)))
+    assert "train-bbbb" in unfetched(here, STATE), "a copy elsewhere has only what was brought there"
+
+
+def test_outputs_of_a_host_that_was_away_at_down_are_not_home_by_an_earlier_fetch(tmp_path: Path) -> None:
+    """While the job ran both came home, which is no mark: what `a` wrote since is still there."""
+    here, folder = located(tmp_path), tmp_path / "home"
+    for number, staged in enumerate([("a", "b"), ("b",)]):
+        places = [(host, tmp_path / f"staged-{number}" / host) for host in staged]
+        for host, place in places:
+            (place / "out").mkdir(parents=True)
+            (place / "out" / host).write_text(f"step {number}")
+        fetched = Fetched(folder)
+        folder.mkdir(exist_ok=True)
+        merge("train-bbbb", places, fetched)
+    mark_fetched(here, "train-bbbb", fetched)
+    assert fetched.hosts == ("b",)
+    assert "train-bbbb" in unfetched(here, STATE)
+
+
+def test_a_job_that_is_run_again_is_not_home(tmp_path: Path) -> None:
+    here = located(tmp_path)
+    unmark(here, "train-bbbb")
+    mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a", "b")))
+    assert "train-bbbb" not in unfetched(here, STATE)
+    unmark(here, "train-bbbb")
+    assert "train-bbbb" in unfetched(here, STATE)
+    assert fetched_to(here, "train-bbbb") == here.jobs / "train-bbbb"
+
+
+def test_a_job_is_known_to_have_ended_only_where_it_cannot_run_unseen() -> None:
+    away = HostUnreachable("refused", host="a")
+    ended = replace(master("train-bbbb", '{"a":1,"b":1}'), state="exited", id="of b")
+    running = master("train-bbbb", '{"a":1,"b":1}')
+    quiet = Sighting(state_of(host_seen("b", containers=(ended,))), {}, {})
+    busy = Sighting(
+        state_of(host_seen("a", containers=(running,)), host_seen("b", containers=(ended,))), {}, {}
+    )
+    nothing = Sighting(state_of(host_seen("b")), {}, {})
+    assert has_ended(Found("train-bbbb", quiet, ended), [away])
+    assert has_ended(Found("train-bbbb", nothing, None), [])
+    assert not has_ended(Found("train-bbbb", nothing, None), [away]), "its head may be the one that is away"
+    assert not has_ended(Found("train-bbbb", busy, ended), []), "it was placed anew"
 
 
 def test_a_host_that_was_cleaned_meanwhile_needs_no_second_fetch(tmp_path: Path) -> None:

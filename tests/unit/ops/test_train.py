@@ -165,3 +165,13 @@ def test_where_a_job_cannot_be_started_anew_the_lost_head_is_still_told() -> Non
         launch_anew(launch, Anew("train-abcd", Endurance(), 2, "c0de", lost), kept.append)
     assert caught.value is lost and kept == ["train-abcd"]
     assert lost.lines == ("last words of rank 1", "it could not be started anew: 2 wanted, 1 free")
+
+
+def test_ctrl_c_while_a_job_is_started_anew_leaves_none_of_its_secrets() -> None:
+    def launch() -> str:
+        raise KeyboardInterrupt
+
+    kept: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        launch_anew(launch, Anew("train-abcd", Endurance(), 2, "c0de", HeadLost("gone")), kept.append)
+    assert kept == ["train-abcd"]
