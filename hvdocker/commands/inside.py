@@ -1,16 +1,17 @@
-"""Scripts that end processes in a container: those of one job's ranks, or those of one `exec`, and no others.
-A process is known by a variable of its environment, which whatever it started has too: a number alone may be
-another's by now."""
+"""Checks in a container, and scripts that end processes there: those of one job's ranks, or those of one
+`exec`, and no others. A process is known by a variable of its environment, which whatever it started has too:
+a number alone may be another's by now."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.commands.command import Command, shell
+from hvdocker.commands.command import Command, command, shell
 from hvdocker.model import names
 
 JOB = "HVDOCKER_JOB"
 EXEC = "HVDOCKER_EXEC"
+CHECK = "/opt/hvdocker/bin/check"
 
 # 1 is the signal, 2 the mark, the rest process numbers. What was signalled is echoed. Only what leads a group
 # of its own is signalled with its group.
@@ -26,6 +27,15 @@ true
 """
 # The shell that looks has no mark itself.
 _ALL = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
+
+
+def check_sshd(address: str, port: int, seconds: int) -> Command:
+    """Exit code 0 as soon as an SSH server greets there, 1 where none did in that time."""
+    return command(CHECK, "sshd", address, str(port), str(seconds))
+
+
+def check_mesh(members: Iterable[str]) -> Command:
+    return command(CHECK, "mesh", *members)
 
 
 def ranks_folder(job: str) -> str:

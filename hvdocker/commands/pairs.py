@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-CHECK = "/opt/hvdocker/bin/check"
+from hvdocker.commands.inside import CHECK
+
 TIMEOUT_S = 3.0
 POUR_S = 0.8
 

@@ -160,10 +160,11 @@ class SshLink:
             )
         except paramiko.ChannelException as error:
             return b"" if error.code == _REFUSED else None
-        except paramiko.SSHException:
+        except paramiko.SSHException as error:
             if not self._transport.is_active():
-                raise
-            return None
+                raise lost(self.name, f"asking for {address}", error) from error
+            # The host tries for longer than we wait.
+            return b""
         try:
             channel.settimeout(timeout_s)
             return channel.recv(64)

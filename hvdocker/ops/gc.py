@@ -82,7 +82,8 @@ def _look(
     mine = _mine(env, seen.done, options)
     runs = {run.cluster: _sight(env, located, session.links, run, options) for run in mine}
     owner = None if options.is_forced else env.maker().owner
-    rest = plan_rest(located.inventory.cluster, seen.done, list(runs), owner)
+    is_whole = not session.failed and not seen.failed
+    rest = plan_rest(located.inventory.cluster, seen.done, list(runs), owner, is_whole)
     return _Found(runs, rest, (*lost, *seen.failed.values()))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hvdocker.commands.inside import check_sshd
 from hvdocker.commands.rank_logs import LastWords, last_words, read_last_words
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError
 from hvdocker.model import names
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # Of every rank, and of all of them together.
 LINES_OF_A_RANK = 5
 MOST_LINES = 20
-GREETING_S = 5.0
+GREETING_S = 5
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,13 @@ def judge_head(env: Env, located: Located, head: Head | None) -> HvdockerError |
         return judged(located, head, links) if links else None
 
 
-def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> HvdockerError:
-    """By what the other hosts tell."""
+def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> HvdockerError | None:
+    """By what the other hosts tell; None where none of them can find out."""
     name = head.name
-    witnesses = _hearing(head, links)
+    heard = _heard(head, links, names.worker_name(located.inventory.cluster))
+    witnesses = [host for host, does_hear in heard.items() if does_hear]
+    if not heard:
+        return None
     if witnesses:
         return HostUnreachable(
             f"the head {name} cannot be reached from here, but from {', '.join(witnesses)}: the job goes on",
@@ -95,7 +99,7 @@ def head_was_down(head: str, restart: int = 0) -> HeadLost:
     return HeadLost(
         f"the head {head} went down while the job ran: the job ended with it",
         restart=restart,
-        fix="run it again; with --restarts N train does so by itself",
+        fix="run it again; with --restarts N train itself goes on with the other hosts",
     )
 
 
@@ -159,12 +163,26 @@ def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, Host
             link.close()
 
 
-def _hearing(head: Head, links: Mapping[str, HostLink]) -> list[str]:
-    """Those to whom the sshd of the head's worker still answers."""
+def _heard(head: Head, links: Mapping[str, HostLink], worker: str) -> dict[str, bool]:
+    """By host, whether the sshd of the head's worker still answers it; without those that cannot find out."""
     from hvdocker.hosts.pool import each
 
-    heard = each(links, lambda name: links[name].greeting(head.address, head.port, GREETING_S)).done
-    return [name for name, greeting in heard.items() if greeting]
+    return dict(each(links, lambda name: _hears(links[name], head, worker)).done)
+
+
+def _hears(link: HostLink, head: Head, worker: str) -> bool:
+    """An sshd may not forward: then the worker is asked, whose way it is anyway."""
+    from hvdocker.hosts.observe import find_engine
+    from hvdocker.hosts.stations import ask_inside
+
+    greeting = link.greeting(head.address, head.port, GREETING_S)
+    if greeting is not None:
+        return bool(greeting)
+    find_engine(link)
+    code, out, err = ask_inside(link, worker, list(check_sshd(head.address, head.port, GREETING_S).argv))
+    if code not in (0, 1):
+        raise HvdockerError(f"{worker} could not ask for the head (exit {code})", lines=[out, err])
+    return code == 0
 
 
 def _words(link: HostLink, folder: str) -> list[LastWords]:

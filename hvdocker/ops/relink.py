@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, TookTooLong
 from hvdocker.model.event import Event
 from hvdocker.ops.env import Env
 from hvdocker.ops.locate import Located
@@ -64,7 +64,7 @@ class Relink:
         for pause_s in _pauses():
             try:
                 return self._open()
-            except (HostUnreachable, HostUnfit) as error:
+            except (HostUnreachable, HostUnfit, TookTooLong) as error:
                 if self.clock() + pause_s > deadline:
                     return error
             self.sleep(pause_s)

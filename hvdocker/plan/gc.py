@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hvdocker.model import names
 from hvdocker.model.leavings import HostLeavings
 from hvdocker.model.seen import ContainerSeen
-from hvdocker.plan.secrets import unborn
+from hvdocker.plan.secrets import has_unseen, unborn
 from hvdocker.plan.steps import Plan, RemoveContainer, RemoveImage, RemoveTree, Step, plan_of
 
 
@@ -59,11 +59,16 @@ def _runs(here: HostLeavings) -> Iterator[tuple[str, str, str]]:
 
 
 def plan_rest(
-    cluster: str, found: Mapping[str, HostLeavings], taken: Sequence[str], owner: str | None
+    cluster: str,
+    found: Mapping[str, HostLeavings],
+    taken: Sequence[str],
+    owner: str | None,
+    is_whole: bool = True,
 ) -> Plan:
     """All that belongs to no dead run. `taken` are clusters that are taken down as a whole; `owner` is whose
     containers may go, None where anybody's may. Under the hosts' locks: a master that was made and not
-    started is one whose `train` is gone."""
+    started is one whose `train` is gone; where not every host answered (`is_whole`), it stays while one
+    of its workers was not seen, because nothing else tells of the secrets there."""
     containers: list[Step] = []
     secrets: list[Step] = []
     seen = {host: here.containers for host, here in found.items()}
@@ -73,7 +78,8 @@ def plan_rest(
             why = _why(container)
             is_taken = container.labels.get(names.LABEL_CLUSTER) in taken
             is_foreign = owner is not None and container.owner != owner
-            if why and not is_taken and not is_foreign and container.id not in seen_ids:
+            is_needed = not is_whole and has_unseen(container, seen)
+            if why and not (is_taken or is_foreign or is_needed or container.id in seen_ids):
                 seen_ids.add(container.id)
                 containers.append(RemoveContainer(host, container.name, container.id, why))
                 secrets += unborn(container, seen)

@@ -15,6 +15,7 @@ from hvdocker.commands import by_registry, files, layer
 from hvdocker.commands.command import Command, command
 from hvdocker.commands.container import ContainerSpec, create_command
 from hvdocker.commands.container_files import MASTER_TAKES
+from hvdocker.commands.inside import check_mesh, check_sshd
 from hvdocker.commands.reach import ssh_words
 from hvdocker.commands.ssh_files import FOLDER, Member, passwd_line, render_ssh_config, sshd_config
 from hvdocker.model import names
@@ -239,13 +240,13 @@ def _start(writer: Writer, step: steps.StartContainer, trust: Any) -> Iterator[s
 
 
 def _await(writer: Writer, step: steps.AwaitSshd, trust: Any) -> Iterator[str]:
-    check = ("/opt/hvdocker/bin/check", "sshd", step.address, str(step.port), "30")
-    yield writer.on(step.host, command("docker", "exec", step.container, *check))
+    check = check_sshd(step.address, step.port, 30)
+    yield writer.on(step.host, command("docker", "exec", step.container, *check.argv))
 
 
 def _mesh(writer: Writer, step: steps.CheckMesh, trust: Any) -> Iterator[str]:
-    check = ("/opt/hvdocker/bin/check", "mesh", *step.members)
-    yield writer.on(step.host, command("docker", "exec", step.container, *check))
+    check = check_mesh(step.members)
+    yield writer.on(step.host, command("docker", "exec", step.container, *check.argv))
 
 
 def _sync(writer: Writer, step: steps.SyncCode, trust: Any) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from hvdocker.commands.worker import Place
 from hvdocker.model import names
@@ -70,18 +70,37 @@ def orphaned(state: ClusterState, job: str) -> list[Step]:
     ]
 
 
-def unborn(master: ContainerSeen, seen: Mapping[str, Iterable[ContainerSeen]]) -> list[Step]:
+Seen = Mapping[str, Iterable[ContainerSeen]]
+
+
+def unborn(master: ContainerSeen, seen: Seen) -> list[Step]:
     """Of a job that never started, on hosts by the names that whoever looks has for them. Its master has
     the rest, and goes. Labels are foreign words: one that is no job's name becomes no path."""
     if not master.secrets or not names.is_plain(master.job):
         return []
-    others = [host for host in master.placement.hosts if host != master.host]
+    others = _others(master)
     return [
         ForgetSecrets(host, one.name, (master.job,))
-        for host, containers in seen.items()
-        for one in containers
-        if one.role == names.ROLE_WORKER and one.cluster == master.cluster and one.host in others
+        for host, one in _workers(master, seen)
+        if one.host in others
     ]
+
+
+def has_unseen(master: ContainerSeen, seen: Seen) -> bool:
+    """Whether secrets of that job may lie in a worker that nobody saw."""
+    return bool(master.secrets and _others(master) - {one.host for _, one in _workers(master, seen)})
+
+
+def _others(master: ContainerSeen) -> set[str]:
+    return {host for host in master.placement.hosts if host != master.host}
+
+
+def _workers(master: ContainerSeen, seen: Seen) -> Iterator[tuple[str, ContainerSeen]]:
+    """Those of its cluster, and where they were seen."""
+    for host, containers in seen.items():
+        for one in containers:
+            if one.role == names.ROLE_WORKER and one.cluster == master.cluster:
+                yield host, one
 
 
 def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:

@@ -12,6 +12,7 @@ from typing import Any
 from hvdocker.commands import files
 from hvdocker.commands.container import ContainerSpec, create_body
 from hvdocker.commands.container_files import trust_files, worker_files
+from hvdocker.commands.inside import check_mesh, check_sshd
 from hvdocker.commands.ssh_files import FOLDER, FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.hosts import archive, keys
@@ -151,7 +152,7 @@ def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
         return
     from docker.errors import APIError
 
-    argv = ["/opt/hvdocker/bin/check", "sshd", step.address, str(step.port), str(SSHD_DEADLINE_S)]
+    argv = list(check_sshd(step.address, step.port, SSHD_DEADLINE_S).argv)
     try:
         code, said = run_inside(context, step.host, step.container, argv)
     except APIError as error:
@@ -169,7 +170,7 @@ def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
 
 
 def _check_mesh(step: steps.CheckMesh, context: Context) -> None:
-    argv = ["/opt/hvdocker/bin/check", "mesh", *step.members]
+    argv = list(check_mesh(step.members).argv)
     code, said = run_inside(context, step.host, step.container, argv)
     if code == 0:
         return

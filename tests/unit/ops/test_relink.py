@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.commands.command import Command
-from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError, TookTooLong
 from hvdocker.hosts.link import Result
 from hvdocker.model.endurance import Endurance
 from hvdocker.model.event import Event
@@ -29,9 +29,25 @@ LOCATED = Located(inventory("hosts: [a, b, c]"), Path("/nowhere/inventory.yaml")
 AGAIN = "the job goes on without this terminal; watch it with: hvdocker logs -f train-abcd"
 
 
+@dataclass
 class Answering:
+    """`code` is what a worker's look at the head ends with."""
+
+    code: int = 0
+    asked: list[tuple[str, list[str]]] = field(default_factory=list)
+
     def ping(self) -> bool:
         return True
+
+    def exec_create(self, container: str, argv: list[str]) -> dict[str, str]:
+        self.asked.append((container, argv))
+        return {"Id": "e1"}
+
+    def exec_start(self, made: str, demux: bool) -> tuple[None, None]:
+        return None, None
+
+    def exec_inspect(self, made: str) -> dict[str, int]:
+        return {"ExitCode": self.code}
 
 
 @dataclass
@@ -39,9 +55,10 @@ class Link(FakeLink):
     is_closed: bool = False
     heard: bytes | None = b""
     logs: str = ""
+    worker: Answering = field(default_factory=Answering)
 
     def engine(self) -> Answering:  # type: ignore[override]  # as much of an engine as is asked
-        return Answering()
+        return self.worker
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
         assert (address, port) == ("10.0.0.11", 12345)
@@ -155,7 +172,7 @@ JOB = JobSpec(
 HEAD = Head("train-abcd", "a", "10.0.0.11", 12345, {"a": "/home/a/job", "b": "/home/b/job"})
 
 
-def judge(**links: Link) -> HvdockerError:
+def judge(**links: Link) -> HvdockerError | None:
     return judged(LOCATED, HEAD, links)
 
 
@@ -182,6 +199,27 @@ def test_a_head_that_others_hear_lives_and_the_job_goes_on() -> None:
     assert error.fix and "hvdocker logs -f train-abcd" in error.fix
 
 
+def test_where_a_host_may_not_forward_its_worker_is_asked() -> None:
+    link = Link("b", heard=None)
+    error = judge(b=link)
+    assert str(error) == "the head a cannot be reached from here, but from b: the job goes on"
+    argv = ["/opt/hvdocker/bin/check", "sshd", "10.0.0.11", "12345", "5"]
+    assert link.worker.asked == [("hvdocker-lab-worker", argv)]
+
+
+def test_where_nobody_can_find_out_the_head_is_not_called_dead() -> None:
+    assert judge(b=Link("b", heard=None, worker=Answering(126))) is None
+    assert isinstance(judge(b=Link("b", heard=None, worker=Answering(126)), c=Link("c")), HeadLost)
+
+
+def test_a_host_that_is_too_slow_to_be_probed_is_tried_again_and_then_asked_after() -> None:
+    slow, link = TookTooLong("a command took longer than 30 s", host="a"), Link()
+    assert World([slow, link]).relink()(lost()) is link
+    gone = HeadLost("the head a does not answer: the job ended with it")
+    with pytest.raises(HeadLost):
+        World([slow], gone).relink()(lost())
+
+
 @pytest.mark.parametrize("heard", [b"", None])
 def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(heard: bytes | None) -> None:
     logs = (
@@ -189,7 +227,8 @@ def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(
     )
     logs += "epoch 3\nConnection closed by peer\n\nhvdocker-file rank-2.log\n\n"
     error = judge(
-        b=Link("b", heard=heard, logs=logs), c=Link("c", logs="hvdocker-file rank-9.log\nno rank here")
+        b=Link("b", heard=heard, logs=logs, worker=Answering(1)),
+        c=Link("c", logs="hvdocker-file rank-9.log\nno rank here"),
     )
     assert isinstance(error, HeadLost)
     assert str(error) == "the head a does not answer: the job ended with it"

@@ -110,6 +110,19 @@ def test_secrets_of_a_job_that_never_started_go_before_its_master() -> None:
         "gc", "lab", ("secrets", [ForgetSecrets("h2", "w2", ("j-aaaa",))]), ("containers", [removed])
     )
     assert plan_rest("lab", found, [], "kim").is_empty, "another's secrets are left alone with his job"
+    assert plan_rest("lab", found, [], "ada", is_whole=False) == plan_rest("lab", found, [], "ada")
+
+
+def test_what_tells_of_secrets_on_a_host_that_is_away_stays() -> None:
+    told = {"hvdocker.job": "j-aaaa", "hvdocker.placement": '{"a":1,"b":1}'}
+    unborn = container("unborn", "master", "created", host="a", **told, **{"hvdocker.secrets": "TOKEN"})
+    without = container("without", "master", "created", host="a", **told)
+    found = {"h1": HostLeavings((unborn, without, container("w1", "worker", host="a")))}
+    removed = RemoveContainer("h1", "without", "id-without", "a job that never started")
+    left = plan_rest("lab", found, [], "ada", is_whole=False)
+    assert left == plan_of("gc", "lab", ("containers", [removed]))
+    everybody_answered = plan_rest("lab", found, [], "ada")
+    assert len(list(everybody_answered.steps)) == 2, "a worker that is gone has no secrets"
 
 
 def test_it_is_shown_run_after_run() -> None:
