@@ -7,7 +7,7 @@ from typing import Any
 from stage import Stage, seat
 
 ELASTIC = {"min_np": 1, "max_np": None}
-WAITS = "start(0, 'h1'); start(1, 'h2'); wait_done(); end(0, 'h1', 0)"
+WAITS = "start(0, 'h1'); start(1, 'h2'); wait_done(); end(1, 'h2', 0); end(0, 'h1', 0)"
 HEAD, SECOND, THIRD = "127.0.0.1:1\n", "198.18.0.2:1\n", "198.18.0.3:1\n"
 
 
@@ -35,6 +35,13 @@ def test_all_hosts_are_in_before_the_launcher_starts(tmp_path: Path) -> None:
     assert ended(stage) == 0
     assert (stage.ours(), stage.record()["lost_hosts"]) == ([], [])
     assert stage.text("ssh.log") == "h2 echo in; exec cat\n"
+
+
+def test_a_job_that_succeeds_ends_when_no_rank_is_left_on_a_host_it_went_on_without(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, elastic=ELASTIC)
+    stage.plan(0, "start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 0)")
+    assert stage.play() == 0
+    assert stage.text("check.log") == "h2 gone j 8\n"
 
 
 def test_a_host_that_dies_leaves_and_one_that_is_back_takes_part(tmp_path: Path) -> None:

@@ -1,8 +1,14 @@
 """A job that hangs: it is told, its stacks are kept, and what was asked for follows."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+from inside.errands import Errands
+from inside.hang import HangSettings, HangWatch
+from inside.loop import Loop
 from stage import Stage
 
 WAITS = "start(0, 'h1'); start(1, 'h2'); hang()"
@@ -20,7 +26,7 @@ def hung(tmp_path: Path, **endurance: object) -> Stage:
 def test_a_hang_ends_the_job_where_that_was_asked_for(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="kill", restarts=2)
     # The launcher hangs up on rank 1, which cannot tell its end, and names it: that is our own doing.
-    gone = "end(0, 'h1', 143, signal=15), put(2, b'Process name: 1\\n'), sys.exit(1)"
+    gone = "end(0, 'h1', 143, signal=15), put(2, b'Process name: 1\\nExit code: 255\\n'), sys.exit(1)"
     stage.plan(0, f"signal.signal(signal.SIGTERM, lambda *_: ({gone})); {WAITS}")
     assert stage.play() == 1
     record = stage.record()
@@ -114,3 +120,22 @@ def test_a_host_that_gives_no_answer_is_the_odd_one(tmp_path: Path) -> None:
     hang = stage.record()["hang"]
     assert (hang["odd"], hang["why"]) == ({"rank": 1, "host": "h2"}, "its host does not answer")
     assert (stage.logs / "hang-1" / "h2.json").read_text() == "null\n"
+
+
+def test_an_elastic_job_that_waits_for_hosts_does_not_hang() -> None:
+    """Its ranks are silent while Horovod waits; when there are enough hosts again, time begins anew."""
+    lacks_hosts, asked, nobody = [True], [], cast(Loop, SimpleNamespace(add=lambda member: None))
+
+    def collect(hosts: Sequence[str]) -> Errands:
+        asked.append(list(hosts))
+        return Errands(nobody, {}, 1)
+
+    settings = HangSettings(1e-9, Path("/nowhere"), is_excused=lambda: lacks_hosts[0])
+    watch = HangWatch(nobody, settings, lambda: [(0, "h1")], collect, lambda hang: None)
+    watch.begin()
+    before = watch.silence.since
+    watch.tick()
+    assert asked == [] and watch.silence.since > before
+    lacks_hosts[0] = False
+    watch.tick()
+    assert asked == [["h1"]]

@@ -138,3 +138,40 @@ def test_a_host_is_lost_until_it_has_a_rank_again() -> None:
     ledger.lose("c", 30.0)
     ledger.add(mark("rank-start", 1, host="b"))
     assert ledger.lost_before(0.0) == {"c"}
+
+
+def test_what_a_rank_was_asked_for_is_not_its_own_failure() -> None:
+    ledger = Ledger()
+    for rank, host in enumerate("ab"):
+        ledger.add(mark("rank-start", rank, host=host))
+    asked = mark("rank-exit", 0, host="a", code=1, signal=None, asked=True)
+    ledger.add(asked)
+    assert not ledger.fails_by_itself(asked)
+    own = mark("rank-exit", 1, host="b", code=3, signal=None, asked=False)
+    ledger.add(own)
+    assert ledger.fails_by_itself(own)
+    assert (ledger.first_failure() or {})["rank"] == 1
+
+
+def test_what_failed_on_a_host_that_was_dropped_is_not_why_the_job_fails_later() -> None:
+    ledger = Ledger(first_np=3)
+    for rank, host in enumerate("abc"):
+        ledger.add(mark("rank-start", rank, host=host))
+    ledger.add(mark("rank-exit", 1, host="b", code=3, signal=None))
+    ledger.drop("b")
+    assert (ledger.first_failure() or {})["rank"] == 1, "as long as nothing else has failed"
+    ledger.add(mark("rank-exit", 0, host="a", code=7, signal=None))
+    assert (ledger.first_failure() or {})["rank"] == 0
+
+
+def test_a_rank_of_which_only_the_launcher_tells() -> None:
+    ledger = Ledger({0: "a", 1: "b"})
+    ledger.add(mark("rank-start", 0, host="a"))
+    ledger.miss(1, 137)
+    assert ledger.first_failure() is None, "it never started"
+    ledger.add(mark("rank-start", 1, host="b"))
+    ledger.miss(1, 255)
+    assert (ledger.vanished(), ledger.first_failure()) == ("b", None)
+    ledger.miss(1, 137)
+    assert ledger.first_failure() == {"rank": 1, "host": "b", "code": 137, "signal": 9}
+    assert (ledger.vanished(), ledger.living()) == (None, [(0, "a")])

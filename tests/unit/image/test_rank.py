@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inside.leftovers import is_alive
 from inside.markers import take_out
+from inside.processes import processes
 
 IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
 # A program of the image with the folder of a container of its own.
@@ -169,11 +172,53 @@ def test_nothing_of_a_rank_stays(container: Container) -> None:
     pid = int(first_line(process))
     assert first_line(process).decode().strip() == str(container.run / "stacks" / "j" / "3")
     entry = json.loads((container.run / "ranks" / "j" / "3.json").read_text())
+    wrapper = entry.pop("wrapper")
     assert entry == {"rank": 3, "pid": pid, "host": "a"}
+    assert wrapper == next(one.parent for one in processes() if one.pid == pid)
     process.terminate()
     process.communicate(timeout=60)
     assert container.roster() == []
     assert not (container.run / "stacks" / "j" / "3").exists()
+
+
+@pytest.mark.parametrize("left", ["sleep 600", "sh -c 'trap : TERM; while :; do sleep 0.1; done'"])
+def test_what_a_rank_started_in_a_session_of_its_own_ends_with_it(container: Container, left: str) -> None:
+    """Also where it does not listen, and where it started more."""
+    script = f"setsid sh -c 'echo $$; setsid {left} & echo $!; wait' & sleep 0.2; exit 5"
+    process = container.rank("sh", "-c", script.replace("'trap", '"trap').replace("done'", 'done"'))
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 5
+    pids = [int(pid) for pid in out.split()]
+    assert len(pids) == 2 and not any(is_alive(pid) for pid in pids)
+
+
+def test_orphans_are_reaped_while_the_rank_runs(container: Container) -> None:
+    """They come to the wrapper, not to the container's first process."""
+    script = "sh -c 'sh -c \"echo \\$\\$; exec cat fifo > /dev/null\" & exit 0'; read line < stay"
+    os.mkfifo(container.run / "fifo")
+    os.mkfifo(container.run / "stay")
+    process = container.rank("sh", "-c", script)
+    orphan = int(first_line(process))
+    (container.run / "fifo").write_text("go\n")
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{orphan}").exists():
+        assert time.monotonic() < deadline, "still there, or a zombie"
+        time.sleep(0.01)
+    assert process.poll() is None
+    (container.run / "stay").write_text("go\n")
+    assert process.wait(60) == 0
+
+
+def test_a_wrapper_that_is_killed_leaves_no_session_of_its_rank_either(container: Container) -> None:
+    process = container.rank(
+        "sh", "-c", "setsid sh -c 'echo $$; exec sleep 600' & read x < fifo; echo $PPID; wait"
+    )
+    os.mkfifo(container.run / "fifo")
+    left = int(first_line(process))
+    (container.run / "fifo").write_text("go\n")
+    os.kill(int(first_line(process)), signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert (process.returncode, is_alive(left)) == (137, False)
 
 
 def test_a_wrapper_that_is_killed_leaves_nothing_either(container: Container) -> None:

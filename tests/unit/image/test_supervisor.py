@@ -139,6 +139,36 @@ def test_a_worker_that_died_and_is_back_is_the_cause_all_the_same(tmp_path: Path
     assert stage.ours() == ["h2 stopped answering (rank 1 was there)"]
 
 
+def test_a_rank_whose_wrapper_was_killed_is_the_failure_and_its_host_is_well(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    killed = GONE.replace("255", "137")
+    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 143, signal=15); {killed}")
+    assert stage.play() == 1
+    record = stage.record()
+    first = {"rank": 1, "host": "h2", "code": 137, "signal": 9}
+    assert (record["first_failure"], record["lost_hosts"], stage.ours()) == (first, [], [])
+    assert [end["code"] for end in record["ranks"]] == [143, 137]
+
+
+def test_a_rank_that_failed_by_itself_is_not_excused_by_a_host_that_is_slow_to_answer(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=3)
+    own = "end(1, 'h2', 137, signal=9, oom=True, asked=False); (stage / 'dead/h2').touch()"
+    others = "[end(n, f'h{n + 1}', 1, asked=True) for n in (0, 2)]"
+    stage.plan(0, f"[start(n, f'h{{n + 1}}') for n in range(3)]; {own}; {others}; sys.exit(1)")
+    assert stage.play() == 1
+    record = stage.record()
+    assert (record["first_failure"]["rank"], record["first_failure"]["oom"]) == (1, True)
+    assert (record["lost_hosts"], stage.ours()) == ([], [])
+
+
+def test_a_rank_that_was_asked_to_end_did_not_fail_by_itself(tmp_path: Path) -> None:
+    """It may end with any code then: what it was asked for is the reason."""
+    stage = Stage(tmp_path)
+    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 1, asked=True); {GONE}")
+    assert stage.play() == 1
+    assert stage.record()["lost_hosts"] == ["h2"]
+
+
 @pytest.mark.parametrize("end", ["end(1, 'h2', 3)", "end(0, 'h1', 7)", "end(1, 'h2', 1); end(0, 'h1', 143)"])
 def test_a_rank_that_told_its_end_lost_no_host(tmp_path: Path, end: str) -> None:
     stage = Stage(tmp_path)

@@ -27,9 +27,10 @@ from inside.saying import say
 # Ranks have their grace before they are killed; the launcher needs a moment more to say so.
 LAUNCHER_EXTRA_S = 3.0
 # What Horovod raises in a rank because of another one, or of the network to it.
-FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down")
-# What horovodrun says at its end: whose process was the first to fail.
+FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
+# What horovodrun says at its end: whose process was the first to fail, and a line further with which code.
 FIRST_GONE = re.compile(r"Process name: (\d+)")
+ITS_CODE = re.compile(r"Exit code: (\d+)")
 NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
 
 
@@ -42,6 +43,8 @@ class Around:
     loop: Loop
     record: Record
     judge: Judge
+    # Whether the job waits for hosts now.
+    lacks_hosts: Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class Attempt:
         self._may_go_on = may_go_on
         self._leads_nowhere = leads_nowhere
         self._pump: Pump | None = None
+        self._first_gone: int | None = None
         self._was_hung = False
         self._was_given_up = False
         self._is_killed = False
@@ -81,6 +85,7 @@ class Attempt:
             job.endurance.hang_after_s,
             paths.logs_folder(job.name, around.places.run),
             by_horovod=job.endurance.elastic is None,
+            is_excused=around.lacks_hosts,
         )
         collect = partial(bundle.collect, loop, around.places, job.name, job.host)
         self._watch = HangWatch(loop, settings, around.record.ledger.living, collect, self._hangs)
@@ -144,7 +149,16 @@ class Attempt:
     def _overhear(self, line: str) -> None:
         """A line of the launcher's own."""
         if found := FIRST_GONE.fullmatch(line):
-            self._around.record.ledger.miss(int(found[1]))
+            self._first_gone = int(found[1])
+        elif self._first_gone is not None and (found := ITS_CODE.fullmatch(line)):
+            self._miss(self._first_gone, int(found[1]))
+
+    def _miss(self, rank: int, code: int) -> None:
+        record = self._around.record
+        record.ledger.miss(rank, code)
+        if not (self._was_hung or self._was_given_up):
+            record.attempts[-1].first_failure = record.ledger.first_failure()
+        record.change()
 
     def _hangs(self, hang: Hang) -> None:
         """A hang was found, and its stacks are kept."""

@@ -37,7 +37,8 @@ class Discovery:
         self._due = time.monotonic()
         self._left = left
         self._were_here: set[str] = set()
-        self._is_short = False
+        # Whether there are too few slots for the job to go on.
+        self.is_short = False
         self._sessions = Sessions(loop, places, self._changed)
 
     def gather(self) -> None:
@@ -123,10 +124,10 @@ class Discovery:
         """Horovod waits for slots without a word, and then gives up."""
         least = self._job.endurance.elastic.min_np if self._job.endurance.elastic else 0
         slots = slots_of(self.seats())
-        if (slots < least) == self._is_short:
+        if (slots < least) == self.is_short:
             return
-        self._is_short = slots < least
-        if self._is_short:
+        self.is_short = slots < least
+        if self.is_short:
             say(shortage_sentence(slots, least, elastic_timeout_s(self._job.launcher)))
         else:
             say(f"{slots} slot(s), at least {least} needed: there are enough again")

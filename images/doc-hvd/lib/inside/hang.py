@@ -35,11 +35,13 @@ class Hang:
 
 @dataclass(frozen=True)
 class HangSettings:
-    """`by_horovod`: whether ranks have the numbers that Horovod knows them by, as they do unless elastic."""
+    """`by_horovod`: whether ranks have the numbers that Horovod knows them by, as they do unless elastic.
+    `is_excused`: whether ranks are known to wait for something else than each other."""
 
     after_s: float
     logs: Path
     by_horovod: bool = True
+    is_excused: Callable[[], bool] = lambda: False
 
 
 class HangWatch:
@@ -77,6 +79,9 @@ class HangWatch:
         if self._errands:
             if self._errands.is_done:
                 self._conclude(self._errands)
+        elif self._settings.is_excused():
+            self.silence.end(time.monotonic())
+            self._reported = None
         elif self._reported is not None and self.silence.since > self._reported:
             self._reported = None
             say("the ranks go on")

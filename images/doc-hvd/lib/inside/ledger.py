@@ -7,6 +7,7 @@ from typing import Any
 from inside.markers import Mark
 
 LONG_AGO = float("-inf")
+SSH_FAILED = 255
 
 Key = tuple[int, str | None]
 
@@ -26,6 +27,7 @@ class Ledger:
         self._followers: set[int] = set()
         self._living: dict[Key, None] = {}
         self._lost: dict[str, float] = {}
+        self._dropped: set[str] = set()
         self._missed: int | None = None
 
     def add(self, mark: Mark) -> None:
@@ -65,6 +67,10 @@ class Ledger:
             del self._living[key]
         self._lost.setdefault(host, now)
 
+    def drop(self, host: str) -> None:
+        """The job goes on without the host: what failed there is not what the job ends of."""
+        self._dropped.add(host)
+
     def lost_before(self, moment: float) -> set[str]:
         """The hosts that were gone by then, or before ranks started anew, and had no rank since."""
         return {host for host, when in self._lost.items() if when < moment}
@@ -95,9 +101,17 @@ class Ledger:
         """By its own words this rank fails because another one did."""
         self._followers.add(rank)
 
-    def miss(self, rank: int) -> None:
-        """For the launcher this rank was the first to fail."""
-        self._missed = rank
+    def miss(self, rank: int, code: int) -> None:
+        """For the launcher this rank was the first to fail, and with that code. If it did not tell so itself,
+        its wrapper was killed, or its whole host is gone: then the code is ssh's own."""
+        host = next((host for number, host in self._living if number == rank), None)
+        if host is None:
+            return
+        if code == SSH_FAILED:
+            self._missed = rank
+        else:
+            number = code - 128 if code > 128 else None
+            self.add({"event": "rank-exit", "rank": rank, "host": host, "code": code, "signal": number})
 
     def vanished(self) -> str | None:
         """The host of that rank, where it never told how it ended, and nobody else failed by itself."""
@@ -113,12 +127,14 @@ class Ledger:
         return min(failed, key=self.is_consequence, default=None)
 
     def fails_by_itself(self, mark: Mark) -> bool:
-        """Whether this end of a rank is the first failure, and nobody asked for it."""
+        """Whether this end of a rank is the first failure, and no other's."""
         first = self.first_failure()
-        if first is None or self.is_consequence(first) or first.get("asked"):
+        if first is None or self.is_consequence(first):
             return False
         return first == {name: value for name, value in mark.items() if name != "event"}
 
     def is_consequence(self, mark: Mark) -> bool:
-        """Whether a rank ended so because another one did."""
-        return mark["rank"] in self._followers or mark.get("signal") == signal.SIGTERM
+        """Whether a rank ended so because another one did, or nothing that the job has not got over: a host
+        that was dropped is out."""
+        is_asked = bool(mark.get("asked")) or mark.get("signal") == signal.SIGTERM
+        return is_asked or mark["rank"] in self._followers or mark.get("host") in self._dropped

@@ -10,9 +10,10 @@ LOOK_S = 0.1
 
 
 def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
-    """Wait until no rank of the job runs here; False where one still does after that time."""
+    """Wait until no rank of the job runs here, and all has been written that is kept of them; False where
+    one still does after that time."""
     deadline = time.monotonic() + seconds
-    while any(is_alive(entry.pid) for entry in present(job, run)):
+    while any(is_alive(entry.pid) or is_alive(entry.wrapper) for entry in present(job, run)):
         if time.monotonic() >= deadline:
             return False
         time.sleep(LOOK_S)

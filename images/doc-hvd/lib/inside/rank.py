@@ -16,6 +16,7 @@ from pathlib import Path
 
 from inside import paths, roster
 from inside.beats import Beats, beat_s
+from inside.brood import adopt, end_brood
 from inside.child import Child, Ended, StartError, kill_group, start
 from inside.environment import rank_env, rank_of, read_image_env
 from inside.interfaces import interface_of
@@ -34,6 +35,8 @@ from inside.wakeups import Wakeups
 
 # Kept beside what the rank said last: else nobody could tell why it ended.
 GONE = "the link to the head is gone: this rank was ended"
+# What a rank started in sessions of its own has this long to end after it.
+BROOD_S = 2.0
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
@@ -41,6 +44,7 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     if len(arguments) != 1:
         print("usage: rank JOB", file=sys.stderr)
         return 2
+    adopt()
     guard_end, inner_end = socket.socketpair()
     inner = os.fork()
     if inner == 0:
@@ -65,11 +69,13 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     if not command:
         return 128 - code, None
     kill_group(int(command), signal.SIGKILL)
+    end_brood(0)
     return 128 - code, int(command)
 
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     """The inner process: read the job, prepare this host for it, run the rank."""
+    adopt()
     wakeups = Wakeups((*ENDING, signal.SIGCHLD))
     try:
         job = read_job(name, run)
@@ -127,13 +133,15 @@ class Rank:
     def _with(self, child: Child, words: Sequence[bytes], memory: Memory, log: RankLog) -> int:
         self._guard_link.send(str(child.pid).encode())
         self._pid = child.pid
-        roster.enter(self._job.name, roster.Entry(self._number, child.pid, self._job.host), self._run)
+        entry = roster.Entry(self._number, child.pid, self._job.host, os.getpid())
+        roster.enter(self._job.name, entry, self._run)
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(line_of(message))
         every_s = beat_s(self._job.endurance.hang_after_s)
         vigil = Vigil(self._wakeups, self._guard_link, (out, err), Uplink(os.environ))
         vigil.keep(child, Beats(self._report.who, Meter(child.pid), (err, out), every_s))
         how = child.reap()
+        end_brood(BROOD_S)
         for_memory = not vigil.has_asked and memory.ended(how)
         vigil.drain()
         if vigil.launcher_is_gone:

@@ -12,11 +12,12 @@ from inside.records import write_json
 
 
 class Entry(NamedTuple):
-    """A rank, and the process that is its command."""
+    """A rank, the process that is its command, and its wrapper, which keeps its last words."""
 
     rank: int
     pid: int
     host: str
+    wrapper: int = 0
 
 
 def enter(job: str, entry: Entry, run: Path = paths.RUN) -> None:

@@ -69,8 +69,8 @@ class Supervisor:
         drop = self._drop if job.endurance.elastic else None
         self._judge = Judge(job.endurance.rules, job.host, drop)
         self._strikes = Strikes(job.host, self._drop)
-        self._around = Around(job, places, self._loop, self._record, self._judge)
         self._discovery = Discovery(self._loop, places, job, self._left) if job.endurance.elastic else None
+        self._around = Around(job, places, self._loop, self._record, self._judge, self._lacks_hosts)
 
     def run(self) -> int:
         """Run the job to its end; returns the exit code. Its secrets do not outlive it."""
@@ -81,7 +81,7 @@ class Supervisor:
         try:
             state = self._runs()
             code = self._record.finish(state)
-            if state != "succeeded":
+            if state != "succeeded" or self._record.ledger.living():
                 self._see_off()
             return code
         finally:
@@ -149,6 +149,9 @@ class Supervisor:
             return self._away(others)
         there = answering(self._loop, self._places, others)
         there |= self._survived(attempt)
+        if (first := attempt.first_failure) and not self._record.ledger.is_consequence(first):
+            # It told how it failed: that its host is slow to answer, or gone by now, is no better a reason.
+            there.add(str(first.get("host")))
         if not (outcome.was_hung or outcome.was_given_up):
             # A worker that died may be back by now; its ranks are not.
             there -= {self._record.ledger.vanished()}
@@ -224,6 +227,9 @@ class Supervisor:
         self._record.struck = tuple(self._strikes.struck.values())
         return is_nowhere
 
+    def _lacks_hosts(self) -> bool:
+        return self._discovery is not None and self._discovery.is_short
+
     @property
     def _dropped(self) -> set[str]:
         """By a rule, or because their ranks fail."""
@@ -231,6 +237,7 @@ class Supervisor:
 
     def _drop(self, host: str) -> None:
         if self._discovery:
+            self._record.ledger.drop(host)
             self._discovery.drop(host)
 
     def _left(self, host: str) -> None:

@@ -7,6 +7,7 @@ import socket
 import sys
 
 from inside.beats import Beats
+from inside.brood import reap_orphans
 from inside.child import Child
 from inside.relay import Relay
 from inside.uplink import Uplink
@@ -44,6 +45,7 @@ class Vigil:
             for number in self._wakeups.take():
                 if number in ENDING:
                     self._end(child, number)
+            reap_orphans(child.pid)
             child.tick()
             beats.tick()
 

@@ -1,0 +1,55 @@
+"""Whatever a command started in sessions of its own: it comes to the wrapper when its own parents end, and is
+ended with the rank."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+
+from inside.processes import processes
+
+SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+LOOK_S = 0.05
+# What the kernel itself holds on to is not waited for.
+UNKILLABLE_S = 5.0
+
+
+def adopt() -> None:
+    """From now on orphans below this process become its children, not those of the container's first one."""
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def reap_orphans(command: int) -> None:
+    """Those that have ended; not the command itself, which is looked at in its own time."""
+    while True:
+        try:
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if ended is None or ended.si_pid == command:
+            return
+        os.waitpid(ended.si_pid, 0)
+
+
+def end_brood(grace_s: float) -> None:
+    """End every child that is left, and what comes to us by its end: SIGTERM, and SIGKILL after the grace."""
+    deadline = time.monotonic() + grace_s
+    asked: set[int] = set()
+    while left := _children():
+        late_s = time.monotonic() - deadline
+        if late_s > UNKILLABLE_S:
+            return
+        for pid in left if late_s >= 0 else left - asked:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL if late_s >= 0 else signal.SIGTERM)
+        asked |= left
+        time.sleep(LOOK_S)
+
+
+def _children() -> set[int]:
+    reap_orphans(0)
+    own = os.getpid()
+    return {process.pid for process in processes() if process.parent == own}
