@@ -42,6 +42,7 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
         """The SDK reads such a stream past the buffer in which the answer's head arrived, and loses what came
         with it (docker-py issue 2042): here the buffer is read. What is streamed may be silent for as long
         as it likes."""
+        self._raise_for_status(response)
         if stream:
             self._disable_socket_timeout(self._get_raw_response_socket(response))
         pieces = (demux_adaptor(*frame) if demux else frame[1] for frame in _frames(response))

@@ -4,6 +4,7 @@ import io
 import struct
 from typing import Any
 
+import docker.errors
 import pytest
 
 from hvdocker.hosts.engine import EngineClient, engine_client
@@ -110,3 +111,11 @@ def test_what_is_streamed_may_be_silent_and_what_is_asked_may_not() -> None:
     streamed = dialed[-1]
     engine.exec_start("e1")
     assert (streamed.timeout_s, dialed[-1].timeout_s) == (0.0, 120)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_command_that_cannot_be_started_is_an_error(stream: bool) -> None:
+    told = b'{"message":"container is not running"}'
+    engine, _ = client([b"HTTP/1.1 409 Conflict\r\nContent-Length: %d\r\n\r\n" % len(told) + told])
+    with pytest.raises(docker.errors.APIError, match="is not running"):
+        engine.exec_start("e1", stream=stream)
