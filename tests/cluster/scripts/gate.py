@@ -1,4 +1,5 @@
-"""Waits until the file named by the first argument lies in /data; with a child of its own all the while.
+"""Waits until the file named by the first argument lies in /data; with a child of its own all the while, and
+one in a session of its own, as services of trackers are, which it leaves behind.
 
 `gate.py NAME RANK CODE`: that rank does not wait but fails with that code."""
 
@@ -14,6 +15,7 @@ if fails and fails[0] == rank:
     print("first words", flush=True)
     print("last words before the end", file=sys.stderr, flush=True)
     sys.exit(int(fails[1]))
+service = subprocess.Popen(["sleep", "700"], start_new_session=True)
 with subprocess.Popen(["sleep", "600"]) as child:
     print(f"waiting for {name}", flush=True)
     while not (Path("/data") / name).exists():
