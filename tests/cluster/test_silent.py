@@ -41,6 +41,8 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
     yield pair
     for host in pair:
         host.attempt(THAW)
+        # Nobody told them that the connection is gone.
+        host.attempt("pgrep -u trainer -x sleep | xargs -r kill")
         host.mend()
 
 
@@ -115,7 +117,7 @@ def test_whatever_was_under_way_ends_with_an_error(
 
 
 def sleepers(host: LabHost) -> int:
-    """Those of an earlier test may still be there: their end of the connection fell silent too."""
+    """What runs there for us."""
     return int(host.attempt("pgrep -u trainer -x sleep | wc -l")[1])
 
 

@@ -175,3 +175,19 @@ def test_a_rank_of_which_only_the_launcher_tells() -> None:
     ledger.miss(1, 137)
     assert ledger.first_failure() == {"rank": 1, "host": "b", "code": 137, "signal": 9}
     assert (ledger.vanished(), ledger.living()) == (None, [(0, "a")])
+
+
+def test_a_rank_that_raised_and_never_told_its_end_is_suspect_where_others_only_followed() -> None:
+    ledger = Ledger()
+    for rank, host in enumerate("abc"):
+        ledger.add(mark("rank-start", rank, host=host))
+    ledger.cry(1, 100.0)
+    assert ledger.suspect(101.0) is None, "nobody has failed"
+    for rank in (0, 2):
+        ledger.cry(rank, 100.5)
+        ledger.follow(rank)
+    ledger.add(mark("rank-exit", 0, host="a", code=1, signal=None))
+    assert ledger.suspect(101.0) == (1, "b")
+    assert ledger.suspect(161.0) is None, "what it said long ago was something else"
+    ledger.add(mark("rank-exit", 1, host="b", code=1, signal=None))
+    assert ledger.suspect(101.0) is None, "it told its end"

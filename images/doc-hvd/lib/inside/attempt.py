@@ -28,6 +28,7 @@ from inside.saying import say
 LAUNCHER_EXTRA_S = 3.0
 # What Horovod raises in a rank because of another one, or of the network to it.
 FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
+RAISES = "Traceback (most recent call last):"
 # What horovodrun says at its end: whose process was the first to fail, and a line further with which code.
 FIRST_GONE = re.compile(r"Process name: (\d+)")
 ITS_CODE = re.compile(r"Exit code: (\d+)")
@@ -136,9 +137,12 @@ class Attempt:
     def _hear(self, rank: int, line: str) -> None:
         """A line of a rank."""
         record, judge = self._around.record, self._around.judge
-        self._watch.silence.hear(rank, line, time.monotonic())
+        now = time.monotonic()
+        self._watch.silence.hear(rank, line, now)
         if FOLLOWS.search(line):
             record.ledger.follow(rank)
+        elif line.startswith(RAISES):
+            record.ledger.cry(rank, now)
         if judge.hear(rank, line, record.ledger.host_of):
             record.stopped_by = judge.stopped_by
             if self._around.job.endurance.elastic:

@@ -8,6 +8,8 @@ from inside.markers import Mark
 
 LONG_AGO = float("-inf")
 SSH_FAILED = 255
+# From an exception to the end of its rank, which may first take its leave of all others.
+CRY_S = 60.0
 
 Key = tuple[int, str | None]
 
@@ -25,6 +27,7 @@ class Ledger:
         self._ranks: dict[Key, Mark] = {}
         self._exits: list[Mark] = []
         self._followers: set[int] = set()
+        self._cries: dict[int, float] = {}
         self._living: dict[Key, None] = {}
         self._lost: dict[str, float] = {}
         self._dropped: set[str] = set()
@@ -100,6 +103,24 @@ class Ledger:
     def follow(self, rank: int) -> None:
         """By its own words this rank fails because another one did."""
         self._followers.add(rank)
+
+    def cry(self, rank: int, now: float) -> None:
+        """By its own words this rank raises an exception, of whatever kind."""
+        self._cries[rank] = now
+
+    def suspect(self, now: float) -> Key | None:
+        """A rank that raised just now and never told how it ended, where those that did only followed
+        another: they were faster, and the launcher hung up on it."""
+        first = self.first_failure()
+        if first is None or first["rank"] not in self._followers:
+            return None
+        crying = {rank for rank, when in self._cries.items() if now - when < CRY_S} - self._followers
+        return next((key for key in self._living if key[0] in crying), None)
+
+    def is_of_this_start(self, end: Mark) -> bool:
+        """Whether somebody's word of a rank's end is about the process that was started last."""
+        known = self._ranks.get((end.get("rank"), end.get("host")))  # type: ignore[arg-type]  # foreign words
+        return known is not None and known.get("started") == end.get("started")
 
     def miss(self, rank: int, code: int) -> None:
         """For the launcher this rank was the first to fail, and with that code. If it did not tell so itself,

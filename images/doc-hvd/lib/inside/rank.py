@@ -141,7 +141,6 @@ class Rank:
         vigil = Vigil(self._wakeups, self._guard_link, (out, err), Uplink(os.environ))
         vigil.keep(child, Beats(self._report.who, Meter(child.pid), (err, out), every_s))
         how = child.reap()
-        end_brood(BROOD_S)
         for_memory = not vigil.has_asked and memory.ended(how)
         vigil.drain()
         if vigil.launcher_is_gone:
@@ -150,7 +149,10 @@ class Rank:
         if vigil.launcher_is_gone and not self._job.endurance.goes_on:
             # Nobody is left to start another rank of this job, or to clear up after it.
             forget_secrets(self._job.name, self._run)
-        return self._report.ended(how, for_memory, vigil.has_asked)
+        code = self._report.ended(how, for_memory, vigil.has_asked)
+        # Last: who is heard first counts as the one that failed first.
+        end_brood(BROOD_S)
+        return code
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:

@@ -36,7 +36,7 @@ from inside.saying import say
 from inside.secrets import forget_elsewhere, forget_secrets
 from inside.strikes import Strikes
 from inside.versions import versions_beside
-from inside.watch import answering, lingering, settled
+from inside.watch import answering, end_of_rank, lingering, settled
 
 LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
 STILL = "ranks of this job still run on {}"
@@ -138,10 +138,24 @@ class Supervisor:
         attempt.finished, attempt.launcher_code = time.time(), outcome.code
         attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.ledger.hosts()]))
         self._record.write()
+        if outcome.state == "failed" and not (outcome.was_hung or outcome.was_given_up):
+            self._hear_out(attempt)
         attempt.lost_hosts = self._lost(attempt, outcome)
         for host in attempt.lost_hosts if outcome.state == "failed" else ():
             say(lost_sentence(host, self._record.ledger.ranks_on(host)))
         self._record.write()
+
+    def _hear_out(self, attempt: AttemptRecord) -> None:
+        """A rank that raises takes its leave of the others, who fail of it, and may be done before it is."""
+        ledger = self._record.ledger
+        if (suspect := ledger.suspect(time.monotonic())) is None:
+            return
+        rank, host = suspect[0], str(suspect[1])
+        is_here, wait_s = host == self._job.host, self._job.grace_s + GONE_EXTRA_S
+        end = end_of_rank(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
+        if end.get("code") and ledger.is_of_this_start(end):
+            ledger.add({"event": "rank-exit", **end})
+            attempt.first_failure = end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
         others = [host for host in attempt.hosts if host != self._job.host]

@@ -1,8 +1,11 @@
 """Which workers of the job answer a login, and where ranks of an ended run are gone."""
 
+import json
 import shlex
 from collections.abc import Sequence
+from typing import Any
 
+from inside import paths
 from inside.errands import run_errands
 from inside.loop import Loop
 from inside.places import Places
@@ -37,6 +40,22 @@ def lingering(loop: Loop, places: Places, job: str, hosts: Sequence[str], wait_s
     commands = {host: places.ssh(host, line) for host in hosts}
     errands = run_errands(loop, commands, wait_s + PROBE_S, obeyed=1)
     return [host for host in hosts if errands.codes.get(host) == 1]
+
+
+def end_of_rank(
+    loop: Loop, places: Places, job: str, where: tuple[int, str], is_here: bool, wait_s: float
+) -> dict[str, Any]:
+    """How a rank ended, as its wrapper wrote it down on its host; nothing where that is not to be had."""
+    rank, host = where
+    record = paths.logs_folder(job, places.run) / f"rank-{rank}.json"
+    line = f"{shlex.join(gone_words(places, job, wait_s))}; cat {shlex.quote(str(record))}"
+    command = ["sh", "-c", line] if is_here else places.ssh(host, line)
+    errands = run_errands(loop, {host: command}, wait_s + PROBE_S)
+    try:
+        found = json.loads(errands.outputs[host])
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def gone_words(places: Places, job: str, wait_s: float) -> list[str]:
