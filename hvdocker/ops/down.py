@@ -11,7 +11,7 @@ from hvdocker.model.event import Event
 from hvdocker.model.inventory import Inventory
 from hvdocker.model.seen import ClusterState, HostSeen
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import bring_home, mark_fetched, unfetched
+from hvdocker.ops.fetch import bring_home, home_from, mark_fetched, unfetched
 from hvdocker.ops.locate import Located, forget, former_hosts, former_note
 from hvdocker.ops.lock import clear_dead_locks
 from hvdocker.ops.script import as_script
@@ -151,8 +151,9 @@ def remove(env: Env, located: Located, session: Session, seen: Sight, held: Held
     def bring(job: str) -> None:
         folder = located.jobs / job
         env.listener(Event("fetch", f"bringing home {job}"))
+        before = home_from(located, job, folder)
         fetched = bring_home(located, session, seen.state, job, folder)
-        mark_fetched(located, job, fetched)
+        mark_fetched(located, job, folder, before | set(fetched.hosts))
         report.fetched[job] = fetched
 
     context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,19 +51,13 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
+        before = home_from(located, job, folder)
         fetched = bring_home(located, session, sighting.state, job, folder)
-        if has_ended(found, missing):
-            mark_fetched(located, job, fetched)
-        return FetchReport(job, folder, fetched, _is_running(found), missing)
-
-
-def has_ended(found: Found, missing: Sequence[HvdockerError]) -> bool:
-    """For sure: where no container of the job is seen, one may run on a host that is away."""
-    return not _is_running(found) and (found.master is not None or not missing)
-
-
-def _is_running(found: Found) -> bool:
-    return any(master.job == found.job for master in found.sighting.state.running_jobs())
+        is_running = any(master.job == job for master in sighting.state.running_jobs())
+        if not is_running:
+            # A host that is away may have started the job anew: then what came now is fetched once more.
+            mark_fetched(located, job, folder, before if missing else before | set(fetched.hosts))
+        return FetchReport(job, folder, fetched, is_running, missing)
 
 
 def missing_hosts(found: Found) -> tuple[HvdockerError, ...]:
@@ -128,24 +122,24 @@ def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) ->
     return inspected
 
 
-def mark_fetched(located: Located, job: str, fetched: Fetched) -> None:
-    """Of a job that has ended. What came into the same folder after its end, from hosts that are away now, is
-    as good as before."""
-    before = _home_from(located, job) if fetched_to(located, job) == fetched.folder else set()
-    _mark(located, job, fetched.folder, before | set(fetched.hosts))
+def home_from(located: Located, job: str, folder: Path) -> set[str]:
+    """The hosts whose files came into that folder after the job's end, and lie there now: to be asked before
+    anything more is brought."""
+    return _home_from(located, job) if fetched_to(located, job) == folder else set()
 
 
-def unmark(located: Located, job: str) -> None:
-    """A job that is run again writes more: none of it is home."""
-    if folder := fetched_to(located, job):
-        _mark(located, job, folder, set())
-
-
-def _mark(located: Located, job: str, folder: Path, hosts: set[str]) -> None:
+def mark_fetched(located: Located, job: str, folder: Path, hosts: Collection[str]) -> None:
+    """All that these hosts had of the job, which is over, is in the folder."""
     path = located.jobs / job / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
     mark = {"job": job, "folder": str(folder), "hosts": sorted(hosts)}
     path.write_text(json.dumps(mark) + "\n", encoding="utf-8")
+
+
+def unmark(located: Located, job: str) -> None:
+    """A job that is run again writes more: none of it is home."""
+    if (located.jobs / job / MARK).exists():
+        mark_fetched(located, job, fetched_to(located, job) or located.jobs / job, ())
 
 
 def unfetched(located: Located, state: ClusterState) -> tuple[str, ...]:

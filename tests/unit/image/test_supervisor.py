@@ -161,22 +161,28 @@ def test_a_rank_that_failed_by_itself_is_not_excused_by_a_host_that_is_slow_to_a
     assert (record["lost_hosts"], stage.ours()) == ([], [])
 
 
-RAISED = "line(1, 'Traceback (most recent call last):', 'stderr'); line(1, 'ValueError: x', 'stderr')"
+RAISED = "line(1, 'Traceback (most recent call last):', 'stderr')"
 FOLLOWED = "line(0, 'Traceback (most recent call last):'); line(0, 'HorovodInternalError: x')"
 
 
 @pytest.mark.parametrize(
-    ("started", "code", "first"),
-    [(1.0, 1, 1), (0.5, 1, 0), (1.0, 0, 0)],
-    ids=["its own", "older", "it did well"],
+    ("started", "code", "said", "first"),
+    [
+        (1.0, 1, "ValueError: x", 1),
+        (0.5, 1, "ValueError: x", 0),
+        (1.0, 0, "all is well", 0),
+        (1.0, 1, "HorovodInternalError: y", 0),
+    ],
+    ids=["its own", "older", "it did well", "it followed too"],
 )
 def test_a_rank_that_raised_is_named_though_those_who_followed_it_were_faster(
-    tmp_path: Path, started: float, code: int, first: int
+    tmp_path: Path, started: float, code: int, said: str, first: int
 ) -> None:
     """The launcher hangs up on it before it can tell; what it wrote down on its host does."""
     stage = Stage(tmp_path)
     kept = {"rank": 1, "host": "h2", "code": code, "signal": None, "asked": True, "started": started}
     (stage.logs / "rank-1.json").write_text(json.dumps(kept))
+    (stage.logs / "rank-1.log").write_text(f"Traceback (most recent call last):\n{said}\n")
     stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {RAISED}; {FOLLOWED}; end(0, 'h1', 1); sys.exit(1)")
     assert stage.play() == 1
     record = stage.record()

@@ -9,7 +9,7 @@ import pytest
 from hvdocker.errors import HostUnreachable
 from hvdocker.hosts.merge import Fetched, merge
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import FetchReport, has_ended, mark_fetched, missing_hosts, unfetched, unmark
+from hvdocker.ops.fetch import FetchReport, home_from, mark_fetched, missing_hosts, unfetched, unmark
 from hvdocker.ops.finding import Found, Sighting
 from hvdocker.ops.home import fetched_to
 from hvdocker.ops.locate import Located, generate
@@ -41,30 +41,40 @@ def test_what_was_not_brought_home(tmp_path: Path) -> None:
     here = located(tmp_path)
     assert unfetched(here, STATE) == ("old-aaaa", "train-bbbb", "gone-cccc")
     (tmp_path / "elsewhere").mkdir()
-    mark_fetched(here, "train-bbbb", Fetched(tmp_path / "elsewhere", ("a", "b")))
-    mark_fetched(here, "old-aaaa", Fetched(here.jobs / "old-aaaa", ("a",)))
+    mark_fetched(here, "train-bbbb", tmp_path / "elsewhere", ("a", "b"))
+    mark_fetched(here, "old-aaaa", here.jobs / "old-aaaa", ("a",))
     assert unfetched(here, STATE) == ("gone-cccc",)
 
 
 def test_a_job_whose_second_host_was_away_is_unfetched_when_it_is_back(tmp_path: Path) -> None:
     here = located(tmp_path)
     only_a = state_of(host_seen("a", job_folders=("train-bbbb",)))
-    mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a",)))
+    mark_fetched(here, "train-bbbb", here.jobs / "train-bbbb", ("a",))
     assert unfetched(here, only_a) == ()
     assert "train-bbbb" in unfetched(here, STATE)
-    mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a", "b")))
+    mark_fetched(here, "train-bbbb", here.jobs / "train-bbbb", ("a", "b"))
     assert "train-bbbb" not in unfetched(here, STATE)
 
 
 def test_what_came_home_from_hosts_one_after_the_other_is_all_home(tmp_path: Path) -> None:
     here = located(tmp_path)
     (here.jobs / "train-bbbb").mkdir(parents=True)
+    folder = here.jobs / "train-bbbb"
     for host in "ab":
-        mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", (host,)))
+        mark_fetched(here, "train-bbbb", folder, {*home_from(here, "train-bbbb", folder), host})
     assert "train-bbbb" not in unfetched(here, STATE)
-    (tmp_path / "elsewhere").mkdir()
-    mark_fetched(here, "train-bbbb", Fetched(tmp_path / "elsewhere", ("b",)))
-    assert "train-bbbb" in unfetched(here, STATE), "a copy elsewhere has only what was brought there"
+    assert home_from(here, "train-bbbb", tmp_path) == set(), "elsewhere is only what was brought there"
+
+
+def test_a_copy_that_was_removed_counts_no_more_when_a_part_of_it_comes_again(tmp_path: Path) -> None:
+    here, folder = located(tmp_path), tmp_path / "elsewhere"
+    folder.mkdir()
+    mark_fetched(here, "train-bbbb", folder, ("a", "b"))
+    folder.rmdir()
+    before = home_from(here, "train-bbbb", folder)
+    folder.mkdir()
+    mark_fetched(here, "train-bbbb", folder, before | {"b"})
+    assert "train-bbbb" in unfetched(here, STATE)
 
 
 def test_outputs_of_a_host_that_was_away_at_down_are_not_home_by_an_earlier_fetch(tmp_path: Path) -> None:
@@ -78,51 +88,36 @@ def test_outputs_of_a_host_that_was_away_at_down_are_not_home_by_an_earlier_fetc
         fetched = Fetched(folder)
         folder.mkdir(exist_ok=True)
         merge("train-bbbb", places, fetched)
-    mark_fetched(here, "train-bbbb", fetched)
     assert fetched.hosts == ("b",)
+    mark_fetched(here, "train-bbbb", folder, fetched.hosts)
     assert "train-bbbb" in unfetched(here, STATE)
 
 
 def test_a_job_that_is_run_again_is_not_home(tmp_path: Path) -> None:
     here = located(tmp_path)
     unmark(here, "train-bbbb")
-    mark_fetched(here, "train-bbbb", Fetched(here.jobs / "train-bbbb", ("a", "b")))
+    mark_fetched(here, "train-bbbb", here.jobs / "train-bbbb", ("a", "b"))
     assert "train-bbbb" not in unfetched(here, STATE)
     unmark(here, "train-bbbb")
     assert "train-bbbb" in unfetched(here, STATE)
     assert fetched_to(here, "train-bbbb") == here.jobs / "train-bbbb"
 
 
-def test_a_job_is_known_to_have_ended_only_where_it_cannot_run_unseen() -> None:
-    away = HostUnreachable("refused", host="a")
-    ended = replace(master("train-bbbb", '{"a":1,"b":1}'), state="exited", id="of b")
-    running = master("train-bbbb", '{"a":1,"b":1}')
-    quiet = Sighting(state_of(host_seen("b", containers=(ended,))), {}, {})
-    busy = Sighting(
-        state_of(host_seen("a", containers=(running,)), host_seen("b", containers=(ended,))), {}, {}
-    )
-    nothing = Sighting(state_of(host_seen("b")), {}, {})
-    assert has_ended(Found("train-bbbb", quiet, ended), [away])
-    assert has_ended(Found("train-bbbb", nothing, None), [])
-    assert not has_ended(Found("train-bbbb", nothing, None), [away]), "its head may be the one that is away"
-    assert not has_ended(Found("train-bbbb", busy, ended), []), "it was placed anew"
-
-
 def test_a_host_that_was_cleaned_meanwhile_needs_no_second_fetch(tmp_path: Path) -> None:
     here = located(tmp_path)
-    mark_fetched(here, "gone-cccc", Fetched(here.jobs / "gone-cccc", ("a", "b")))
+    mark_fetched(here, "gone-cccc", here.jobs / "gone-cccc", ("a", "b"))
     assert "gone-cccc" not in unfetched(here, STATE)
 
 
 def test_a_copy_that_is_gone_is_no_copy(tmp_path: Path) -> None:
     here = located(tmp_path)
-    mark_fetched(here, "train-bbbb", Fetched(tmp_path / "elsewhere", ("a", "b")))
+    mark_fetched(here, "train-bbbb", tmp_path / "elsewhere", ("a", "b"))
     assert "train-bbbb" in unfetched(here, STATE)
 
 
 def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
     here = located(tmp_path)
-    mark_fetched(here, "train-bbbb", Fetched(here.jobs, ("a", "b")))
+    mark_fetched(here, "train-bbbb", here.jobs, ("a", "b"))
     whole = json.dumps({"folder": str(here.jobs)})
     for text in ("", "{", "{}", "[]", "null", '{"folder": null}', '{"folder": null, "hosts": ["a"]}', whole):
         (here.jobs / "train-bbbb" / "fetched.json").write_text(text)

@@ -128,10 +128,11 @@ class Attempt:
             # It only tells that ranks were ended.
             record.change()
             return
-        record.attempts[-1].first_failure = record.ledger.first_failure()
         if mark.get("event") == "rank-exit" and self._leads_nowhere(mark):
             self._watch.close()
             self._was_given_up = self._pump is not None and self._pump.end()
+        # Its host may have been dropped for it.
+        record.attempts[-1].first_failure = record.ledger.first_failure()
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:

@@ -36,7 +36,7 @@ from inside.wakeups import Wakeups
 # Kept beside what the rank said last: else nobody could tell why it ended.
 GONE = "the link to the head is gone: this rank was ended"
 # What a rank started in sessions of its own has this long to end after it.
-BROOD_S = 2.0
+BROOD_S = 1.0
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
@@ -62,6 +62,10 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     code to exit with, and that command's process."""
     for number in ENDING:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
+    # It stays a zombie until nobody asks for it any more.
+    os.waitid(os.P_PID, inner, os.WEXITED | os.WNOWAIT)
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
     if code >= 0:
         return code, None
@@ -128,6 +132,7 @@ class Rank:
         except BaseException:
             # Whatever went wrong here, the command must not be left to itself.
             child.kill()
+            end_brood(0)
             raise
 
     def _with(self, child: Child, words: Sequence[bytes], memory: Memory, log: RankLog) -> int:

@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from inside.attempt import Around, Attempt, Outcome, launcher_path
+from inside.attempt import FOLLOWS, Around, Attempt, Outcome, launcher_path
 from inside.child import StartError
 from inside.discovery import Discovery
 from inside.environment import read_image_env
@@ -153,7 +153,8 @@ class Supervisor:
         rank, host = suspect[0], str(suspect[1])
         is_here, wait_s = host == self._job.host, self._job.grace_s + GONE_EXTRA_S
         end = end_of_rank(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
-        if end.get("code") and ledger.is_of_this_start(end):
+        # Its own words may have been cut off on their way here, and tell that it followed another, too.
+        if end.get("code") and not FOLLOWS.search(end.pop("said")) and ledger.is_of_this_start(end):
             ledger.add({"event": "rank-exit", **end})
             attempt.first_failure = end
 

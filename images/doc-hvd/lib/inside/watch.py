@@ -12,6 +12,8 @@ from inside.places import Places
 
 # For all hosts together; a login is given up after CONNECT_S, unless its sshd hangs later on.
 PROBE_S = 8.0
+# Of the last words of a rank: a traceback is longer than one thinks.
+MOST_SAID = 16384
 
 
 def answering(loop: Loop, places: Places, hosts: Sequence[str]) -> set[str]:
@@ -45,17 +47,24 @@ def lingering(loop: Loop, places: Places, job: str, hosts: Sequence[str], wait_s
 def end_of_rank(
     loop: Loop, places: Places, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
-    """How a rank ended, as its wrapper wrote it down on its host; nothing where that is not to be had."""
+    """How a rank ended, as its wrapper wrote it down on its host, and `said` last; nothing where that is not
+    to be had."""
     rank, host = where
     record = paths.logs_folder(job, places.run) / f"rank-{rank}.json"
-    line = f"{shlex.join(gone_words(places, job, wait_s))}; cat {shlex.quote(str(record))}"
-    command = ["sh", "-c", line] if is_here else places.ssh(host, line)
+    words = [
+        gone_words(places, job, wait_s),
+        ["cat", str(record)],
+        ["tail", "-c", str(MOST_SAID), str(record.with_suffix(".log"))],
+    ]
+    look = "; ".join(map(shlex.join, words))
+    command = ["sh", "-c", look] if is_here else places.ssh(host, look)
     errands = run_errands(loop, {host: command}, wait_s + PROBE_S)
+    text = errands.outputs[host].decode("utf-8", "replace")
     try:
-        found = json.loads(errands.outputs[host])
+        found, length = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return {**found, "said": text[length:]} if isinstance(found, dict) else {}
 
 
 def gone_words(places: Places, job: str, wait_s: float) -> list[str]:
