@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from hvdocker.ops.home import MARK, fetched_to, keep_master
 from hvdocker.ops.kept import bring_papers
 from hvdocker.ops.locate import Located, at_home
 from hvdocker.ops.session import Session, connected
+from hvdocker.plan.secrets import ORDERLY
 
 if TYPE_CHECKING:
     from hvdocker.hosts.link import HostLink
@@ -55,9 +56,16 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         fetched = bring_home(located, session, sighting.state, job, folder)
         is_running = any(master.job == job for master in sighting.state.running_jobs())
         if not is_running:
-            # A host that is away may have started the job anew: then what came now is fetched once more.
-            mark_fetched(located, job, folder, before if missing else before | set(fetched.hosts))
+            came = set(fetched.hosts) if has_ended(found, missing) else set()
+            mark_fetched(located, job, folder, before | came)
         return FetchReport(job, folder, fetched, is_running, missing)
+
+
+def has_ended(found: Found, missing: Sequence[HvdockerError]) -> bool:
+    """For sure, of a job that is not seen to run. A host that is away may have started it anew, but not where
+    its supervisor ended by itself."""
+    masters = [master for master in found.sighting.state.masters() if master.job == found.job]
+    return not missing or any(not one.is_living and one.exit_code in ORDERLY for one in masters)
 
 
 def missing_hosts(found: Found) -> tuple[HvdockerError, ...]:

@@ -9,7 +9,15 @@ import pytest
 from hvdocker.errors import HostUnreachable
 from hvdocker.hosts.merge import Fetched, merge
 from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import FetchReport, home_from, mark_fetched, missing_hosts, unfetched, unmark
+from hvdocker.ops.fetch import (
+    FetchReport,
+    has_ended,
+    home_from,
+    mark_fetched,
+    missing_hosts,
+    unfetched,
+    unmark,
+)
 from hvdocker.ops.finding import Found, Sighting
 from hvdocker.ops.home import fetched_to
 from hvdocker.ops.locate import Located, generate
@@ -101,6 +109,20 @@ def test_a_job_that_is_run_again_is_not_home(tmp_path: Path) -> None:
     unmark(here, "train-bbbb")
     assert "train-bbbb" in unfetched(here, STATE)
     assert fetched_to(here, "train-bbbb") == here.jobs / "train-bbbb"
+
+
+@pytest.mark.parametrize(("code", "is_sure"), [(0, True), (1, True), (143, True), (137, False), (255, False)])
+def test_with_a_host_away_only_a_supervisor_that_ended_by_itself_tells_that_a_job_is_over(
+    code: int, is_sure: bool
+) -> None:
+    """One that died with its head may have been placed anew, on the host that is away now."""
+    away = HostUnreachable("refused", host="b")
+    ended = replace(master("train-bbbb", '{"a":1,"b":1}', state="exited"), exit_code=code)
+    found = Found("train-bbbb", Sighting(state_of(host_seen("a", containers=(ended,))), {}), ended)
+    assert has_ended(found, [away]) is is_sure
+    assert has_ended(found, [])
+    unseen = Found("train-bbbb", Sighting(state_of(host_seen("b")), {}), None)
+    assert (has_ended(unseen, [away]), has_ended(unseen, [])) == (False, True)
 
 
 def test_a_host_that_was_cleaned_meanwhile_needs_no_second_fetch(tmp_path: Path) -> None:
