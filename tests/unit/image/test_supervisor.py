@@ -166,27 +166,29 @@ FOLLOWED = "line(0, 'Traceback (most recent call last):'); line(0, 'HorovodInter
 
 
 @pytest.mark.parametrize(
-    ("started", "code", "said", "first"),
+    ("started", "code", "number", "said", "first"),
     [
-        (1.0, 1, "ValueError: x", 1),
-        (0.5, 1, "ValueError: x", 0),
-        (1.0, 0, "all is well", 0),
-        (1.0, 1, "HorovodInternalError: y", 0),
+        (1.0, 1, None, "ValueError: x", 1),
+        (1.0, 143, 15, "ValueError: x", 1),
+        (0.5, 1, None, "ValueError: x", 0),
+        (1.0, 0, None, "all is well", 0),
+        (1.0, 1, None, "HorovodInternalError: y", 0),
     ],
-    ids=["its own", "older", "it did well", "it followed too"],
+    ids=["its own", "ended while it took its leave", "older", "it did well", "it followed too"],
 )
 def test_a_rank_that_raised_is_named_though_those_who_followed_it_were_faster(
-    tmp_path: Path, started: float, code: int, said: str, first: int
+    tmp_path: Path, started: float, code: int, number: int | None, said: str, first: int
 ) -> None:
     """The launcher hangs up on it before it can tell; what it wrote down on its host does."""
     stage = Stage(tmp_path)
-    kept = {"rank": 1, "host": "h2", "code": code, "signal": None, "asked": True, "started": started}
+    kept = {"rank": 1, "host": "h2", "code": code, "signal": number, "asked": True, "started": started}
     (stage.logs / "rank-1.json").write_text(json.dumps(kept))
     (stage.logs / "rank-1.log").write_text(f"Traceback (most recent call last):\n{said}\n")
     stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {RAISED}; {FOLLOWED}; end(0, 'h1', 1); sys.exit(1)")
     assert stage.play() == 1
     record = stage.record()
-    assert (record["first_failure"]["rank"], record["lost_hosts"]) == (first, [])
+    named = record["first_failure"]
+    assert (named["rank"], named["code"], named["signal"], record["lost_hosts"]) == (first, 1, None, [])
     assert [end["code"] for end in record["ranks"]] == [1, code if first else None]
 
 

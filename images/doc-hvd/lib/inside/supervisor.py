@@ -42,6 +42,8 @@ LEFT = "the secrets of this job may still be in the worker on {}: the next train
 STILL = "ranks of this job still run on {}"
 # Ranks of a run that is over have their grace, and this, to be gone before the next run, or the job's end.
 GONE_EXTRA_S = 3.0
+# How Python ends with an exception that nobody caught.
+RAISED = {"code": 1, "signal": None}
 
 
 def main(arguments: Sequence[str], places: Places | None = None) -> int:
@@ -156,7 +158,8 @@ class Supervisor:
         # Its own words may have been cut off on their way here, and tell that it followed another, too.
         if end.get("code") and not FOLLOWS.search(end.pop("said")) and ledger.is_of_this_start(end):
             ledger.add({"event": "rank-exit", **end})
-            attempt.first_failure = end
+            # That it was killed while it took its leave is our own doing.
+            attempt.first_failure = {**end, **RAISED} if end.get("asked") else end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
         others = [host for host in attempt.hosts if host != self._job.host]
