@@ -181,11 +181,12 @@ def test_nothing_of_a_rank_stays(container: Container) -> None:
     assert not (container.run / "stacks" / "j" / "3").exists()
 
 
-@pytest.mark.parametrize("left", ["sleep 600", "sh -c 'trap : TERM; while :; do sleep 0.1; done'"])
+@pytest.mark.parametrize("left", ["sleep 600", 'sh -c "trap : TERM; while :; do sleep 0.1; done"'])
 def test_what_a_rank_started_in_a_session_of_its_own_ends_with_it(container: Container, left: str) -> None:
     """Also where it does not listen, and where it started more."""
-    script = f"setsid sh -c 'echo $$; setsid {left} & echo $!; wait' & sleep 0.2; exit 5"
-    process = container.rank("sh", "-c", script.replace("'trap", '"trap').replace("done'", 'done"'))
+    service = f"echo $$; setsid {left} & echo $!; : > begun; wait"
+    script = f"setsid sh -c '{service}' & while [ ! -e begun ]; do sleep 0.01; done; exit 5"
+    process = container.rank("sh", "-c", script)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 5
     pids = [int(pid) for pid in out.split()]
