@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hvdocker.hosts.pool import each
-from hvdocker.hosts.ssh import SshLink, open_ssh
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.transport.pool import each
+from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import side_by_side
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hvdocker import __version__
-from hvdocker.commands.worker import Maker
-from hvdocker.model.event import Listener, ignore
+from hvdocker.events import Listener, ignore
+from hvdocker.names import Maker
 
 
 def nobody(question: str) -> bool:
@@ -22,6 +22,10 @@ def nobody(question: str) -> bool:
 
 def nobody_knows(question: str) -> str:
     return ""
+
+
+def nothing() -> None:
+    """There is nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Env:
     now: Callable[[], float] = time.time
     entropy: Callable[[int], bytes] = secrets.token_bytes
     run: str = ""
+    # Work of this process that can be done while hosts answer.
+    while_connecting: Callable[[], None] = nothing
 
     def maker(self) -> Maker:
         return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__, self.run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from hvdocker.errors import UsageProblem
@@ -152,3 +153,12 @@ def match_job(wanted: str | None, newest_first: list[str]) -> str:
     known = ", ".join(hits or newest_first)
     what = f"{wanted!r} matches several jobs" if hits else f"there is no job {wanted!r}"
     raise UsageProblem(what, lines=[f"jobs: {known}"], fix="name one of these")
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Who makes containers, with which version, for which `run`: written on labels, never compared."""
+
+    owner: str
+    version: str
+    run: str = ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+MEBI = 1 << 20
+
 _UNITS = {"": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 SIZE = r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*([KkMmGgTt]?)(?:[Ii]?[Bb])?[ ]*"
 _TIME_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}

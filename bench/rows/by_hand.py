@@ -9,15 +9,16 @@ from pathlib import Path
 
 from bench.ground import Ground
 from hvdocker import assets
-from hvdocker.commands.command import Command
-from hvdocker.commands.container import create_command
-from hvdocker.commands.container_files import trust_files, worker_files
-from hvdocker.commands.ssh_files import FileSpec, with_user
-from hvdocker.hosts.keys import make_pair
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import read_inventory
-from hvdocker.ops.up import UpOptions, up
-from hvdocker.plan.steps import CreateWorker, MakeFolders, MakeKeys, Plan
+from hvdocker.cluster.containers.files import trust_files, worker_files
+from hvdocker.cluster.steps import CreateWorker, MakeFolders, MakeKeys
+from hvdocker.cluster.up import UpOptions, up
+from hvdocker.engine.container_spec import create_command
+from hvdocker.engine.file_spec import FileSpec, with_user
+from hvdocker.env import Env
+from hvdocker.inventory.locate import read_inventory
+from hvdocker.plan.plan import Plan
+from hvdocker.shell.command import Command
+from hvdocker.transport.ssh.key_pairs import make_pair
 from tests.cluster.lab import LabHost
 
 CHECK = "/opt/hvdocker/bin/check"

@@ -6,8 +6,8 @@ from functools import partial
 
 from bench.contest import Bar, Contest, Contestant, Prepared, Row
 from bench.ground import SMALL_IMAGE, USER, Ground, run, together
-from hvdocker.commands.command import command
-from hvdocker.hosts.pool import each
+from hvdocker.shell.command import command
+from hvdocker.transport.pool import each
 from tests.cluster.lab import LabHost
 
 

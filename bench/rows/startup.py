@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bench.contest import Bar, Contest, Contestant, Row
 from bench.ground import Ground, run
-from hvdocker.model.offer import STRATEGIES, Offer, Request, Slot
-from hvdocker.plan.placing import place
+from hvdocker.placement.slots import STRATEGIES, Offer, Request, Slot
+from hvdocker.placement.strategies import place
 
 HELLO = """\
 import typer

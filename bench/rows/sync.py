@@ -12,11 +12,11 @@ from pathlib import Path
 from bench.contest import Bar, Contest, Contestant, Row, doing
 from bench.ground import Ground, pipes, together
 from bench.rows import rsync
-from hvdocker.hosts.hash_cache import HashCache
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.ssh import SshLink
-from hvdocker.hosts.sync import sync_all
-from hvdocker.hosts.walk import read_tree
+from hvdocker.sync.hash_cache import HashCache
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.sync import sync_all
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.ssh.link import SshLink
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 

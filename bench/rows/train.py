@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench.contest import Bar, Contest, Contestant, Row, doing
 from bench.ground import TRAINING_IMAGE, BenchError, Ground, run
-from hvdocker.commands.command import command
-from hvdocker.model import names
+from hvdocker import names
+from hvdocker.shell.command import command
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 

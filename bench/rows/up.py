@@ -11,10 +11,10 @@ from pathlib import Path
 from bench.contest import Bar, Contest, Contestant, Row, doing
 from bench.ground import SMALL_IMAGE, USER, Ground, run, together
 from bench.rows.by_hand import SSH, Worker, workers
-from hvdocker.hosts.pool import each
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import read_inventory
-from hvdocker.ops.up import UpOptions, up
+from hvdocker.cluster.up import UpOptions, up
+from hvdocker.env import Env
+from hvdocker.inventory.locate import read_inventory
+from hvdocker.transport.pool import each
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 

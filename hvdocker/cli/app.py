@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from hvdocker import __version__
-from hvdocker.cli.verbs import VerbGroup
+from hvdocker.cli.verb_table import VerbGroup
 
 app = typer.Typer(
     name="hvdocker",

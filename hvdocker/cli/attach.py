@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
 
 if TYPE_CHECKING:
-    from hvdocker.ops.attach import AttachReport
+    from hvdocker.jobs.attach import AttachReport
 
 
 def attach(
@@ -26,12 +26,12 @@ def attach(
     name: the newest job that runs. Of a job that has ended: its summary.
     """
     no_rest(ctx)
-    from hvdocker.console import words
-    from hvdocker.console.job import JobView
+    from hvdocker.console import messages
     from hvdocker.console.style import err, out
-    from hvdocker.ops.attach import AttachViewer
-    from hvdocker.ops.attach import attach as run
-    from hvdocker.ops.locate import locate_past
+    from hvdocker.console.views.job import JobView
+    from hvdocker.inventory.locate import locate_past
+    from hvdocker.jobs.attach import AttachViewer
+    from hvdocker.jobs.attach import attach as run
 
     with working() as (env, progress):
         located = locate_past(env, inventory, cluster)
@@ -40,7 +40,7 @@ def attach(
         def found(name: str, placement: object) -> None:
             progress.pause()
             viewer.line = JobView(out(), placement)  # type: ignore[arg-type]  # it is a Placement
-            err().print(words.attached(name), style="quiet")
+            err().print(messages.attached(name), style="quiet")
 
         viewer.found = found
         report = run(env, located, job, viewer)
@@ -48,9 +48,9 @@ def attach(
 
 
 def _finish(report: AttachReport, flag: str) -> None:
-    from hvdocker.console.job import show_summary
     from hvdocker.console.style import err
-    from hvdocker.ops.ending import Ended, verdict
+    from hvdocker.console.views.job import show_summary
+    from hvdocker.jobs.outcome import Ended, verdict
 
     if report.end.record:
         show_summary(err(), report.job, report.placement, report.end.record)

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest
+from hvdocker.cli.shared import InventoryFlag, JsonFlag, no_rest
 
 
 def config(
@@ -28,9 +28,9 @@ def config(
     ~/.ssh/config, or a default. No host is contacted.
     """
     no_rest(ctx)
-    from hvdocker.ops.config import config as run
-    from hvdocker.ops.config import config_json, config_yaml, schema_text
-    from hvdocker.ops.env import Env
+    from hvdocker.env import Env
+    from hvdocker.inventory.config import config as run
+    from hvdocker.inventory.config import config_json, config_yaml, schema_text
 
     if schema:
         print(schema_text(), end="")

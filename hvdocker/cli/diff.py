@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.state import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
 
 
 def diff(
@@ -27,9 +27,9 @@ def diff(
     rest on the hosts.
     """
     no_rest(ctx)
-    from hvdocker.ops.diff import as_json
-    from hvdocker.ops.diff import diff as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
+    from hvdocker.jobs.diff import as_json
+    from hvdocker.jobs.diff import diff as run
 
     with working(is_quiet=json) as (env, _):
         found = run(env, locate(env, inventory, cluster), first, second)
@@ -38,7 +38,7 @@ def diff(
 
         print(encoder.dumps(as_json(found, patch), indent=1))
     else:
-        from hvdocker.console.diff import show_difference
         from hvdocker.console.style import out
+        from hvdocker.console.views.diff import show_difference
 
         show_difference(out(), found, patch)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     ClusterFlag,
     InventoryFlag,
@@ -19,7 +19,7 @@ from hvdocker.cli.state import (
 )
 
 if TYPE_CHECKING:
-    from hvdocker.ops.doctor import DoctorOptions
+    from hvdocker.doctor.doctor import DoctorOptions
 
 
 def doctor(
@@ -46,7 +46,7 @@ def doctor(
     something is red, 4 when a host cannot be reached; yellow only hurts.
     """
     no_rest(ctx)
-    from hvdocker.ops.doctor import DoctorOptions
+    from hvdocker.doctor.doctor import DoctorOptions
 
     options = DoctorOptions(accept_new_host_keys, deep)
     examine(one_inventory(inventory, inventory_flag), options, json, verbose, quiet, cluster)
@@ -61,8 +61,8 @@ def examine(
     cluster: str | None = None,
 ) -> None:
     """Looks, shows, and ends with the code that says how bad it is."""
-    from hvdocker.ops.doctor import doctor as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.doctor.doctor import doctor as run
+    from hvdocker.inventory.locate import locate
 
     with working(quiet or json) as (env, _):
         report = run(env, locate(env, inventory, cluster), options)
@@ -71,8 +71,8 @@ def examine(
 
         print(encoder.dumps(report.as_json(), indent=1))
     else:
-        from hvdocker.console.doctor import show_report
         from hvdocker.console.style import out
+        from hvdocker.console.views.doctor import show_report
 
         show_report(out(), report, verbose)
     if report.exit_code:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -48,12 +48,12 @@ def down(
     are back.
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.cluster.down import DownOptions
+    from hvdocker.cluster.down import down as run
+    from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import HostErrors
-    from hvdocker.ops.down import DownOptions
-    from hvdocker.ops.down import down as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
 
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
@@ -64,7 +64,9 @@ def down(
         with hooks.on_failure():
             report = run(env, located, options, shower, agreed=lambda: hooks.before("down"))
     if script:
-        write_script(report.script(located.inventory))
+        from hvdocker.script.report_script import as_script
+
+        write_script(as_script(report.plan, located.inventory, report.seen))
     for job, fetched in report.fetched.items():
         err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
         for line in fetched.skipped:
@@ -76,4 +78,4 @@ def down(
     if report.plan.is_empty:
         out().print(f"nothing to do: {located.inventory.cluster} is not up on any host")
     else:
-        out().print(words.is_down(located.inventory.cluster, report.hosts))
+        out().print(messages.is_down(located.inventory.cluster, report.hosts))

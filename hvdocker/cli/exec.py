@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import ClusterFlag, ForceFlag, InventoryFlag, working
+from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, working
 
 
 def execute(
@@ -27,12 +27,12 @@ def execute(
     host the exit code is the command's; of several it is 1 where any failed.
     Ctrl-C ends the command on the hosts too.
     """
-    from hvdocker.console.hosts import HostView
+    from hvdocker.cluster.exec import execute as run
     from hvdocker.console.style import err, out
+    from hvdocker.console.views.exec_output import HostView
     from hvdocker.errors import UsageProblem
-    from hvdocker.ops.exec import execute as run
-    from hvdocker.ops.exec import hosts_meant
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
+    from hvdocker.inventory.select_hosts import hosts_meant
 
     argv = ctx.obj.rest or ()
     if not argv:

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
 
 
 def fetch(
@@ -28,10 +28,10 @@ def fetch(
     others have comes all the same.
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.console import messages
     from hvdocker.console.style import err, out
-    from hvdocker.ops.fetch import fetch as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
+    from hvdocker.jobs.fetch import fetch as run
 
     with working() as (env, _):
         report = run(env, locate(env, inventory, cluster), job, folder)
@@ -41,6 +41,6 @@ def fetch(
         err().print(f"left out: {line}")
     if report.is_running:
         err().print(f"{report.job} is still running: fetch again when it has ended")
-    err().print(words.fetched(report.fetched.files, report.fetched.bytes), style="quiet")
+    err().print(messages.fetched(report.fetched.files, report.fetched.bytes), style="quiet")
     out().print(str(report.folder))
     report.complain()

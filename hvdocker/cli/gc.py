@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     DryRunFlag,
     ForceFlag,
@@ -49,12 +49,12 @@ def gc(
     images that were sent. Shows it and asks. Yours only, without --force.
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.console import messages
     from hvdocker.console.style import err, out
     from hvdocker.errors import raise_together
-    from hvdocker.ops.gc import GcOptions
-    from hvdocker.ops.gc import gc as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.gc.gc import GcOptions
+    from hvdocker.gc.gc import gc as run
+    from hvdocker.inventory.locate import locate
 
     with working(quiet) as (env, progress):
         located = locate(env, one_inventory(inventory, inventory_flag))
@@ -65,7 +65,7 @@ def gc(
         for line in fetched.skipped:
             err().print(f"left out: {line}")
     if report.plan.is_empty:
-        out().print(words.nothing_left(len(located.inventory.hosts)))
+        out().print(messages.nothing_left(len(located.inventory.hosts)))
     elif not dry_run:
-        out().print(words.collected(report.runs, len(list(report.plan.steps))))
+        out().print(messages.collected(report.runs, len(list(report.plan.steps))))
     raise_together("not everything could be looked at or given back", report.errors)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     ClusterFlag,
     InventoryFlag,
@@ -19,7 +19,7 @@ from hvdocker.cli.state import (
 )
 
 if TYPE_CHECKING:
-    from hvdocker.ops.gpus import GpuReport
+    from hvdocker.placement.gpus import GpuReport
 
 
 def gpus(
@@ -44,8 +44,8 @@ def gpus(
     """
     no_rest(ctx)
     from hvdocker.errors import worst
-    from hvdocker.ops.gpus import gpus as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
+    from hvdocker.placement.gpus import gpus as run
 
     chosen = one_inventory(inventory, inventory_flag)
     if watch:
@@ -56,8 +56,8 @@ def gpus(
     if json:
         _print_json(report, indent=1)
     else:
-        from hvdocker.console.gpus import show_gpus
         from hvdocker.console.style import out
+        from hvdocker.console.views.gpus import show_gpus
 
         show_gpus(out(), report)
     if report.errors:
@@ -65,11 +65,11 @@ def gpus(
 
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
-    from hvdocker.console.gpus import watching
     from hvdocker.console.style import out
+    from hvdocker.console.views.gpus import watching
     from hvdocker.errors import UsageProblem
-    from hvdocker.ops.gpus import watch_gpus
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
+    from hvdocker.placement.gpus import watch_gpus
 
     if not json and not sys.stdout.isatty():
         raise UsageProblem(

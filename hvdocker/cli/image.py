@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     DryRunFlag,
     InventoryFlag,
@@ -81,8 +81,8 @@ def build(
     """
     no_rest(ctx)
     from hvdocker.console.style import out
-    from hvdocker.ops.image import BuildRequest
-    from hvdocker.ops.image import build as run
+    from hvdocker.images.image import BuildRequest
+    from hvdocker.images.image import build as run
 
     with working(quiet) as (env, _):
         tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base, cuda_image), inventory)
@@ -110,11 +110,11 @@ def push(
     machine pushes there, and the hosts pull.
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.console import messages
     from hvdocker.console.style import out, write_script
-    from hvdocker.ops.image import PushRequest
-    from hvdocker.ops.image import push as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.images.image import PushRequest
+    from hvdocker.images.image import push as run
+    from hvdocker.inventory.locate import locate
 
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
@@ -122,6 +122,8 @@ def push(
         request = PushRequest(image, accept_new_host_keys, dry_run, lock_wait)
         report = run(env, located, request, plan_shower(progress, dry_run and not script))
     if script:
-        write_script(report.script())
+        from hvdocker.script.report_script import as_script
+
+        write_script(as_script(report.plan, report.inventory, report.hosts))
     elif report.plan.is_empty or not dry_run:
-        out().print(words.is_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))
+        out().print(messages.is_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))

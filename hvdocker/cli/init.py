@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import AcceptFlag, QuietFlag, no_rest, working
+from hvdocker.cli.shared import AcceptFlag, QuietFlag, no_rest, working
 
 if TYPE_CHECKING:
-    from hvdocker.ops.init import Offer
+    from hvdocker.inventory.init import Offer
 
 
 def init(
@@ -43,10 +43,10 @@ def init(
     hosts are looked at, and the exit code is the doctor's.
     """
     no_rest(ctx)
-    from hvdocker.console.init import show_written, written
     from hvdocker.console.style import err, out
-    from hvdocker.ops.init import DEFAULT_FILE, InitRequest
-    from hvdocker.ops.init import init as run
+    from hvdocker.console.views.init import show_written, written
+    from hvdocker.inventory.init import DEFAULT_FILE, InitRequest
+    from hvdocker.inventory.init import init as run
 
     named = tuple(dict.fromkeys(host.strip() for host in hosts.split(",") if host.strip()))
     request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force)
@@ -64,7 +64,7 @@ def init(
         return
     if not no_doctor:
         from hvdocker.cli.doctor import examine
-        from hvdocker.ops.doctor import DoctorOptions
+        from hvdocker.doctor.doctor import DoctorOptions
 
         examine(report.path, DoctorOptions(accept_new_host_keys), quiet=quiet)
     if not quiet:
@@ -74,10 +74,10 @@ def init(
 
 def _ask(offers: Sequence[Offer]) -> list[str]:
     """Until the answer can be used; no answer means none."""
-    from hvdocker.console.init import question, show_offers
     from hvdocker.console.style import err
+    from hvdocker.console.views.init import question, show_offers
     from hvdocker.errors import Interrupted, UsageProblem
-    from hvdocker.ops.init import understand
+    from hvdocker.inventory.init import understand
 
     show_offers(err(), offers)
     while True:

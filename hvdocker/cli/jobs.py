@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, JsonFlag, no_rest, one_inventory, working
+from hvdocker.cli.shared import InventoryFlag, JsonFlag, no_rest, one_inventory, working
 
 
 def jobs(
@@ -29,8 +29,8 @@ def jobs(
     """
     no_rest(ctx)
     from hvdocker.errors import worst
-    from hvdocker.ops.jobs import jobs as run
-    from hvdocker.ops.locate import locate_past
+    from hvdocker.inventory.locate import locate_past
+    from hvdocker.jobs.jobs import jobs as run
 
     with working(is_quiet=json) as (env, _):
         report = run(env, locate_past(env, one_inventory(inventory, inventory_flag)), shows_all)
@@ -39,8 +39,8 @@ def jobs(
 
         print(encoder.dumps(report.as_json(), indent=1))
     else:
-        from hvdocker.console.jobs import show_jobs
         from hvdocker.console.style import out
+        from hvdocker.console.views.jobs import show_jobs
 
         show_jobs(out(), report, env.now())
     if report.errors:

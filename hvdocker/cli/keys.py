@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -46,11 +46,11 @@ def rotate(
     mended by another, or by [bold]hvdocker up[/].
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.cluster.keys import RotateOptions
+    from hvdocker.cluster.keys import rotate as run
+    from hvdocker.console import messages
     from hvdocker.console.style import out, write_script
-    from hvdocker.ops.keys import RotateOptions
-    from hvdocker.ops.keys import rotate as run
-    from hvdocker.ops.locate import locate
+    from hvdocker.inventory.locate import locate
 
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
@@ -58,6 +58,8 @@ def rotate(
         options = RotateOptions(accept_new_host_keys, dry_run, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        write_script(report.script(located.inventory))
+        from hvdocker.script.report_script import as_script
+
+        write_script(as_script(report.plan, located.inventory, report.hosts))
     elif not dry_run:
-        out().print(words.is_rotated(located.inventory.cluster, len(report.places)))
+        out().print(messages.is_rotated(located.inventory.cluster, len(report.places)))

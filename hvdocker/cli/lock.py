@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import InventoryFlag, JsonFlag, YesFlag, no_rest, working
+from hvdocker.cli.shared import InventoryFlag, JsonFlag, YesFlag, no_rest, working
 
 app = typer.Typer(help="Show who is changing the hosts, and release a dead lock.", no_args_is_help=True)
 
@@ -24,11 +24,11 @@ def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag =
     verb takes it over by itself.
     """
     no_rest(ctx)
-    from hvdocker.console.lock import show_locks
     from hvdocker.console.style import out
+    from hvdocker.console.views.lock import show_locks
     from hvdocker.errors import worst
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.lock import lock_status as run
+    from hvdocker.inventory.locate import locate
+    from hvdocker.locks.lock import lock_status as run
 
     with working(is_quiet=json) as (env, _):
         report = run(env, locate(env, inventory))
@@ -61,8 +61,8 @@ def release(
     """
     no_rest(ctx)
     from hvdocker.console.style import out
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.lock import lock_release as run
+    from hvdocker.inventory.locate import locate
+    from hvdocker.locks.lock import lock_release as run
 
     with working() as (env, _):
         released = run(env, locate(env, inventory), hosts or [], force, yes)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import ClusterFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
 
 if TYPE_CHECKING:
-    from hvdocker.ops.logs import LogsWish
+    from hvdocker.jobs.logs import LogsWish
 
 JobArgument = Annotated[
     Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
@@ -64,10 +64,10 @@ def logs(
     """
     no_rest(ctx)
     wish = _wish(follow, tail, since, ranks or [], hosts or [], regex)
-    from hvdocker.console.job import JobView
     from hvdocker.console.style import out
-    from hvdocker.ops.locate import locate_past
-    from hvdocker.ops.logs import logs as run
+    from hvdocker.console.views.job import JobView
+    from hvdocker.inventory.locate import locate_past
+    from hvdocker.jobs.logs import logs as run
 
     with working() as (env, progress):
         view = JobView(out())
@@ -82,8 +82,8 @@ def logs(
 def _wish(
     follow: bool, tail: int | None, since: str | None, ranks: list[int], hosts: list[str], regex: str | None
 ) -> LogsWish:
-    from hvdocker.ops.logs import LogsWish, line_filter
-    from hvdocker.ops.since import parse_since
+    from hvdocker.jobs.log.since import parse_since
+    from hvdocker.jobs.logs import LogsWish, line_filter
 
     wanted = line_filter(ranks, hosts, regex)
     return LogsWish(follow, tail, parse_since(since) if since else None, wanted)

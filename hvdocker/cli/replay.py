@@ -6,7 +6,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.state import (
+from hvdocker.cli.flags.job import EnvFlag, SecretFlag
+from hvdocker.cli.shared import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -21,7 +22,6 @@ from hvdocker.cli.state import (
     working,
 )
 from hvdocker.cli.train import attach, finish
-from hvdocker.cli.train_flags import EnvFlag, SecretFlag
 
 
 def replay(
@@ -59,12 +59,12 @@ def replay(
     Another build of the image is used, and told.
     """
     no_rest(ctx)
-    from hvdocker.ops.hooks import TrainHooks
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.replay import ReplayOptions
-    from hvdocker.ops.replay import replay as run
-    from hvdocker.ops.train import Viewer
-    from hvdocker.ops.train_request import TrainRequest
+    from hvdocker.inventory.locate import locate
+    from hvdocker.training.replay import ReplayOptions
+    from hvdocker.training.replay import replay as run
+    from hvdocker.training.request import TrainRequest
+    from hvdocker.training.train import Viewer
+    from hvdocker.training.train_hooks import TrainHooks
 
     options = ReplayOptions(
         np=np,

@@ -10,28 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
 
 import typer
 
-from hvdocker.cli.placing import (
-    ExcludeFlag,
-    ExplainFlag,
-    GpuFlag,
-    IncludeFlag,
-    StrategyFlag,
-    explainer,
-)
-from hvdocker.cli.state import (
-    AcceptFlag,
-    DryRunFlag,
-    InventoryFlag,
-    LockWaitFlag,
-    QuietFlag,
-    SkipHooksFlag,
-    hooks_of,
-    one_inventory,
-    plan_shower,
-    working,
-)
-from hvdocker.cli.train import attach
-from hvdocker.cli.train_flags import (
+from hvdocker.cli.flags.job import (
     ChecksumFlag,
     EnvFlag,
     HangAfterFlag,
@@ -49,10 +28,31 @@ from hvdocker.cli.train_flags import (
     StartTimeoutFlag,
     WorkdirFlag,
 )
-from hvdocker.cli.tuning import refuse_strays, sort_words
+from hvdocker.cli.flags.placement import (
+    ExcludeFlag,
+    ExplainFlag,
+    GpuFlag,
+    IncludeFlag,
+    StrategyFlag,
+    explainer,
+)
+from hvdocker.cli.shared import (
+    AcceptFlag,
+    DryRunFlag,
+    InventoryFlag,
+    LockWaitFlag,
+    QuietFlag,
+    SkipHooksFlag,
+    hooks_of,
+    one_inventory,
+    plan_shower,
+    working,
+)
+from hvdocker.cli.train import attach
+from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
 
 if TYPE_CHECKING:
-    from hvdocker.ops.run import RunReport
+    from hvdocker.training.run import RunReport
 
 INVENTORIES = (".yaml", ".yml")
 
@@ -116,11 +116,11 @@ def run(
     plain, tuning = sort_words([*words, *ctx.args])
     file, plain = _inventory(plain, inventory_flag)
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
-    from hvdocker.ops.endurance import EnduranceFlags
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.run import run as act
-    from hvdocker.ops.train import Viewer
-    from hvdocker.ops.train_request import TrainRequest
+    from hvdocker.inventory.locate import locate
+    from hvdocker.training.request import TrainRequest
+    from hvdocker.training.resilience import EnduranceFlags
+    from hvdocker.training.run import run as act
+    from hvdocker.training.train import Viewer
 
     request = TrainRequest(
         script=plain[0] if plain else None,
@@ -182,9 +182,9 @@ def _terminable() -> Iterator[None]:
 
 def _finish(report: RunReport, quiet: bool) -> None:
     from hvdocker.console.errors import show_error
-    from hvdocker.console.run import show_end, show_planned
     from hvdocker.console.style import err, out
-    from hvdocker.ops.run import final_error
+    from hvdocker.console.views.run import show_end, show_planned
+    from hvdocker.training.run import final_error
 
     if report.planned:
         show_planned(out(), report, report.planned)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -13,10 +14,10 @@ import typer
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
-    from hvdocker.ops.env import Env
-    from hvdocker.ops.hooks import Hooks
-    from hvdocker.ops.locate import Located
-    from hvdocker.plan.steps import Plan
+    from hvdocker.env import Env
+    from hvdocker.hooks.hooks import Hooks
+    from hvdocker.inventory.locate import Located
+    from hvdocker.plan.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
 
 def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
     """Prints a plan on stdout for a dry run; otherwise the steps show themselves as they are done."""
-    from hvdocker.console.plan import show_plan
     from hvdocker.console.style import out
+    from hvdocker.console.views.plan import show_plan
 
     def show(plan: Plan) -> None:
         if is_wanted:
@@ -112,7 +113,7 @@ def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
 
 def hooks_of(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
     """The person's own programs; what they print goes to stderr as it comes."""
-    from hvdocker.ops.hooks import Hooks
+    from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.hand_on)
 
@@ -124,16 +125,22 @@ def check_script(is_script: bool, is_dry_run: bool) -> None:
         raise UsageProblem("--script goes with --dry-run")
 
 
+def import_what_comes_next() -> None:
+    """In every verb, and half of what all imports cost."""
+    import_module("hvdocker.observe.hosts")
+    import_module("hvdocker.plan.apply")
+
+
 @contextmanager
 def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """An Env whose events are shown on stderr for as long as the block lasts."""
     from getpass import getpass
 
-    from hvdocker.console.harmless import harmless
     from hvdocker.console.progress import Progress
+    from hvdocker.console.sanitize import harmless
     from hvdocker.console.style import err
+    from hvdocker.env import Env
     from hvdocker.errors import Interrupted
-    from hvdocker.ops.env import Env
 
     console = err()
     with Progress(console, is_quiet) as progress:
@@ -153,5 +160,11 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
                 raise Interrupted("nothing was done") from None
 
         is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
-        env = Env(listener=progress, ask=ask, ask_secret=ask_secret, is_interactive=is_interactive)
+        env = Env(
+            listener=progress,
+            ask=ask,
+            ask_secret=ask_secret,
+            is_interactive=is_interactive,
+            while_connecting=import_what_comes_next,
+        )
         yield env, progress

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.state import ClusterFlag, InventoryFlag, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, working
 
 
 def ssh(
@@ -26,8 +26,8 @@ def ssh(
     Through OpenSSH's own client, with the inventory's user, port, key and
     jump host, and with its exit code. Words after -- are run as they are.
     """
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.ssh import become, machine_words, worker_words
+    from hvdocker.cluster.ssh import become, machine_words, worker_words
+    from hvdocker.inventory.locate import locate
 
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     words_for = machine_words if machine else worker_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hvdocker.cli.state import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
 
 
 def status(
@@ -19,11 +19,11 @@ def status(
     the same.
     """
     no_rest(ctx)
-    from hvdocker.console.status import show_status
+    from hvdocker.cluster.status import status as run
     from hvdocker.console.style import out
+    from hvdocker.console.views.status import show_status
     from hvdocker.errors import worst
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.status import status as run
+    from hvdocker.inventory.locate import locate
 
     with working(is_quiet=json) as (env, _):
         report = run(env, locate(env, inventory, cluster))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.state import ClusterFlag, ForceFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, no_rest, working
 
 
 def stop(
@@ -21,14 +21,14 @@ def stop(
     its ranks on the other hosts are ended.
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.console import messages
     from hvdocker.console.style import out
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.stop import stop as run
+    from hvdocker.inventory.locate import locate
+    from hvdocker.jobs.stop import stop as run
 
     with working() as (env, _):
         report = run(env, locate(env, inventory, cluster), job, force)
     for host, number in report.ended.items():
-        out().print(words.ranks_ended(report.job, host, number))
+        out().print(messages.ranks_ended(report.job, host, number))
     report.complain()
     out().print(f"{report.job} is stopped" if report.was_running else f"{report.job} had ended already")

@@ -6,30 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.placing import (
-    ExcludeFlag,
-    ExplainFlag,
-    GpuFlag,
-    IncludeFlag,
-    StrategyFlag,
-    explainer,
-)
-from hvdocker.cli.state import (
-    AcceptFlag,
-    ClusterFlag,
-    DryRunFlag,
-    ForceFlag,
-    InventoryFlag,
-    LockWaitFlag,
-    QuietFlag,
-    ScriptFlag,
-    SkipHooksFlag,
-    check_script,
-    hooks_of,
-    plan_shower,
-    working,
-)
-from hvdocker.cli.train_flags import (
+from hvdocker.cli.flags.job import (
     ChecksumFlag,
     EnvFlag,
     HangAfterFlag,
@@ -47,13 +24,36 @@ from hvdocker.cli.train_flags import (
     StartTimeoutFlag,
     WorkdirFlag,
 )
-from hvdocker.cli.tuning import refuse_strays, sort_words
+from hvdocker.cli.flags.placement import (
+    ExcludeFlag,
+    ExplainFlag,
+    GpuFlag,
+    IncludeFlag,
+    StrategyFlag,
+    explainer,
+)
+from hvdocker.cli.shared import (
+    AcceptFlag,
+    ClusterFlag,
+    DryRunFlag,
+    ForceFlag,
+    InventoryFlag,
+    LockWaitFlag,
+    QuietFlag,
+    ScriptFlag,
+    SkipHooksFlag,
+    check_script,
+    hooks_of,
+    plan_shower,
+    working,
+)
+from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
-    from hvdocker.ops.locate import Located
-    from hvdocker.ops.train import Started, TrainReport, Viewer
-    from hvdocker.ops.train_request import TrainRequest
+    from hvdocker.inventory.locate import Located
+    from hvdocker.training.request import TrainRequest
+    from hvdocker.training.train import Started, TrainReport, Viewer
 
 
 def train(
@@ -115,12 +115,12 @@ def train(
     # A tuning flag in front of the script is what typer took for the script.
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
-    from hvdocker.ops.endurance import EnduranceFlags
-    from hvdocker.ops.hooks import TrainHooks
-    from hvdocker.ops.locate import locate
-    from hvdocker.ops.train import Viewer
-    from hvdocker.ops.train import train as run
-    from hvdocker.ops.train_request import TrainRequest
+    from hvdocker.inventory.locate import locate
+    from hvdocker.training.request import TrainRequest
+    from hvdocker.training.resilience import EnduranceFlags
+    from hvdocker.training.train import Viewer
+    from hvdocker.training.train import train as run
+    from hvdocker.training.train_hooks import TrainHooks
 
     request = TrainRequest(
         script=plain[0] if plain else None,
@@ -163,16 +163,16 @@ def train(
 
 def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     """The terminal belongs to the ranks once the master runs."""
-    from hvdocker.console import words
-    from hvdocker.console.job import JobView
+    from hvdocker.console import messages
     from hvdocker.console.style import err, out
+    from hvdocker.console.views.job import JobView
 
     def started(info: Started) -> None:
         progress.pause()
         viewer.line = JobView(out(), info.placement)
         if not quiet:
             hosts = ", ".join(f"{share.host}:{share.slots}" for share in info.placement.shares)
-            err().print(words.started(info.job, info.np, hosts), style="quiet")
+            err().print(messages.started(info.job, info.np, hosts), style="quiet")
 
     viewer.started = started
     viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
@@ -181,12 +181,12 @@ def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
 def finish(
     report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
 ) -> None:
-    from hvdocker.console.job import show_summary
     from hvdocker.console.style import err, out, write_script
-    from hvdocker.ops.ending import verdict
+    from hvdocker.console.views.job import show_summary
+    from hvdocker.jobs.outcome import verdict
 
     if as_script:
-        from hvdocker.ops.script import as_script as render
+        from hvdocker.script.report_script import as_script as render
 
         write_script(render(report.plan, located.inventory, report.hosts))
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.placing import (
+from hvdocker.cli.flags.placement import (
     ExcludeFlag,
     ExplainFlag,
     GpuFlag,
@@ -15,7 +15,7 @@ from hvdocker.cli.placing import (
     StrategyFlag,
     explainer,
 )
-from hvdocker.cli.state import (
+from hvdocker.cli.shared import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -33,8 +33,8 @@ from hvdocker.cli.state import (
 )
 
 if TYPE_CHECKING:
-    from hvdocker.ops.env import Env
-    from hvdocker.ops.locate import Located
+    from hvdocker.env import Env
+    from hvdocker.inventory.locate import Located
 
 
 def up(
@@ -103,12 +103,12 @@ def up(
     A failed run names the host and undoes what it made.
     """
     no_rest(ctx)
-    from hvdocker.console import words
+    from hvdocker.cluster.up import UpOptions, check_keep
+    from hvdocker.cluster.up import up as run
+    from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
-    from hvdocker.ops.placing import Wanted, request_of
-    from hvdocker.ops.up import UpOptions, check_keep
-    from hvdocker.ops.up import up as run
+    from hvdocker.placement.slot_flags import Wanted, request_of
 
     check_keep(keep)
     check_script(script, dry_run)
@@ -124,11 +124,13 @@ def up(
             report = run(env, located, options, shower, explainer(progress, explain))
             end.code = report.exit_code
     if script:
-        write_script(report.script(located.inventory))
+        from hvdocker.script.report_script import as_script
+
+        write_script(as_script(report.plan, located.inventory, report.hosts))
     elif report.plan.is_empty:
-        out().print(words.nothing_to_do(located.inventory.cluster, len(report.places)))
+        out().print(messages.nothing_to_do(located.inventory.cluster, len(report.places)))
     elif not dry_run:
-        out().print(words.is_up(located.inventory.cluster, len(report.places), report.slots))
+        out().print(messages.is_up(located.inventory.cluster, len(report.places), report.slots))
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.ranks}{located.flag}", style="quiet")
     report.complain()
@@ -138,7 +140,7 @@ def _located(
     env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
 ) -> Located:
     from hvdocker.errors import UsageProblem
-    from hvdocker.ops.locate import generate, locate
+    from hvdocker.inventory.locate import generate, locate
 
     given = [bool(inventory), bool(hosts), local is not None]
     if sum(given) > 1:

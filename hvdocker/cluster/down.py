@@ -6,26 +6,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from hvdocker.cluster.plan.down import plan_down
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import bring_home, home_from, mark_fetched, unfetched
-from hvdocker.ops.locate import Located, forget, former_hosts, former_note
-from hvdocker.ops.lock import clear_dead_locks
-from hvdocker.ops.script import as_script
-from hvdocker.ops.session import Session, connected
-from hvdocker.plan.down import plan_down
-from hvdocker.plan.extent import is_complete
-from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.steps import CONTROLLER, Plan
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located, forget, former_hosts, former_note
+from hvdocker.jobs.fetch import bring_home, home_from, mark_fetched, unfetched
+from hvdocker.locks.lock import clear_dead_locks
+from hvdocker.locks.owner import refuse_foreign_owner
+from hvdocker.observe.state import ClusterState, HostSeen
+from hvdocker.placement.scope import is_complete
+from hvdocker.plan.plan import CONTROLLER, Plan
+from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.apply import Context
-    from hvdocker.hosts.link import HostLink
-    from hvdocker.hosts.locks import Held
-    from hvdocker.hosts.merge import Fetched
+    from hvdocker.jobs.results.merge import Fetched
+    from hvdocker.locks.hold import Held
+    from hvdocker.plan.apply import Context
+    from hvdocker.transport.link import HostLink
 
 # Whatever goes wrong in these, nothing is removed.
 _FIRST = ("jobs", "fetch")
@@ -54,9 +52,6 @@ class DownReport:
     def hosts(self) -> int:
         """Those that had something of the cluster."""
         return len({step.host for step in self.plan.steps} - {CONTROLLER})
-
-    def script(self, inventory: Inventory) -> str:
-        return as_script(self.plan, inventory, self.seen)
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,7 @@ def look(
     options: DownOptions,
     lost: tuple[HvdockerError, ...],
 ) -> Sight:
-    from hvdocker.hosts.observe import as_state, observe
+    from hvdocker.observe.hosts import as_state, observe
 
     inventory = located.inventory
     outcomes = observe(inventory, links, without_gpus=links)
@@ -131,7 +126,7 @@ def look(
 def _take_down(
     env: Env, located: Located, session: Session, seen: Sight, options: DownOptions, show: Show
 ) -> DownReport:
-    from hvdocker.ops.lock import locked
+    from hvdocker.locks.lock import locked
 
     links = {name: session.links[name] for name in seen.state.hosts}
     with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
@@ -144,7 +139,7 @@ def _take_down(
 
 def remove(env: Env, located: Located, session: Session, seen: Sight, held: Held) -> DownReport:
     """Under the locks: brings home, then removes; what could not be removed is in the report."""
-    from hvdocker.hosts.apply import Context, apply_all
+    from hvdocker.plan.apply import Context, apply_all
 
     report = seen.report()
 
@@ -165,7 +160,7 @@ def remove(env: Env, located: Located, session: Session, seen: Sight, held: Held
 
 
 def _fetch_first(before: Plan, context: Context, flag: str) -> None:
-    from hvdocker.hosts.apply import apply
+    from hvdocker.plan.apply import apply
 
     try:
         apply(before, context)

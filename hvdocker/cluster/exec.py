@@ -6,15 +6,15 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.errors import HostErrors, HvdockerError, UsageProblem, raise_together
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.output import LineAssembler
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Sighting, look
-from hvdocker.ops.locate import Located, cluster_flag
-from hvdocker.ops.session import connected
-from hvdocker.plan.owner import refuse_foreign_owner
+from hvdocker import names
+from hvdocker.env import Env
+from hvdocker.errors import HostErrors, HvdockerError, raise_together
+from hvdocker.inventory.locate import Located, cluster_flag
+from hvdocker.inventory.select_hosts import check_hosts
+from hvdocker.jobs.lookup import Sighting, look
+from hvdocker.locks.owner import refuse_foreign_owner
+from hvdocker.protocol.output import LineAssembler
+from hvdocker.transport.session import connected
 
 GRACE_S = 5.0
 
@@ -67,29 +67,12 @@ def execute(
     return ExecReport(asked, outcomes[0], (*missing, *outcomes[1]))
 
 
-def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
-    """In the inventory's order, each once."""
-    wanted = set(hosts)
-    known = [host.name for host in inventory.hosts]
-    if strange := sorted(wanted - set(known)):
-        raise UsageProblem(
-            f"the inventory has no host {', '.join(strange)}",
-            lines=[f"hosts: {', '.join(known)}"],
-            fix="name one of these",
-        )
-    return tuple(name for name in known if name in wanted)
-
-
-def hosts_meant(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
-    return check_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)
-
-
 def workers_of(
     env: Env, located: Located, sighting: Sighting, named: tuple[str, ...]
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
     """The containers of the workers that run, by host, and why others do not. Hosts that are no part of a
     cluster that was asked for some slots only are missed by nobody, unless they are named."""
-    from hvdocker.plan.extent import is_complete
+    from hvdocker.placement.scope import is_complete
 
     has_all = is_complete(located.inventory, sighting.state)
     found = sighting.state.workers()
@@ -118,8 +101,8 @@ def _no_worker(env: Env, located: Located, name: str, state: str) -> HvdockerErr
 def _run(
     env: Env, sighting: Sighting, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
 ) -> tuple[Mapping[str, int], tuple[HvdockerError, ...]]:
-    from hvdocker.hosts.inside import Inside, Patience, end_exec, run_inside
-    from hvdocker.hosts.pool import each
+    from hvdocker.engine.container_exec import Inside, Patience, end_exec, run_inside
+    from hvdocker.transport.pool import each
 
     what = Inside(argv, names.CODE_MOUNT, env.entropy(8).hex())
     at_once = threading.Lock()

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hvdocker.commands import files, sync_files
-from hvdocker.commands.command import command
-from hvdocker.commands.container_files import told_files
+from hvdocker.cluster import steps
+from hvdocker.cluster.containers.files import told_files
+from hvdocker.cluster.worker_actions import current_trust, remove_folder
+from hvdocker.engine import archive
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts import archive
-from hvdocker.hosts.actions.workers import current_trust, remove_folder
-from hvdocker.hosts.apply import Context
-from hvdocker.hosts.link import demand, must
-from hvdocker.model.job import newcomers_job
-from hvdocker.plan import steps
+from hvdocker.plan.apply import Context
+from hvdocker.protocol.job import newcomers_job
+from hvdocker.shell import host_folders
+from hvdocker.shell.command import command
+from hvdocker.sync import commands
+from hvdocker.transport.link import demand, must
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
@@ -29,18 +30,18 @@ def _join_job(step: steps.JoinJob, context: Context) -> None:
 
 def _make_folders(step: steps.JoinJob, context: Context) -> None:
     link, root = context.link(step.host), step.job_folder
-    result = link.run(files.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
-    if files.NEW in result.text.splitlines():
+    result = link.run(host_folders.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
+    if host_folders.NEW in result.text.splitlines():
         context.made(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
     demand(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
 
 
 def _bring_code(step: steps.JoinJob, context: Context) -> None:
     link = context.link(step.host)
-    packed = context.link(step.head).stream(files.pack(step.source, files.CODE))
-    must(link, files.take_code(step.folder, step.is_shared), "unpacking the code failed", packed)
-    stage = sync_files.Stage(f"{step.folder}/code", "joining")
-    must(link, sync_files.adopt(stage), "writing the index of the code failed")
+    packed = context.link(step.head).stream(host_folders.pack(step.source, host_folders.CODE))
+    must(link, host_folders.take_code(step.folder, step.is_shared), "unpacking the code failed", packed)
+    stage = commands.Stage(f"{step.folder}/code", "joining")
+    must(link, commands.adopt(stage), "writing the index of the code failed")
 
 
 def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
@@ -53,8 +54,8 @@ def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
 
 
 def _bring_papers(step: steps.JoinJob, context: Context) -> None:
-    packed = context.link(step.head).stream(files.pack(step.head_job_folder, files.PAPERS))
-    unpack = files.unpack(step.job_folder)
+    packed = context.link(step.head).stream(host_folders.pack(step.head_job_folder, host_folders.PAPERS))
+    unpack = host_folders.unpack(step.job_folder)
     must(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
 
 
@@ -65,7 +66,7 @@ def _write_job(step: steps.JoinJob, context: Context) -> None:
         text = newcomers_job(told.text, step.seat, step.devices)
     except ValueError as error:
         raise HvdockerError(f"{path} is damaged", host=step.head, lines=[str(error)]) from error
-    write = files.write_file(f"{step.job_folder}/job.json", step.is_shared)
+    write = host_folders.write_file(f"{step.job_folder}/job.json", step.is_shared)
     must(context.link(step.host), write, "writing the job's file failed", [text.encode()])
 
 

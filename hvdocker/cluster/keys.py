@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from hvdocker.cluster.plan.addresses import places, port_conflicts
+from hvdocker.cluster.plan.up import plan_rotation
+from hvdocker.cluster.port_conflict import port_errors
+from hvdocker.cluster.up import UpReport, brought_public
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, Interrupted, raise_together
-from hvdocker.model.event import Event
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, cluster_flag
-from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected, members_state, with_image
-from hvdocker.ops.up import UpReport, brought_public
-from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.places import places, port_conflicts
-from hvdocker.plan.steps import Plan
-from hvdocker.plan.up import plan_rotation
+from hvdocker.events import Event
+from hvdocker.images.default_image import with_image
+from hvdocker.inventory.locate import Located, cluster_flag
+from hvdocker.locks.owner import refuse_foreign_owner
+from hvdocker.placement.complete_state import members_state
+from hvdocker.plan.plan import Plan
+from hvdocker.transport.session import Session, connected
 
 Show = Callable[[Plan], None]
 UNFINISHED = "the rotation is not finished"
@@ -39,8 +41,8 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
             report = _look(env, located, session, options, brought)
             show(report.plan)
             return report
-        from hvdocker.hosts.apply import Context, apply
-        from hvdocker.ops.lock import locked
+        from hvdocker.locks.lock import locked
+        from hvdocker.plan.apply import Context, apply
 
         with locked(env, located, session.links, "keys rotate", options.lock_wait_s) as held:
             report = _look(env, located, session, options, brought)

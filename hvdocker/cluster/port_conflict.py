@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.probe import port_holder
-from hvdocker.commands.worker import Place
 from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.observe.probe import port_holder
+from hvdocker.placement.host_plan import Place
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 
 def port_errors(

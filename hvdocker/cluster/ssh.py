@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.inside import any_shell
-from hvdocker.commands.reach import ssh_words
+from hvdocker import names
+from hvdocker.cluster.exec import workers_of
+from hvdocker.engine.container_commands import any_shell
+from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem, raise_together
-from hvdocker.model import names
-from hvdocker.model.inventory import Host
-from hvdocker.ops.env import Env
-from hvdocker.ops.exec import check_hosts, workers_of
-from hvdocker.ops.finding import look
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import connected
+from hvdocker.inventory.inventory import Host
+from hvdocker.inventory.locate import Located
+from hvdocker.inventory.select_hosts import check_hosts
+from hvdocker.jobs.lookup import look
+from hvdocker.shell.command import Command, shell
+from hvdocker.transport.session import connected
+from hvdocker.transport.ssh.command_line import ssh_words
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 
 def machine_words(
@@ -51,7 +52,7 @@ def worker_words(
 
 def become(words: tuple[str, ...]) -> None:
     """This process turns into that program, and does not come back."""
-    from hvdocker.hosts.process import become as turn_into
+    from hvdocker.transport.local_process import become as turn_into
 
     try:
         turn_into(words)
@@ -79,7 +80,7 @@ def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tupl
 
 def _own_files() -> tuple[str, ...]:
     """The config and the known hosts that every other verb goes by."""
-    from hvdocker.hosts.process import moved_home
+    from hvdocker.transport.local_process import moved_home
 
     home = moved_home()
     if home is None:

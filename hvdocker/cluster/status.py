@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ContainerSeen, HostSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import connected, with_image
-from hvdocker.ops.watch import newest_masters
+from hvdocker.images.default_image import with_image
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.job_container import newest_masters
+from hvdocker.observe.state import ContainerSeen, HostSeen
+from hvdocker.protocol.placement import Placement
+from hvdocker.transport.session import connected
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ class StatusReport:
 def status(env: Env, located: Located) -> StatusReport:
     with connected(env, located, must_all=False) as session:
         inventory = with_image(located, session).inventory
-        from hvdocker.hosts.observe import as_state, observe
-        from hvdocker.plan.extent import is_complete
+        from hvdocker.observe.hosts import as_state, observe
+        from hvdocker.placement.scope import is_complete
 
         outcomes = observe(inventory, session.links)
         state = as_state(inventory, outcomes.done, with_images=False)

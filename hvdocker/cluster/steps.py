@@ -1,83 +1,15 @@
-"""Every kind of step. The stages and plans that are made of them are told in plan/stages.py."""
+"""The steps that make, change and remove a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.image_parts import remote_reference
-from hvdocker.commands.ssh_files import Member
-from hvdocker.model.job import Seat
-from hvdocker.model.requirements import Requirements
-from hvdocker.model.secret import SecretSource
-from hvdocker.model.units import count, show_bytes
-from hvdocker.plan.stages import CONTROLLER as CONTROLLER
-from hvdocker.plan.stages import Plan as Plan
-from hvdocker.plan.stages import Stage as Stage
-from hvdocker.plan.stages import Step as Step
-from hvdocker.plan.stages import by_host as by_host
-from hvdocker.plan.stages import plan_of as plan_of
-
-
-@dataclass(frozen=True)
-class BuildImage(Step):
-    image: str
-
-    def describe(self) -> str:
-        return f"build {self.image} (it is nowhere yet; this takes minutes)"
-
-
-@dataclass(frozen=True)
-class BuildLayer(Step):
-    """Requirements on an image: `base` is its id on that host, `content` what it is on every host."""
-
-    image: str
-    base: str
-    content: str
-    key: str
-    requirements: Requirements
-
-    def describe(self) -> str:
-        return f"install {self.requirements.source} as one layer: {self.image}"
-
-
-@dataclass(frozen=True)
-class ShipImage(Step):
-    image: str
-    source: str
-    size_bytes: int = 0
-
-    def describe(self) -> str:
-        size = f", {show_bytes(self.size_bytes)}" if self.size_bytes else ""
-        return f"load {self.image} from {self.source}{size}"
-
-
-@dataclass(frozen=True)
-class PushImage(Step):
-    """From this machine to the registry that the hosts pull from."""
-
-    image: str
-    registry: str
-
-    def describe(self) -> str:
-        return f"push {self.image} to {self.registry}"
-
-
-@dataclass(frozen=True)
-class PullImage(Step):
-    """`needs_label`: the image has to be one that workers can be made of. `content`: what it has to be,
-    which is what `source` has; None where nobody has it."""
-
-    image: str
-    registry: str
-    needs_label: bool = True
-    content: str | None = None
-    source: str = CONTROLLER
-
-    def describe(self) -> str:
-        return f"pull {remote_reference(self.image, self.registry)}"
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.engine.container_spec import ContainerSpec
+from hvdocker.plan.plan import Step
+from hvdocker.protocol.job import Seat
+from hvdocker.units import count
 
 
 @dataclass(frozen=True)
@@ -137,15 +69,6 @@ class RemoveContainer(Step):
 
     def describe(self) -> str:
         return f"remove {self.name}" + (f" ({self.why})" if self.why else "")
-
-
-@dataclass(frozen=True)
-class StopJob(Step):
-    job: str
-    id: str
-
-    def describe(self) -> str:
-        return f"stop {self.job}, which is running"
 
 
 @dataclass(frozen=True)
@@ -253,119 +176,11 @@ class CheckMesh(Step):
 
 
 @dataclass(frozen=True)
-class SyncCode(Step):
-    """`checks_contents`: files are compared by content, here and there, not by how they look."""
-
-    source: str
-    folder: str
-    is_shared: bool = False
-    checks_contents: bool = False
-
-    def describe(self) -> str:
-        how = ", comparing contents" if self.checks_contents else ""
-        return f"sync {self.source} to {self.folder}{how}"
-
-
-@dataclass(frozen=True)
-class WriteJob(Step):
-    folder: str
-    content: str
-    is_shared: bool = False
-    from_caller: tuple[str, ...] = ()
-    name: str = "job.json"
-
-    def describe(self) -> str:
-        return f"write {self.folder}/{self.name}"
-
-
-@dataclass(frozen=True)
-class WritePatch(Step):
-    """What the job's code has beyond its commit."""
-
-    folder: str
-    content: bytes
-
-    def describe(self) -> str:
-        return f"write {self.folder}/code.patch, {show_bytes(len(self.content))}"
-
-
-@dataclass(frozen=True)
-class CreateMaster(Step):
-    spec: ContainerSpec
-    worker: str
-    launcher: tuple[str, ...]
-    command: tuple[str, ...]
-
-    def describe(self) -> str:
-        line = Command((*self.launcher, *self.command)).line()
-        return f"create {self.spec.name} from {self.spec.image}: {line}"
-
-
-@dataclass(frozen=True)
-class PutSecrets(Step):
-    """Into the container that runs this host's ranks. The values stand in no plan."""
-
-    container: str
-    uid: int
-    gid: int
-    job: str
-    secrets: tuple[SecretSource, ...]
-    is_master: bool = False
-
-    def describe(self) -> str:
-        return f"put {', '.join(secret.name for secret in self.secrets)} into {self.container}"
-
-
-@dataclass(frozen=True)
-class ForgetSecrets(Step):
-    """What jobs that have ended may have left in a worker."""
-
-    container: str
-    jobs: tuple[str, ...]
-
-    def describe(self) -> str:
-        return f"remove what is left of the secrets of {', '.join(self.jobs)}"
-
-
-@dataclass(frozen=True)
-class EmptySecrets(Step):
-    """In a master that was killed: nothing can run in it any more, so its files are overwritten."""
-
-    container: str
-    job: str
-    names: tuple[str, ...]
-
-    def describe(self) -> str:
-        return f"empty the secrets of {self.job}, which was killed"
-
-
-@dataclass(frozen=True)
-class FetchJobs(Step):
-    jobs: tuple[str, ...]
-
-    def describe(self) -> str:
-        return f"bring home outputs and logs of {', '.join(self.jobs)}"
-
-
-@dataclass(frozen=True)
 class RemoveTree(Step):
     path: str
 
     def describe(self) -> str:
         return f"remove {self.path}"
-
-
-@dataclass(frozen=True)
-class RemoveImage(Step):
-    """By name, or by id where it has none; `why` it may go."""
-
-    reference: str
-    why: str
-    size_bytes: int = 0
-
-    def describe(self) -> str:
-        size = f"{show_bytes(self.size_bytes)}, " if self.size_bytes else ""
-        return f"remove the image {self.reference} ({size}{self.why})"
 
 
 @dataclass(frozen=True)

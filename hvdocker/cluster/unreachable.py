@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.commands.ssh_files import Member
-from hvdocker.model.job import Seat
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.protocol.job import Seat
 
 _ADDRESS = r"[\w.:-]+"
 _HOST = re.compile(rf"^Host ([\w.-]+) ({_ADDRESS})\n +HostName \2\n +User (hvd|root)$", re.MULTILINE)

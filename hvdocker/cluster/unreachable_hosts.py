@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.absent import Absent
+from hvdocker.cluster.unreachable import Absent
 from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
-from hvdocker.model.seen import ClusterState
+from hvdocker.observe.state import ClusterState
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 
 def absent_hosts(
@@ -29,7 +29,7 @@ def absent_hosts(
 def _of_jobs(
     links: Mapping[str, HostLink], state: ClusterState, failed: Mapping[str, HvdockerError]
 ) -> dict[str, Absent]:
-    from hvdocker.hosts.absent import see_absent
+    from hvdocker.cluster.unreachable_query import see_absent
 
     found: dict[str, Absent] = {}
     for job in state.running_jobs():

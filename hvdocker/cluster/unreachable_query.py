@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hvdocker.commands.absent import Absent, read_absent, read_slots
-from hvdocker.commands.container_files import HOSTS_FILE
-from hvdocker.hosts import archive
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.model.seen import ContainerSeen
+from hvdocker import names
+from hvdocker.cluster.containers.files import HOSTS_FILE
+from hvdocker.cluster.unreachable import Absent, read_absent, read_slots
+from hvdocker.engine import archive
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
 
 
 def see_absent(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, Absent]:

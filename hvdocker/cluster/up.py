@@ -8,27 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.worker import Place
+from hvdocker.cluster.plan.addresses import places, port_conflicts
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.cluster.port_conflict import port_errors
+from hvdocker.cluster.unreachable_hosts import absent_hosts
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_together, worst
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.offer import Request
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.absent import absent_hosts
-from hvdocker.ops.env import Env
-from hvdocker.ops.links import read_links
-from hvdocker.ops.locate import Located, forget, former_hosts, former_note, point_at
-from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected, with_image
-from hvdocker.plan.extent import asked_for, everything, explained, is_complete
-from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.places import places, port_conflicts
-from hvdocker.plan.placing import Explanation
-from hvdocker.plan.steps import Plan
-from hvdocker.plan.up import plan_up
+from hvdocker.events import Event
+from hvdocker.images.default_image import with_image
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located, forget, former_hosts, former_note, point_at
+from hvdocker.locks.owner import refuse_foreign_owner
+from hvdocker.observe.state import ClusterState, HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.link_speeds import read_links
+from hvdocker.placement.scope import asked_for, everything, explained, is_complete
+from hvdocker.placement.slots import Request
+from hvdocker.placement.strategies import Explanation
+from hvdocker.plan.plan import Plan
+from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.locks import Held
+    from hvdocker.locks.hold import Held
 
 Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]
@@ -56,10 +57,9 @@ class UpReport:
     places: Mapping[str, Place]
     missing: tuple[HvdockerError, ...] = ()
 
-    def script(self, inventory: Inventory) -> str:
-        from hvdocker.ops.script import as_script
-
-        return as_script(self.plan, inventory, {name: place.seen for name, place in self.places.items()})
+    @property
+    def hosts(self) -> dict[str, HostSeen]:
+        return {name: place.seen for name, place in self.places.items()}
 
     @property
     def exit_code(self) -> int:
@@ -102,7 +102,7 @@ def up(
             if not options.is_dry_run:
                 _point(env, located)
             return report
-        from hvdocker.ops.lock import locked
+        from hvdocker.locks.lock import locked
 
         links = {name: session.links[name] for name in _concerned(state, options.request)}
         with locked(env, located, links, "up", options.lock_wait_s) as held:
@@ -150,7 +150,7 @@ def _seen(
     env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _Sight | None
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
     """And which hosts could not be looked at, though they are wanted."""
-    from hvdocker.hosts.observe import partial_state, seen_again
+    from hvdocker.observe.hosts import partial_state, seen_again
 
     if known:
         return seen_again(inventory, session.links, known.state), known.failed
@@ -187,7 +187,7 @@ def _explain(
 def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
     """Who wants some slots only does without the hosts that cannot be used, unless they were named; or a part
     of the cluster may be there, perhaps with the master of a job that runs here."""
-    from hvdocker.hosts.observe import partial_state
+    from hvdocker.observe.hosts import partial_state
 
     state, unfit = partial_state(inventory, session.links)
     failed = {**session.failed, **unfit}
@@ -206,7 +206,7 @@ def _make(
     env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: Held, keep: str
 ) -> None:
     """Undoes what this run made if it fails; not where another run got the lock, and may build on it."""
-    from hvdocker.hosts.apply import Context, apply, roll_back
+    from hvdocker.plan.apply import Context, apply, roll_back
 
     context = Context(located.inventory, session.links, env.listener, guard=held.check)
     try:
@@ -233,6 +233,6 @@ def brought_public(located: Located) -> str | None:
     brought = located.inventory.keys
     if brought is None:
         return None
-    from hvdocker.hosts.keys import read_brought
+    from hvdocker.transport.ssh.key_pairs import read_brought
 
     return read_brought(Path(brought.private), Path(brought.public)).public

@@ -9,17 +9,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hvdocker.commands import files
-from hvdocker.commands.container import ContainerSpec, create_body
-from hvdocker.commands.container_files import trust_files, worker_files
-from hvdocker.commands.inside import check_mesh, check_sshd
-from hvdocker.commands.ssh_files import FOLDER, FileSpec
+from hvdocker import names
+from hvdocker.cluster import steps
+from hvdocker.cluster.containers.files import trust_files, worker_files
+from hvdocker.cluster.containers.ssh_files import FOLDER
+from hvdocker.engine import archive
+from hvdocker.engine.container_commands import check_mesh, check_sshd
+from hvdocker.engine.container_spec import ContainerSpec, create_body
+from hvdocker.engine.file_spec import FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts import archive, keys
-from hvdocker.hosts.apply import Context
-from hvdocker.hosts.link import demand, must
-from hvdocker.model import names
-from hvdocker.plan import steps
+from hvdocker.plan.apply import Context
+from hvdocker.plan.container_command import run_inside
+from hvdocker.shell import host_folders
+from hvdocker.transport.link import demand, must
+from hvdocker.transport.ssh import key_pairs
 
 SSHD_DEADLINE_S = 30
 SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
@@ -28,17 +31,17 @@ SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
     trust = step.trust
     context.trust = trust
-    new_hosts = {name: keys.make_pair() for name in trust.new_host_keys}
+    new_hosts = {name: key_pairs.make_pair() for name in trust.new_host_keys}
     publics = {**trust.known_host_keys, **{name: pair.public for name, pair in new_hosts.items()}}
-    context.keyring = keys.Keyring(_client_key(step, context), new_hosts, publics)
+    context.keyring = key_pairs.Keyring(_client_key(step, context), new_hosts, publics)
 
 
-def _client_key(step: steps.MakeKeys, context: Context) -> keys.Pair:
+def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.Pair:
     trust = step.trust
     if trust.brought:
-        return keys.read_brought(*map(Path, trust.brought))
+        return key_pairs.read_brought(*map(Path, trust.brought))
     if not trust.client_from or not trust.client_container:
-        return keys.make_pair()
+        return key_pairs.make_pair()
     text = archive.read_text(
         context.engine(trust.client_from), trust.client_container, f"{FOLDER}/id_ed25519"
     )
@@ -48,19 +51,19 @@ def _client_key(step: steps.MakeKeys, context: Context) -> keys.Pair:
             host=trust.client_from,
             fix="hvdocker down, then up again",
         )
-    return keys.pair_from_private(text)
+    return key_pairs.pair_from_private(text)
 
 
 def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     link = context.link(step.host)
-    result = link.run(files.make_folders(step.root, step.paths, step.is_shared))
-    if files.NEW in result.text.splitlines():
+    result = link.run(host_folders.make_folders(step.root, step.paths, step.is_shared))
+    if host_folders.NEW in result.text.splitlines():
         context.made(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
     demand(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
 
 
 def remove_folder(context: Context, host: str, path: str) -> None:
-    must(context.link(host), files.remove_tree(path), f"removing {path} failed")
+    must(context.link(host), host_folders.remove_tree(path), f"removing {path} failed")
 
 
 def _make_network(step: steps.MakeNetwork, context: Context) -> None:
@@ -80,7 +83,7 @@ def create(context: Context, host: str, spec: ContainerSpec, extra_labels: Mappi
 
 
 def _create_worker(step: steps.CreateWorker, context: Context) -> None:
-    ring: keys.Keyring = context.keyring
+    ring: key_pairs.Keyring = context.keyring
     spec, engine = step.spec, context.engine(step.host)
     pair = ring.new_hosts[step.host]
     labels = {names.LABEL_HOST_KEY: pair.public, names.LABEL_CLIENT_KEY: ring.client.public}
@@ -117,20 +120,12 @@ def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
 
 
 def _write_members(step: steps.WriteMembers, context: Context) -> None:
-    write = files.write_members(step.folder)
+    write = host_folders.write_members(step.folder)
     must(context.link(step.host), write, "writing the members failed", [f"{step.members}\n".encode()])
 
 
 def _start(step: steps.StartContainer, context: Context) -> None:
     context.engine(step.host).start(step.name)
-
-
-def run_inside(context: Context, host: str, container: str, argv: list[str]) -> tuple[int, str]:
-    """A command in a running container: its exit code and what it said."""
-    engine = context.engine(host)
-    made = engine.exec_create(container, argv)["Id"]
-    output: bytes = engine.exec_start(made)
-    return engine.exec_inspect(made)["ExitCode"], output.decode("utf-8", "replace")
 
 
 def _greets(step: steps.AwaitSshd, context: Context) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.console.harmless import harmless
+from hvdocker.console.sanitize import harmless
 from hvdocker.errors import HostErrors, HvdockerError
 
 

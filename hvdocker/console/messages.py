@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hvdocker.model.units import count, show_bytes
+from hvdocker.units import count, show_bytes
 
 
 def is_up(cluster: str, hosts: int, slots: int) -> str:

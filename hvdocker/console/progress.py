@@ -10,8 +10,8 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from hvdocker.model.event import Event
-from hvdocker.model.units import show_bytes
+from hvdocker.events import Event
+from hvdocker.units import show_bytes
 
 _MOST_ROWS = 12
 

@@ -11,7 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.theme import Theme
 
-from hvdocker.console.harmless import harmless
+from hvdocker.console.sanitize import harmless
 
 _THEME = Theme(
     {"what": "bold red", "fix": "green", "command": "cyan", "quiet": "dim", "good": "green", "stage": "bold"}

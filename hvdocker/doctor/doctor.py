@@ -6,31 +6,37 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.worker import Place
+from hvdocker.cluster.plan.addresses import places, port_conflicts
+from hvdocker.cluster.plan.fitness import (
+    address_problems,
+    architecture_problems,
+    cpu_problems,
+    missing_mounts,
+)
+from hvdocker.cluster.port_conflict import port_errors
+from hvdocker.doctor.examine_host import Examiner
+from hvdocker.doctor.examine_interfaces import examine_interfaces
+from hvdocker.doctor.facts.facts import HostHealth
+from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.judges.host import Case, Words, judge_host
+from hvdocker.doctor.judges.worker import why_anew
+from hvdocker.doctor.pairs.examine import examine_pairs
+from hvdocker.doctor.pairs.keep_speeds import keep_links
+from hvdocker.doctor.report import Finding, PairReport, Report
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
-from hvdocker.model.event import Event
-from hvdocker.model.health import HostHealth
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import Finding, PairReport, Report
-from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.examine import Examiner
-from hvdocker.ops.interfaces import examine_interfaces
-from hvdocker.ops.links import keep_links
-from hvdocker.ops.locate import Located, cluster_flag, inventory_flag
-from hvdocker.ops.pairs import examine_pairs
-from hvdocker.ops.port import port_errors
-from hvdocker.ops.session import Session, connected, with_image
-from hvdocker.plan.asked import asked_in
-from hvdocker.plan.doctor.across import judge_across
-from hvdocker.plan.doctor.host import Case, Words, judge_host
-from hvdocker.plan.doctor.worker import why_anew
-from hvdocker.plan.extent import is_complete, with_outsiders
-from hvdocker.plan.fitness import address_problems, architecture_problems, cpu_problems, missing_mounts
-from hvdocker.plan.places import places, port_conflicts
+from hvdocker.events import Event
+from hvdocker.images.default_image import with_image
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
+from hvdocker.observe.state import ClusterState, HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.scope import is_complete, with_outsiders
+from hvdocker.placement.scope_label import asked_in
+from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.pool import Outcomes
+    from hvdocker.transport.pool import Outcomes
 
 Problems = dict[str, dict[str, tuple[HvdockerError, ...]]]  # by host, then by check
 
@@ -49,7 +55,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
     words = Words(inventory_flag(env, located), cluster_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         inventory = with_image(located, session).inventory
-        from hvdocker.hosts.observe import as_state, observe
+        from hvdocker.observe.hosts import as_state, observe
 
         _say(env, "looking at every host")
         outcomes = observe(inventory, session.links)
@@ -117,7 +123,7 @@ def _examine(
     placed: Mapping[str, Place],
 ) -> dict[str, HostHealth]:
     """Hosts of a local cluster are one machine: it is looked at once."""
-    from hvdocker.hosts.pool import each
+    from hvdocker.transport.pool import each
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
 

@@ -6,20 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hvdocker.commands.gpus import HUNG
-from hvdocker.commands.lock import look_at_lock
-from hvdocker.commands.trial import trial_spec
-from hvdocker.commands.worker import Maker, Place
+from hvdocker import names
+from hvdocker.doctor.facts.facts import EngineState, HostHealth, Trial
+from hvdocker.doctor.facts.trial_commands import trial_spec
+from hvdocker.doctor.judges.host_names import looked_up
 from hvdocker.errors import HvdockerError
-from hvdocker.model import names
-from hvdocker.model.health import EngineState, HostHealth, Trial
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import HostSeen
-from hvdocker.plan.doctor.lookup import looked_up
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.locks.lock_commands import look_at_lock
+from hvdocker.names import Maker
+from hvdocker.observe.gpu_query import HUNG
+from hvdocker.observe.state import HostSeen
+from hvdocker.placement.host_plan import Place
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.health import Attempts
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.doctor.facts.gather import Attempts
+    from hvdocker.transport.link import HostLink
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Examiner:
         self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: Place | None
     ) -> HostHealth:
         """`seen` is what the ordinary observation gave, `unfit` why it gave nothing."""
-        from hvdocker.hosts.health import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
-        from hvdocker.hosts.locks import ask
-        from hvdocker.hosts.ssh import SshLink
+        from hvdocker.doctor.facts.gather import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
+        from hvdocker.locks.hold import ask
+        from hvdocker.transport.ssh.link import SshLink
 
         attempts = Attempts(link.name)
         info: Mapping[str, Any] | None = None  # Any: the engine's JSON
@@ -70,7 +71,7 @@ class Examiner:
     def _with_cluster(
         self, health: HostHealth, link: HostLink, place: Place, attempts: Attempts
     ) -> HostHealth:
-        from hvdocker.hosts.code_state import see_code
+        from hvdocker.doctor.facts.code_drift import see_code
 
         trial = attempts.to("trying a container", lambda: self._try(health, link, place))
         if not place.seen.cluster_dir:
@@ -80,7 +81,7 @@ class Examiner:
 
     def _try(self, health: HostHealth, link: HostLink, place: Place) -> Trial | None:
         """Nothing is shipped for it: where no image of ours is, nothing is tried."""
-        from hvdocker.hosts.trial import own_image, try_container
+        from hvdocker.doctor.facts.trial_container import own_image, try_container
 
         has_gpus = bool(place.seen.gpus)
         image = _image_of(place)

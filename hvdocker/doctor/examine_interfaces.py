@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.interfaces import InterfaceSeen, interfaces, read_interfaces
-from hvdocker.commands.worker import Place
-from hvdocker.model.report import Finding
-from hvdocker.plan.doctor.interfaces import judge_interfaces
+from hvdocker.doctor.facts.interfaces import InterfaceSeen, interfaces, read_interfaces
+from hvdocker.doctor.judges.interfaces import judge_interfaces
+from hvdocker.doctor.report import Finding
+from hvdocker.placement.host_plan import Place
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 20.0
 
 
 def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, Place]) -> dict[str, Finding]:
     """By host; those of a local cluster have no interfaces of their own, and so no finding."""
-    from hvdocker.hosts.pool import each
+    from hvdocker.transport.pool import each
 
     addresses = {name: place.address for name, place in placed.items() if not place.host.is_local}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hvdocker.doctor.doctor import DoctorOptions, doctor
+from hvdocker.doctor.report import Finding, Mark, Report
+from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, raise_together
-from hvdocker.model.event import Event
-from hvdocker.model.offer import Request
-from hvdocker.model.report import Finding, Mark, Report
-from hvdocker.ops.doctor import DoctorOptions, doctor
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.placement.slots import Request
 
 
 def check_hosts(

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from docker import APIClient
 
-from hvdocker.commands.ssh_files import FileSpec, with_user
-from hvdocker.model import names
+from hvdocker import names
+from hvdocker.engine.file_spec import FileSpec, with_user
 
 
 def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int) -> None:

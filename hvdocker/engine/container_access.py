@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hvdocker.errors import JobStopped
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.translate import talking
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
 
 # What engines say of a container that is on its way out.
 _LEAVING = ("removing", "dead")

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.commands.command import Command, command, shell
-from hvdocker.model import names
+from hvdocker import names
+from hvdocker.shell.command import Command, command, shell
 
 JOB = "HVDOCKER_JOB"
 EXEC = "HVDOCKER_EXEC"

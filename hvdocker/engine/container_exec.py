@@ -7,12 +7,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hvdocker.commands.inside import EXEC, ranks_folder, signal_exec, signal_ranks
+from hvdocker.engine import archive
+from hvdocker.engine.container_commands import EXEC, ranks_folder, signal_exec, signal_ranks
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts import archive
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.stations import ask_inside
-from hvdocker.hosts.translate import talking
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
 
 # How often it is looked whether what was asked to end has ended.
 _LOOK_S = 0.3
@@ -101,3 +100,13 @@ def _pid(text: str) -> int:
 
 def _numbers(text: str) -> list[int]:
     return [int(line) for line in text.split() if line.isdigit()]
+
+
+def ask_inside(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
+    """A command in a running container: its exit code, its output and its errors."""
+    with talking(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
+        engine = link.engine()
+        made = engine.exec_create(container, argv)["Id"]
+        out, err = engine.exec_start(made, demux=True)
+        code: int = engine.exec_inspect(made)["ExitCode"]
+    return code, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace")

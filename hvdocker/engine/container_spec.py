@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hvdocker.commands.command import Command
-from hvdocker.model import names
+from hvdocker import names
+from hvdocker.shell.command import Command
 
 LOG_OPTIONS = {"max-size": "50m", "max-file": "3"}
 ALL_DEVICES = ("all",)

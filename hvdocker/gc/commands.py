@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.feed import STALE_FEEDS
-from hvdocker.commands.probe import read_probe
-from hvdocker.model import names
-from hvdocker.model.leavings import RunFolder
+from hvdocker import names
+from hvdocker.gc.leftovers import RunFolder
+from hvdocker.images.fan_out.commands import STALE_FEEDS
+from hvdocker.observe.probe import read_probe
+from hvdocker.shell.command import Command, shell
 
 _SCRIPT = (
     r"""

@@ -6,22 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from hvdocker.cluster.down import DownOptions, Sight, look, remove
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
-from hvdocker.model.event import Event, ignore
-from hvdocker.model.leavings import HostLeavings
-from hvdocker.model.units import count
-from hvdocker.ops.down import DownOptions, Sight, look, remove
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, named
-from hvdocker.ops.lock import clear_dead_locks
-from hvdocker.ops.session import Session, connected
-from hvdocker.plan.gc import DeadRun, dead_runs, plan_rest, whole
-from hvdocker.plan.steps import Plan, Stage
+from hvdocker.events import Event, ignore
+from hvdocker.gc.leftovers import HostLeavings
+from hvdocker.gc.plan import DeadRun, dead_runs, plan_rest, whole
+from hvdocker.inventory.locate import Located, named
+from hvdocker.locks.lock import clear_dead_locks
+from hvdocker.plan.plan import Plan, Stage
+from hvdocker.transport.session import Session, connected
+from hvdocker.units import count
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
-    from hvdocker.hosts.locks import Held
-    from hvdocker.hosts.merge import Fetched
+    from hvdocker.jobs.results.merge import Fetched
+    from hvdocker.locks.hold import Held
+    from hvdocker.transport.link import HostLink
 
 Show = Callable[[Plan], None]
 
@@ -73,7 +73,7 @@ def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan:
 def _look(
     env: Env, located: Located, session: Session, options: GcOptions, lost: list[HvdockerError]
 ) -> _Found:
-    from hvdocker.hosts.leavings import see_leavings
+    from hvdocker.gc.observe import see_leavings
 
     env.listener(Event("gc", "looking for what nobody uses"))
     is_local = located.inventory.is_local
@@ -136,8 +136,8 @@ def _agreed(env: Env, found: _Found, options: GcOptions) -> _Found:
 
 
 def _collect(env: Env, located: Located, session: Session, agreed: _Found, options: GcOptions) -> GcReport:
-    from hvdocker.hosts.apply import Context, apply_all
-    from hvdocker.ops.lock import locked
+    from hvdocker.locks.lock import locked
+    from hvdocker.plan.apply import Context, apply_all
 
     with locked(env, located, session.links, "gc", options.lock_wait_s, is_needed=False) as held:
         # Whoever was at work until now may have changed the hosts: only what is still dead goes.

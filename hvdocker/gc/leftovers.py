@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.observe.state import ContainerSeen
 
 
 @dataclass(frozen=True)

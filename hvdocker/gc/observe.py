@@ -7,18 +7,18 @@ from typing import Any
 
 from docker import APIClient
 
-from hvdocker.commands.image_parts import LABEL_PART
-from hvdocker.commands.leavings import leavings, read_leavings
+from hvdocker import names
 from hvdocker.errors import HostUnfit
-from hvdocker.hosts.images.parts import stale_parts
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.observe import find_engine
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.sight import see_containers
-from hvdocker.hosts.tickets import queue_of
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.model.leavings import HostLeavings, UnusedImage
+from hvdocker.gc.commands import leavings, read_leavings
+from hvdocker.gc.leftovers import HostLeavings, UnusedImage
+from hvdocker.images.ship.part_tags import stale_parts
+from hvdocker.images.ship.parts import LABEL_PART
+from hvdocker.locks.tickets import queue_of
+from hvdocker.observe.engine import see_containers
+from hvdocker.observe.hosts import find_engine
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import Outcomes, each
 
 TIMEOUT_S = 60.0
 _UNTAGGED = "<none>:<none>"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hvdocker.model import names
-from hvdocker.model.leavings import HostLeavings
-from hvdocker.model.seen import ContainerSeen
-from hvdocker.plan.secrets import has_unseen, unborn
-from hvdocker.plan.steps import Plan, RemoveContainer, RemoveImage, RemoveTree, Step, plan_of
+from hvdocker import names
+from hvdocker.cluster.steps import RemoveContainer, RemoveTree
+from hvdocker.gc.leftovers import HostLeavings
+from hvdocker.images.steps import RemoveImage
+from hvdocker.jobs.secrets.plan import has_unseen, unborn
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.plan.plan import Plan, Step, plan_of
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hvdocker.env import Env
 from hvdocker.errors import (
     ExitCode,
-    HeadLost,
     HvdockerError,
-    Interrupted,
-    JobFailed,
-    JobStopped,
     UsageProblem,
 )
-from hvdocker.model.event import Event
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.train import Started, Viewer
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
 
 NAMES = ("pre-up", "post-up", "pre-train", "post-train", "on-failure", "pre-down")
 # In a hook: the hooks that are running, outermost first. A verb in a hook does not run these again.
@@ -106,7 +101,7 @@ class Hooks:
         path = self._found(name)
         if path is None:
             return
-        from hvdocker.hosts.hooks import run_hook
+        from hvdocker.hooks.run_hook import run_hook
 
         self.env.listener(Event("hook", name))
         try:
@@ -124,7 +119,7 @@ class Hooks:
             return None
         from os import X_OK, access
 
-        from hvdocker.hosts.hooks import trouble_with
+        from hvdocker.hooks.run_hook import trouble_with
 
         for part in (path.parent, path):
             if trouble := trouble_with(part):
@@ -156,38 +151,6 @@ class Hooks:
             "HVDOCKER_INVENTORY": str(self.located.path),
             "HVDOCKER_HOSTS": ",".join(self.hosts or (host.name for host in inventory.hosts)),
         }
-
-
-class TrainHooks:
-    """Those of a job: its id and its hosts are known from its start on."""
-
-    def __init__(self, hooks: Hooks) -> None:
-        self._hooks = hooks
-
-    @contextmanager
-    def around(self, viewer: Viewer, tells_failure: bool = True) -> Iterator[None]:
-        """post-train when the job has ended, however it did, or was started to run on its own; not where it
-        goes on unseen."""
-        self._listen(viewer)
-        try:
-            self._hooks.before("train")
-            yield
-        except BaseException as error:
-            if self._hooks.job and isinstance(error, (JobFailed, JobStopped, Interrupted, HeadLost)):
-                self._hooks.after("train", code_of(error))
-            if tells_failure:
-                self._hooks.failed(error)
-            raise
-        self._hooks.after("train", 0)
-
-    def _listen(self, viewer: Viewer) -> None:
-        tell = viewer.started
-
-        def started(info: Started) -> None:
-            self._hooks = self._hooks.with_job(info.job, info.placement.hosts)
-            tell(info)
-
-        viewer.started = started
 
 
 class _Failed(Exception):

@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hvdocker.hosts.apply import Context
-from hvdocker.hosts.build import BuildOptions, build_image, site_ca_bundle
-from hvdocker.hosts.images import registry
-from hvdocker.hosts.images.shipment import Errand, shipping
-from hvdocker.hosts.layer import build_layer
-from hvdocker.plan import steps
+from hvdocker.images import registry
+from hvdocker.images.build.build import BuildOptions, build_image, site_ca_bundle
+from hvdocker.images.build.requirements_layer import build_layer
+from hvdocker.images.ship.shipment import Errand, shipping
+from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
+from hvdocker.plan.apply import Context
+from hvdocker.plan.plan import Step
 
 PULLED = "pulled"
 
 
 @contextmanager
-def prepare(some: list[steps.Step], context: Context) -> Iterator[None]:
+def prepare(some: list[Step], context: Context) -> Iterator[None]:
     """An image is read once for all hosts that it is sent to; hosts that pulled one must have the same."""
-    ships = [step for step in some if isinstance(step, steps.ShipImage)]
+    ships = [step for step in some if isinstance(step, ShipImage)]
     with contextlib.ExitStack() as stack:
         if ships:
             context.shipment = stack.enter_context(shipping(_errand(ships, context)))
@@ -30,7 +31,7 @@ def prepare(some: list[steps.Step], context: Context) -> Iterator[None]:
     registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
 
 
-def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
+def _errand(ships: list[ShipImage], context: Context) -> Errand:
     first = ships[0]
     described = {step.host: step.describe() for step in ships}
 
@@ -45,14 +46,14 @@ def _errand(ships: list[steps.ShipImage], context: Context) -> Errand:
     return Errand(context.inventory, first.image, first.source, context.engine(first.source), links, say)
 
 
-def _build_image(step: steps.BuildImage, context: Context) -> None:
+def _build_image(step: BuildImage, context: Context) -> None:
     target = step.image.partition(":")[2]
     build_image(
         context.engine(step.host), BuildOptions(target), lambda text: context.say("image", text, step.host)
     )
 
 
-def _build_layer(step: steps.BuildLayer, context: Context) -> None:
+def _build_layer(step: BuildLayer, context: Context) -> None:
     ca = site_ca_bundle(os.environ)
 
     def say(line: str) -> None:
@@ -62,27 +63,39 @@ def _build_layer(step: steps.BuildLayer, context: Context) -> None:
     build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)
 
 
-def _ship_image(step: steps.ShipImage, context: Context) -> None:
+def _ship_image(step: ShipImage, context: Context) -> None:
     context.shipment.deliver(step.host)
 
 
-def _push_image(step: steps.PushImage, context: Context) -> None:
+def _push_image(step: PushImage, context: Context) -> None:
     registry.push(context.engine(step.host), step.image, step.registry, _counting(step, context))
 
 
-def _pull_image(step: steps.PullImage, context: Context) -> None:
+def _pull_image(step: PullImage, context: Context) -> None:
     found = registry.pull(context.engine(step.host), step, _counting(step, context))
     context.results[(PULLED, step.host)] = found
 
 
-def _counting(step: steps.Step, context: Context) -> Callable[[int, int], None]:
+def _counting(step: Step, context: Context) -> Callable[[int, int], None]:
     return lambda done, total: context.say("image", step.describe(), step.host, done=done, total=total)
 
 
+def _remove_image(step: RemoveImage, context: Context) -> None:
+    """Somebody may use it by now: then it stays."""
+    from docker.errors import APIError
+
+    try:
+        context.engine(step.host).remove_image(step.reference)
+    except APIError as error:
+        if error.status_code not in (404, 409):
+            raise
+
+
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
-    steps.BuildImage: _build_image,
-    steps.BuildLayer: _build_layer,
-    steps.ShipImage: _ship_image,
-    steps.PushImage: _push_image,
-    steps.PullImage: _pull_image,
+    BuildImage: _build_image,
+    BuildLayer: _build_layer,
+    ShipImage: _ship_image,
+    PushImage: _push_image,
+    PullImage: _pull_image,
+    RemoveImage: _remove_image,
 }

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.seen import HostSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, locate
-from hvdocker.ops.script import as_script
-from hvdocker.ops.session import Session, connected, with_image
-from hvdocker.plan.image import plan_push
-from hvdocker.plan.steps import Plan
+from hvdocker.events import Event
+from hvdocker.images.default_image import with_image
+from hvdocker.images.plan import plan_push
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.inventory.locate import Located, locate
+from hvdocker.observe.state import HostSeen
+from hvdocker.plan.plan import Plan
+from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 TARGETS = tuple(image.partition(":")[2] for image in names.OWN_IMAGES)
 
@@ -59,7 +59,7 @@ def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str
             raise UsageProblem(f"{flag} {path} is not there")
     if request.on:
         return _build_on_host(env, locate(env, inventory), request)
-    from hvdocker.hosts.local import LocalLink
+    from hvdocker.transport.local_link import LocalLink
 
     return _build(env, LocalLink("this machine"), request)
 
@@ -69,9 +69,6 @@ class PushReport:
     plan: Plan
     inventory: Inventory
     hosts: Mapping[str, HostSeen]
-
-    def script(self) -> str:
-        return as_script(self.plan, self.inventory, self.hosts)
 
 
 def push(env: Env, located: Located, request: PushRequest, show: Show = lambda plan: None) -> PushReport:
@@ -90,8 +87,8 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         if request.is_dry_run or report.plan.is_empty:
             show(report.plan)
             return report
-        from hvdocker.hosts.apply import Context, apply
-        from hvdocker.ops.lock import locked
+        from hvdocker.locks.lock import locked
+        from hvdocker.plan.apply import Context, apply
 
         with locked(env, located, session.links, "image push", request.lock_wait_s) as held:
             report = _look(inventory, session)
@@ -101,7 +98,7 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
 
 
 def _look(inventory: Inventory, session: Session) -> PushReport:
-    from hvdocker.hosts.observe import whole_state
+    from hvdocker.observe.hosts import whole_state
 
     state = whole_state(inventory, session.links)
     return PushReport(plan_push(inventory, state), inventory, state.hosts)
@@ -114,7 +111,7 @@ def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:
         raise UsageProblem(f"{request.on!r} is not in the inventory", fix=f"hosts are {known}")
     only = _only(located, hosts[0])
     with connected(env, only) as session:
-        from hvdocker.hosts.observe import whole_state
+        from hvdocker.observe.hosts import whole_state
 
         whole_state(only.inventory, session.links, with_images=False)
         return _build(env, session.links[hosts[0].name], request)
@@ -125,8 +122,8 @@ def _only(located: Located, host: Host) -> Located:
 
 
 def _build(env: Env, target: HostLink, request: BuildRequest) -> str:
-    from hvdocker.hosts.build import BuildOptions, build_image
-    from hvdocker.hosts.translate import talking
+    from hvdocker.images.build.build import BuildOptions, build_image
+    from hvdocker.transport.errors import talking
 
     options = BuildOptions(
         request.target, request.ca_bundle, request.wheelhouse, request.base, request.cuda_image

@@ -6,13 +6,14 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.commands.probe import docker_arch
-from hvdocker.commands.worker import Place
+from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen, ImageSeen
-from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, PullImage, PushImage, ShipImage, Step, plan_of
+from hvdocker.images.steps import BuildImage, PullImage, PushImage, ShipImage
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.probe import docker_arch
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen, ImageSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from typing import Any
 
 from docker import APIClient
 
-from hvdocker.commands.image_parts import full_reference, remote_reference
+from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem
-from hvdocker.model import names
-from hvdocker.model.seen import image_content
-from hvdocker.plan.steps import CONTROLLER, PullImage
+from hvdocker.images.ship.parts import full_reference, remote_reference
+from hvdocker.images.steps import PullImage
+from hvdocker.observe.state import image_content
+from hvdocker.plan.plan import CONTROLLER
 
 USER_VARIABLE = "HVDOCKER_REGISTRY_USER"
 PASSWORD_VARIABLE = "HVDOCKER_REGISTRY_PASSWORD"

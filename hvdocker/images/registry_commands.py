@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hvdocker.commands.command import Command, command, shell
-from hvdocker.commands.image_parts import full_reference, remote_reference
+from hvdocker.images.ship.parts import full_reference, remote_reference
+from hvdocker.shell.command import Command, command, shell
 
 # $1 what the image is named on the host, $2 in the registry. That name ends as it was before: gone, or on
 # whatever a person had put it on.

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from hvdocker.commands.config_text import ConfigView, config_json, config_yaml
-from hvdocker.model.origin import origins
-from hvdocker.model.redact import redacted
-from hvdocker.model.schema import schema_text
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import choose, read_text, resolved, understood
+from hvdocker.env import Env
+from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
+from hvdocker.inventory.locate import choose, read_text, resolved, understood
+from hvdocker.inventory.origin import origins
+from hvdocker.inventory.redact import redacted
+from hvdocker.inventory.schema import schema_text
 
 __all__ = ["ConfigView", "config", "config_json", "config_yaml", "schema_text"]
 
 
 def config(env: Env, explicit: Path | None) -> ConfigView:
     """With secrets hidden; how hosts are reached as the inventory and ~/.ssh/config say together."""
-    from hvdocker.hosts import ssh_config
+    from hvdocker.inventory.ssh_config import config as ssh_config
 
     choice = choose(env, explicit)
     path = resolved(env, choice.path)

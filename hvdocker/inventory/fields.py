@@ -7,10 +7,10 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from hvdocker.model import names
-from hvdocker.model.endurance import RULE_THEN
-from hvdocker.model.units import SIZE
-from hvdocker.model.written import has_hidden
+from hvdocker import names
+from hvdocker.inventory.safe_text import has_hidden
+from hvdocker.protocol.resilience import RULE_THEN
+from hvdocker.units import SIZE
 
 MOST_TEXT = 4096
 MOST_PORT = 65535

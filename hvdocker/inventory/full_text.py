@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from hvdocker.model.fields import HOST, INVENTORY, SSH, Field
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.origin import Reach, Setting
-from hvdocker.model.written import printable, scalar
+from hvdocker.inventory.fields import HOST, INVENTORY, SSH, Field
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.inventory.origin import Reach, Setting
+from hvdocker.inventory.safe_text import printable, scalar
 
 Plain = str | int | float | None
 

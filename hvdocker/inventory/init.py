@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hvdocker.commands.inventory_file import inventory_file
+from hvdocker.env import Env
 from hvdocker.errors import InventoryError, UsageProblem
-from hvdocker.model.choice import picked
-from hvdocker.model.parse import parse
-from hvdocker.model.written import printable
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import FOLDER, resolved
+from hvdocker.inventory.locate import FOLDER, resolved
+from hvdocker.inventory.menu_choice import picked
+from hvdocker.inventory.parse import parse
+from hvdocker.inventory.safe_text import printable
+from hvdocker.inventory.template import inventory_file
 
 DEFAULT_FILE = Path("inventory.yaml")
 
@@ -90,7 +90,7 @@ def check_hosts(hosts: Sequence[str]) -> None:
 
 
 def _offers() -> tuple[list[Offer], tuple[str, ...]]:
-    from hvdocker.hosts import ssh_config
+    from hvdocker.inventory.ssh_config import config as ssh_config
 
     config = ssh_config.load()
     good = [name for name in config.hosts if _is_nameable(name)]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.model.endurance import Rule
-from hvdocker.model.gpu import BUSY_BYTES
-from hvdocker.model.names import DEFAULT_IMAGE
+from hvdocker.names import DEFAULT_IMAGE
+from hvdocker.protocol.resilience import Rule
+from hvdocker.units import MEBI
+
+# Below this a process is of no consequence: a desktop, or a monitor that only asks.
+BUSY_BYTES = 500 * MEBI
 
 
 @dataclass(frozen=True)

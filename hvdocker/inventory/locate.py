@@ -11,12 +11,12 @@ from pathlib import Path
 
 import yaml
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, NoCluster, UsageProblem
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory, KeyPair
-from hvdocker.model.parse import parse
-from hvdocker.model.units import show_bytes
-from hvdocker.ops.env import Env
+from hvdocker.inventory.inventory import Inventory, KeyPair
+from hvdocker.inventory.parse import parse
+from hvdocker.units import show_bytes
 
 FOLDER = ".hvdocker"
 DEFAULT_NAMES = ("inventory.yaml", "inventory.yml")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.written import printable
+from hvdocker.inventory.safe_text import printable
 
 _SPAN = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
 

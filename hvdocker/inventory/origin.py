@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.model.document import Document, Path, read
-from hvdocker.model.fields import SSH
+from hvdocker.inventory.fields import SSH
+from hvdocker.inventory.yaml_document import Document, Path, read
 
 
 @dataclass(frozen=True)

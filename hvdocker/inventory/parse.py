@@ -7,11 +7,9 @@ import posixpath
 import re
 from collections.abc import Mapping
 
+from hvdocker import names
 from hvdocker.errors import InventoryError
-from hvdocker.model import names
-from hvdocker.model.document import Path, read
-from hvdocker.model.endurance import Rule
-from hvdocker.model.fields import (
+from hvdocker.inventory.fields import (
     ENV_NAME_PATTERN,
     ENV_VALUE_PATTERN,
     INVENTORY,
@@ -20,10 +18,11 @@ from hvdocker.model.fields import (
     Field,
     is_word,
 )
-from hvdocker.model.gpu import BUSY_BYTES
-from hvdocker.model.inventory import Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
-from hvdocker.model.reader import MOST_SHOWN, Check, Reader, Values, quoted
-from hvdocker.model.written import shortened
+from hvdocker.inventory.inventory import BUSY_BYTES, Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
+from hvdocker.inventory.reader import MOST_SHOWN, Check, Reader, Values, quoted
+from hvdocker.inventory.safe_text import shortened
+from hvdocker.inventory.yaml_document import Path, read
+from hvdocker.protocol.resilience import Rule
 
 _BRACKETS = re.compile(r"\[([^\[\]]+)\](?::([0-9]{1,5}))?")
 _OWN_FOLDERS = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.model.document import Document, Path
-from hvdocker.model.fields import FREE_PATTERN, Field
-from hvdocker.model.units import parse_bytes
-from hvdocker.model.written import shortened
+from hvdocker.inventory.fields import FREE_PATTERN, Field
+from hvdocker.inventory.safe_text import shortened
+from hvdocker.inventory.yaml_document import Document, Path
+from hvdocker.units import parse_bytes
 
 MOST_SHOWN = 80
 

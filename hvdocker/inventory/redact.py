@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hvdocker.model.inventory import Inventory
+from hvdocker.inventory.inventory import Inventory
 
 HIDDEN = "***"
 

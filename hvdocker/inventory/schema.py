@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
-from hvdocker.model.fields import (
+from hvdocker.inventory.fields import (
     ENV_NAME_PATTERN,
     ENV_VALUE_PATTERN,
     FREE_PATTERN,

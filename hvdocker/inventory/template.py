@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from hvdocker.model.fields import HOST, TOP, Field
-from hvdocker.model.written import scalar
+from hvdocker.inventory.fields import HOST, TOP, Field
+from hvdocker.inventory.safe_text import scalar
 
 WIDTH = 98
 

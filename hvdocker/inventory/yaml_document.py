@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from hvdocker.errors import InventoryError
-from hvdocker.model.written import printable, shortened
+from hvdocker.inventory.safe_text import printable, shortened
 
 Path = tuple[str | int, ...]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError, raise_together
-from hvdocker.model.output import Line, LineFilter
-from hvdocker.model.placement import Placement
-from hvdocker.ops import watch
-from hvdocker.ops.copies import copy_of, last_of
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import save_log
-from hvdocker.ops.finding import Found, find, look
-from hvdocker.ops.head_lost import head_was_down, last_logs_kept, relink_of
-from hvdocker.ops.locate import Located
-from hvdocker.ops.recent import recent
-from hvdocker.ops.relink import Relink
-from hvdocker.ops.session import connected
-from hvdocker.ops.stop import clear_up
-from hvdocker.ops.watch import JobEnd
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs import job_container
+from hvdocker.jobs.fetch import save_log
+from hvdocker.jobs.head_loss import head_was_down, last_logs_kept, relink_of
+from hvdocker.jobs.log.copies import copy_of, last_of
+from hvdocker.jobs.log.tail import recent
+from hvdocker.jobs.lookup import Found, find, look
+from hvdocker.jobs.outcome import JobEnd
+from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.stop import clear_up
+from hvdocker.protocol.output import Line, LineFilter
+from hvdocker.protocol.placement import Placement
+from hvdocker.transport.session import connected
 
 LAST_LINES = 100
 # Of the rank that failed, for the error.
@@ -39,7 +39,7 @@ class AttachViewer:
     """`found` is told before the first line, for a job that runs."""
 
     found: Callable[[str, Placement], None] = lambda job, placement: None
-    line: watch.OnLine = lambda line: None
+    line: job_container.OnLine = lambda line: None
 
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
@@ -75,7 +75,7 @@ def _to_the_end(
 
 def _end(found: Found) -> JobEnd:
     assert found.master is not None
-    return _as_train_tells(watch.end_of(found.link, found.master.name), found.head)
+    return _as_train_tells(job_container.end_of(found.link, found.master.name), found.head)
 
 
 def _as_train_tells(end: JobEnd, head: str) -> JobEnd:
@@ -100,7 +100,7 @@ def _follow(
     before = recent(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
     for line in before.lines:
         show(line)
-    watch.follow(link, container, placement, show, None, before.since, before.skip, relink)
+    job_container.follow(link, container, placement, show, None, before.since, before.skip, relink)
 
 
 def _last_words(found: Found, end: JobEnd) -> dict[int, tuple[str, ...]]:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hvdocker.model.difference import Change, Difference, FileChange, Outcome, Ran, difference, read_record
-from hvdocker.model.patch import FilePatch
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept, find_all
-from hvdocker.ops.locate import Located
+from hvdocker.env import Env
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.difference import (
+    Change,
+    Difference,
+    FileChange,
+    Outcome,
+    Ran,
+    difference,
+    read_record,
+)
+from hvdocker.jobs.capsule.patch import FilePatch
+from hvdocker.jobs.capsule.store import Kept, find_all
 
 
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:

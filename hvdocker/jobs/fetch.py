@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem, raise_together
-from hvdocker.model import names
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Found, find, look
-from hvdocker.ops.home import MARK, fetched_to, keep_master
-from hvdocker.ops.kept import bring_papers
-from hvdocker.ops.locate import Located, at_home
-from hvdocker.ops.session import Session, connected
-from hvdocker.plan.secrets import ORDERLY
+from hvdocker.inventory.locate import Located, at_home
+from hvdocker.jobs.capsule.store import bring_papers
+from hvdocker.jobs.local_jobs import MARK, fetched_to, keep_master
+from hvdocker.jobs.lookup import Found, find, look
+from hvdocker.jobs.secrets.plan import ORDERLY
+from hvdocker.observe.state import ClusterState
+from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
-    from hvdocker.hosts.merge import Fetched
+    from hvdocker.jobs.results.merge import Fetched
+    from hvdocker.transport.link import HostLink
 
 LOG = "output.log"
 
@@ -82,8 +82,8 @@ def _nothing_there(found: Found) -> UsageProblem:
 
 
 def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
-    from hvdocker.hosts.fetch import fetch_job
-    from hvdocker.hosts.translate import talking
+    from hvdocker.jobs.results.fetch_files import fetch_job
+    from hvdocker.transport.errors import talking
 
     hosts = [name for name, seen in state.hosts.items() if job in seen.job_folders]
     folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
@@ -106,14 +106,14 @@ def save_log(located: Located, job: str, link: HostLink, container: str) -> None
 
 def _keep(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
     """Any: the engine's JSON."""
-    from hvdocker.hosts.masters import kept_of
+    from hvdocker.observe.job_containers import kept_of
 
     keep_master(located, job, kept_of(inspected))
 
 
 def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) -> Mapping[str, Any]:
     """The container, as its engine describes it. Any: that is JSON."""
-    from hvdocker.hosts.watched import asking_job
+    from hvdocker.engine.container_access import asking_job
 
     path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,22 +7,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, Interrupted
-from hvdocker.model import names
-from hvdocker.model.job import JobSpec
-from hvdocker.model.output import Line
-from hvdocker.ops import watch
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import save_log
-from hvdocker.ops.head_lost import Head, head_was_down, judge_head
-from hvdocker.ops.leftover_ranks import Leftover, interrupted
-from hvdocker.ops.locate import Located
-from hvdocker.ops.relink import Relink
-from hvdocker.ops.session import Session
-from hvdocker.plan.secrets import ORDERLY
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs import job_container
+from hvdocker.jobs.fetch import save_log
+from hvdocker.jobs.head_loss import Head, head_was_down, judge_head
+from hvdocker.jobs.orphan_ranks import Leftover, interrupted
+from hvdocker.jobs.outcome import JobEnd
+from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.secrets.plan import ORDERLY
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.output import Line
+from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 T = TypeVar("T")
 LINES_KEPT = 10
@@ -39,18 +40,18 @@ class Watching:
     job: JobSpec
     folders: Mapping[str, str]
     workers: Mapping[str, str]
-    on_line: watch.OnLine
+    on_line: job_container.OnLine
     stopping: Callable[[], None]
-    clear: Callable[[watch.JobEnd], None]
+    clear: Callable[[JobEnd], None]
     last: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
 
-    def to_the_end(self) -> watch.JobEnd:
+    def to_the_end(self) -> JobEnd:
         relink = self._relink()
         try:
-            watch.follow(self._link, self._container, self.job.placement, self._keep, again=relink)
+            job_container.follow(self._link, self._container, self.job.placement, self._keep, again=relink)
         except KeyboardInterrupt:
             raise self.interrupted() from None
-        end = self._steady(relink, lambda link: watch.end_of(link, self._container))
+        end = self._steady(relink, lambda link: job_container.end_of(link, self._container))
         if end.was_cut_off:
             restarts = end.record.restarts if end.record else 0
             raise head_was_down(self.job.placement.head, self.job.endurance.first_restart + restarts)
@@ -74,10 +75,10 @@ class Watching:
         try:
             # Who reads that may press Ctrl-C again at once.
             self.stopping()
-            watch.stop_job(self._link, self._container)
+            job_container.stop_job(self._link, self._container)
         except KeyboardInterrupt:
-            watch.stop_job(self._link, self._container, at_once=True)
-        end = watch.end_of(self._link, self._container)
+            job_container.stop_job(self._link, self._container, at_once=True)
+        end = job_container.end_of(self._link, self._container)
         left = Leftover(self.job.job, self.workers, self.session.links)
         missed = {} if end.exit_code in ORDERLY else left.end_at_once()
         self.clear(end)
@@ -111,10 +112,10 @@ class Watching:
     def _save_log(self, link: HostLink) -> None:
         save_log(self.located, self.job.job, link, self._container)
 
-    def _find_last_words(self, end: watch.JobEnd) -> None:
+    def _find_last_words(self, end: JobEnd) -> None:
         """Of the rank that failed, where none were seen."""
         first = end.record.first_failure if end.record else None
         if first and first.rank not in self.last:
-            self.last[first.rank] = watch.last_lines(
+            self.last[first.rank] = job_container.last_lines(
                 self._link, self._container, self.job.placement, first.rank, LINES_KEPT
             )

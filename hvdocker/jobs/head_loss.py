@@ -9,23 +9,23 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.inside import check_sshd
-from hvdocker.commands.rank_logs import LastWords, last_words, read_last_words
+from hvdocker import names
+from hvdocker.engine.container_commands import check_sshd
+from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import bring_home
-from hvdocker.ops.finding import Found
-from hvdocker.ops.locate import Located
-from hvdocker.ops.relink import Relink
-from hvdocker.ops.session import Session, connected, reopened
-from hvdocker.plan.secrets import orphaned
-from hvdocker.plan.steps import plan_of
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.fetch import bring_home
+from hvdocker.jobs.log.rank_logs import LastWords, last_words, read_last_words
+from hvdocker.jobs.lookup import Found
+from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.secrets.plan import orphaned
+from hvdocker.observe.state import ClusterState
+from hvdocker.plan.plan import plan_of
+from hvdocker.transport.session import Session, connected, reopened
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 # Of every rank, and of all of them together.
 LINES_OF_A_RANK = 5
@@ -116,7 +116,7 @@ def last_logs_kept(env: Env, located: Located, job: str) -> Iterator[None]:
 def wind_up(env: Env, located: Located, job: str, has_secrets: bool) -> None:
     """What is left to do for a job that is over with its head, on the hosts that answer, as far as that goes:
     what they have of it comes home, and its secrets go. Wrappers kept them for a restart."""
-    from hvdocker.hosts.observe import partial_state
+    from hvdocker.observe.hosts import partial_state
 
     try:
         with connected(env, located, must_all=False) as session:
@@ -133,7 +133,7 @@ def forget_secrets(
     env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
 ) -> None:
     """What fails is a note: there is something worse to tell."""
-    from hvdocker.hosts.apply import Context, apply_all
+    from hvdocker.plan.apply import Context, apply_all
 
     plan = plan_of("train", located.inventory.cluster, ("secrets", orphaned(state, job)))
     for error in apply_all(plan, Context(located.inventory, links, env.listener)):
@@ -152,7 +152,7 @@ def _keep_last_logs(
 
 @contextmanager
 def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
-    from hvdocker.hosts.pool import each
+    from hvdocker.transport.pool import each
 
     others = [host.name for host in located.inventory.hosts if host.name != head]
     links = each(others, partial(reopened, env, located)).done
@@ -165,15 +165,15 @@ def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, Host
 
 def _heard(head: Head, links: Mapping[str, HostLink], worker: str) -> dict[str, bool]:
     """By host, whether the sshd of the head's worker still answers it; without those that cannot find out."""
-    from hvdocker.hosts.pool import each
+    from hvdocker.transport.pool import each
 
     return dict(each(links, lambda name: _hears(links[name], head, worker)).done)
 
 
 def _hears(link: HostLink, head: Head, worker: str) -> bool:
     """An sshd may not forward: then the worker is asked, whose way it is anyway."""
-    from hvdocker.hosts.observe import find_engine
-    from hvdocker.hosts.stations import ask_inside
+    from hvdocker.engine.container_exec import ask_inside
+    from hvdocker.observe.hosts import find_engine
 
     greeting = link.greeting(head.address, head.port, GREETING_S)
     if greeting is not None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from hvdocker.model import names
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.job import JobRecord
-from hvdocker.model.placement import Placement, Share, from_label
+from hvdocker import names
+from hvdocker.protocol.job import JobRecord
+from hvdocker.protocol.placement import Placement, Share, from_label
+from hvdocker.protocol.resilience import Elastic
 
 # What a supervisor ends with. One that was killed says nothing of its job.
 ENDS = {0: "succeeded", 1: "failed", 143: "stopped"}

@@ -3,53 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from hvdocker.model import names
-from hvdocker.model.job import STOP_S, JobRecord
-from hvdocker.model.noise import without_noise
-from hvdocker.model.output import Line, LineAssembler, parse_line
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.ops.stream import Again, Reading
+from hvdocker import names
+from hvdocker.jobs.log.stream import Again, Reading
+from hvdocker.jobs.outcome import JobEnd
+from hvdocker.launchers.horovod_output import without_noise
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.protocol.job import STOP_S, JobRecord
+from hvdocker.protocol.output import Line, LineAssembler, parse_line
+from hvdocker.protocol.placement import Placement
 
 if TYPE_CHECKING:
     from docker import APIClient
 
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 OnLine = Callable[[Line], None]
 
 # Lines of the whole job among which the last words of one rank are looked for.
 LOOK_BACK = 2000
-# What engines give as the exit code of a container that they find dead when they start.
-LOST_CODE = 255
-
-
-@dataclass(frozen=True)
-class JobEnd:
-    record: JobRecord | None
-    exit_code: int
-    was_oom_killed: bool = False
-
-    @property
-    def state(self) -> str:
-        """A supervisor that was killed could not write how it ended."""
-        if self.is_told:
-            return self.record.state if self.record else ""
-        return "succeeded" if self.exit_code == 0 else "failed"
-
-    @property
-    def is_told(self) -> bool:
-        """Whether the supervisor itself wrote how the job ended."""
-        return self.record is not None and self.record.state != "running"
-
-    @property
-    def was_cut_off(self) -> bool:
-        """Its host went down: engines say so of what they find dead when they start."""
-        return not self.is_told and self.exit_code == LOST_CODE
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
@@ -85,7 +59,7 @@ def _all_lines(
     tail: int | None,
     since: float | None,
 ) -> Iterator[Line]:
-    from hvdocker.hosts.watched import asking_job
+    from hvdocker.engine.container_access import asking_job
 
     with asking_job(link, container, "reading the job's output"):
         stream = link.engine().logs(
@@ -135,8 +109,8 @@ def last_lines(
 
 
 def end_of(link: HostLink, container: str) -> JobEnd:
-    from hvdocker.hosts import archive
-    from hvdocker.hosts.watched import asking_job, is_gone, taken_down
+    from hvdocker.engine import archive
+    from hvdocker.engine.container_access import asking_job, is_gone, taken_down
 
     with asking_job(link, container, "reading the job's record"):
         engine: APIClient = link.engine()
@@ -155,7 +129,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
     """SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after its grace."""
     from docker.errors import APIError
 
-    from hvdocker.hosts.watched import asking_job
+    from hvdocker.engine.container_access import asking_job
 
     with asking_job(link, container, "stopping the job"):
         if at_once:
@@ -169,7 +143,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
 
 
 def is_running(link: HostLink, container: str) -> bool:
-    from hvdocker.hosts.watched import asking_job
+    from hvdocker.engine.container_access import asking_job
 
     with asking_job(link, container, "looking at the job"):
         return bool(link.engine().inspect_container(container)["State"]["Running"])

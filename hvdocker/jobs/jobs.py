@@ -7,22 +7,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
-from hvdocker.model import names
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.past import ENDS, stem_of
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.model.ticket import Ticket
-from hvdocker.ops.env import Env
-from hvdocker.ops.home import HomeJob, jobs_at_home
-from hvdocker.ops.locate import Located
-from hvdocker.ops.queue import queues
-from hvdocker.ops.session import connected
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.history import ENDS, stem_of
+from hvdocker.jobs.local_jobs import HomeJob, jobs_at_home
+from hvdocker.locks.ticket import Ticket, queues
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.resilience import Elastic
+from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.masters import MasterSeen
+    from hvdocker.observe.job_containers import MasterSeen
 
 MOST_ENDED = 20
 
@@ -127,9 +126,9 @@ class JobsReport:
 def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
     inventory = located.inventory
     with connected(env, located, must_all=False) as session:
-        from hvdocker.hosts import tickets
-        from hvdocker.hosts.masters import see_masters
-        from hvdocker.hosts.observe import as_state, observe
+        from hvdocker.locks import tickets
+        from hvdocker.observe.hosts import as_state, observe
+        from hvdocker.observe.job_containers import see_masters
 
         # It also finds the way to each engine.
         seen = observe(inventory, session.links, without_gpus=session.links)

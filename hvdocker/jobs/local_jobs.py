@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hvdocker.model import names
-from hvdocker.model.capsule import CAPSULE_FILE, JOB_FILE, RECORD_FILE
-from hvdocker.model.past import Papers, Past, read_past
-from hvdocker.ops.locate import Located
+from hvdocker import names
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, JOB_FILE, RECORD_FILE
+from hvdocker.jobs.history import Papers, Past, read_past
 
 MARK = "fetched.json"
 MASTER = "master.json"

@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hvdocker.env import Env
 from hvdocker.errors import UsageProblem, raise_together
-from hvdocker.model.event import Event
-from hvdocker.model.output import Line, LineFilter
-from hvdocker.ops import watch
-from hvdocker.ops.copies import copy_of, last_of
-from hvdocker.ops.env import Env
-from hvdocker.ops.exec import check_hosts
-from hvdocker.ops.finding import Found, find, look
-from hvdocker.ops.head_lost import last_logs_kept, relink_of
-from hvdocker.ops.locate import Located
-from hvdocker.ops.recent import recent
-from hvdocker.ops.relink import Relink
-from hvdocker.ops.session import connected
-from hvdocker.ops.since import Since
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.inventory.select_hosts import check_hosts
+from hvdocker.jobs import job_container
+from hvdocker.jobs.head_loss import last_logs_kept, relink_of
+from hvdocker.jobs.log.copies import copy_of, last_of
+from hvdocker.jobs.log.since import Since
+from hvdocker.jobs.log.tail import recent
+from hvdocker.jobs.lookup import Found, find, look
+from hvdocker.jobs.reconnect import Relink
+from hvdocker.protocol.output import Line, LineFilter
+from hvdocker.transport.session import connected
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -
     return LineFilter(frozenset(ranks), frozenset(hosts), pattern)
 
 
-def logs(env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line: watch.OnLine) -> str:
+def logs(
+    env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line: job_container.OnLine
+) -> str:
     """Hands every line to `on_line`; returns the job's id."""
     if located.inventory.hosts:
         check_hosts(located.inventory, wish.lines.hosts)
@@ -56,7 +58,7 @@ def logs(env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line
         return found.job
 
 
-def _of_container(found: Found, wish: LogsWish, on_line: watch.OnLine, relink: Relink) -> None:
+def _of_container(found: Found, wish: LogsWish, on_line: job_container.OnLine, relink: Relink) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     since = wish.since.on(link) if wish.since else None
@@ -66,22 +68,22 @@ def _of_container(found: Found, wish: LogsWish, on_line: watch.OnLine, relink: R
             on_line(line)
 
     if wish.tail is not None:
-        is_open = wish.follows and watch.is_running(link, container)
+        is_open = wish.follows and job_container.is_running(link, container)
         last = recent(link, container, placement, wish.tail, wish.lines, since, is_open)
         for line in last.lines:
             on_line(line)
         if is_open:
-            watch.follow(link, container, placement, take, None, last.since, last.skip, relink)
+            job_container.follow(link, container, placement, take, None, last.since, last.skip, relink)
     elif wish.follows:
-        watch.follow(link, container, placement, take, since=since, again=relink)
+        job_container.follow(link, container, placement, take, since=since, again=relink)
     else:
-        for line in watch.lines(link, container, placement, follow=False, since=since):
+        for line in job_container.lines(link, container, placement, follow=False, since=since):
             take(line)
         # A stream that was cut off looks like one that ended: this raises where the host is gone.
-        watch.is_running(link, container)
+        job_container.is_running(link, container)
 
 
-def _of_copies(env: Env, found: Found, wish: LogsWish, on_line: watch.OnLine) -> None:
+def _of_copies(env: Env, found: Found, wish: LogsWish, on_line: job_container.OnLine) -> None:
     copy = copy_of(found)
     env.listener(Event("note", f"{why_no_container(found)}; these lines are {copy.where}"))
     if wish.since:

@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, raise_together
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.past import Papers, read_past
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.home import HomeJob, jobs_at_home
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session
-from hvdocker.ops.watch import newest_masters
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.history import Papers, read_past
+from hvdocker.jobs.job_container import newest_masters
+from hvdocker.jobs.local_jobs import HomeJob, jobs_at_home
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.protocol.placement import Placement
+from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class Found:
 
 
 def look(located: Located, session: Session) -> Sighting:
-    from hvdocker.hosts.observe import as_state, observe
-    from hvdocker.plan.extent import is_complete
+    from hvdocker.observe.hosts import as_state, observe
+    from hvdocker.placement.scope import is_complete
 
     inventory = located.inventory
     outcomes = observe(inventory, session.links, without_gpus=session.links)
@@ -110,7 +110,7 @@ def known_jobs(state: ClusterState) -> list[str]:
 
 
 def _told_there(sighting: Sighting, job: str) -> Placement:
-    from hvdocker.commands.command import command
+    from hvdocker.shell.command import command
 
     for host in sighting.having(job):
         text = sighting.links[host].run(command("cat", f"{sighting.folder(host, job)}/job.json")).text

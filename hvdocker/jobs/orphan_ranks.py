@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hvdocker.errors import Interrupted
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 # Whoever presses Ctrl-C twice does not want to wait long for a host that died meanwhile; a busy one takes
 # seconds.
@@ -27,8 +27,8 @@ class Leftover:
 
     def end_at_once(self) -> dict[str, str]:
         """On all hosts side by side; tells by host why it is not known whether that was done."""
-        from hvdocker.hosts.inside import Patience, end_ranks
-        from hvdocker.hosts.pool import each_within
+        from hvdocker.engine.container_exec import Patience, end_ranks
+        from hvdocker.transport.pool import each_within
 
         at_once = Patience(0.0)
         reached = [host for host in self.workers if host in self.links]

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker.errors import JobFailed, JobStopped
-from hvdocker.model.job import Hang, JobRecord, RankEnd, Struck
-from hvdocker.model.placement import Placement
-from hvdocker.model.units import count, show_seconds
-from hvdocker.ops.watch import JobEnd
+from hvdocker.protocol.job import Hang, JobRecord, RankEnd, Struck
+from hvdocker.protocol.placement import Placement
+from hvdocker.units import count, show_seconds
+
+# What engines give as the exit code of a container that they find dead when they start.
+LOST_CODE = 255
 
 _KILLED = 9
 # Those of docker and ssh, which are never ours, whatever a rank ends with.
@@ -164,3 +166,27 @@ def remarks(record: JobRecord) -> list[str]:
 def _struck(one: Struck) -> str:
     again = f"a rank failed there {one.times} times in a row within a minute of its start (last: {one.how})"
     return f"{one.host} {'was left out' if one.then == 'drop' else 'is the head'}: {again}"
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    record: JobRecord | None
+    exit_code: int
+    was_oom_killed: bool = False
+
+    @property
+    def state(self) -> str:
+        """A supervisor that was killed could not write how it ended."""
+        if self.is_told:
+            return self.record.state if self.record else ""
+        return "succeeded" if self.exit_code == 0 else "failed"
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the supervisor itself wrote how the job ended."""
+        return self.record is not None and self.record.state != "running"
+
+    @property
+    def was_cut_off(self) -> bool:
+        """Its host went down: engines say so of what they find dead when they start."""
+        return not self.is_told and self.exit_code == LOST_CODE

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, TookTooLong
-from hvdocker.model.event import Event
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session, reopened
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.transport.session import Session, reopened
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 PATIENCE_S = 60.0
 LONGEST_PAUSE_S = 8.0
@@ -72,8 +72,8 @@ class Relink:
 
     def _open(self) -> HostLink:
         """A host whose engine does not answer yet is not back."""
-        from hvdocker.hosts.observe import find_engine
-        from hvdocker.hosts.translate import talking
+        from hvdocker.observe.hosts import find_engine
+        from hvdocker.transport.errors import talking
 
         link = self.open(self.env, self.located, self.host)
         try:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
-from hvdocker.model.job import GRACE_S
-from hvdocker.ops import watch
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Found, find, look
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import connected
-from hvdocker.plan.owner import refuse_foreign_job, refuse_foreign_owner
-from hvdocker.plan.secrets import ORDERLY, aftermath
-from hvdocker.plan.steps import plan_of
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs import job_container
+from hvdocker.jobs.lookup import Found, find, look
+from hvdocker.jobs.secrets.plan import ORDERLY, aftermath
+from hvdocker.locks.owner import refuse_foreign_job, refuse_foreign_owner
+from hvdocker.plan.plan import plan_of
+from hvdocker.protocol.job import GRACE_S
+from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,9 +48,9 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
         state = found.sighting.state
         # Two, where a head that was cut off is back after its job was placed anew.
         for living in (master for master in state.running_jobs() if master.job == found.job):
-            watch.stop_job(found.sighting.links[state.host_of(living)], living.name)
+            job_container.stop_job(found.sighting.links[state.host_of(living)], living.name)
         clear_up(env, located, found)
-        if watch.end_of(found.link, found.master.name).exit_code in ORDERLY:
+        if job_container.end_of(found.link, found.master.name).exit_code in ORDERLY:
             return StopReport(found.job, was_running)
         # A supervisor that was killed may have left ranks elsewhere that have not noticed yet.
         ended, troubles = _end_elsewhere(found)
@@ -62,9 +62,9 @@ def clear_up(env: Env, located: Located, found: Found) -> None:
     master = found.master
     if master is None or not master.secrets:
         return
-    if watch.end_of(found.link, master.name).exit_code in ORDERLY:
+    if job_container.end_of(found.link, master.name).exit_code in ORDERLY:
         return
-    from hvdocker.hosts.apply import Context, apply_all
+    from hvdocker.plan.apply import Context, apply_all
 
     steps = aftermath(found.head, master, tuple(found.sighting.state.workers().values()))
     plan = plan_of("stop", located.inventory.cluster, ("secrets", steps))
@@ -94,8 +94,8 @@ def _out_of_reach(found: Found) -> HvdockerError:
 
 def _end_elsewhere(found: Found) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
     """In the workers that can be reached, on all hosts at once."""
-    from hvdocker.hosts.inside import Patience, end_ranks
-    from hvdocker.hosts.pool import each
+    from hvdocker.engine.container_exec import Patience, end_ranks
+    from hvdocker.transport.pool import each
 
     sighting = found.sighting
     workers = {name: one.name for name, one in sighting.state.workers().items() if one.is_running}

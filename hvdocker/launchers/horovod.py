@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.placement import Placement
+from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.resilience import Elastic
 
 DISCOVER = "/opt/hvdocker/bin/discover"
 # A host that failed is tried again after so many seconds, growing from the first to the second: by default
 # Horovod never does.
 COOLDOWN_S = ("1", "10")
-
-
-class Launcher(Protocol):
-    """Turns a placement into the words that start all ranks; the supervisor adds its own interface."""
-
-    def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]: ...
 
 
 class Horovodrun:

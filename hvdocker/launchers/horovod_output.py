@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from hvdocker.model.output import Line
+from hvdocker.protocol.output import Line
 
 _BEGINS = "Traceback (most recent call last):"
 _ENDS = "RuntimeError: Horovod detected that one or more processes exited with non-zero status"

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from hvdocker.hosts.aside import undisturbed
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import each
-from hvdocker.hosts.tickets import BEAT_S, Present, sign_of
-from hvdocker.model.lock import Claim
+from hvdocker.locks.holder import Claim
+from hvdocker.locks.tickets import BEAT_S, Present, sign_of
+from hvdocker.transport.background import undisturbed
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import each
 
 
 @contextmanager

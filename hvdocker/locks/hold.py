@@ -22,16 +22,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.lock import LockAnswer, beat_lock, look_at_lock, read_lock, release_lock, take_lock
 from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_together
-from hvdocker.hosts.aside import Aside, undisturbed
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.process import is_gone
-from hvdocker.model.event import Event, Listener, ignore
-from hvdocker.model.lock import LOCK_DIR, STALE_S, Claim, Holder
-from hvdocker.model.units import show_seconds
+from hvdocker.events import Event, Listener, ignore
+from hvdocker.locks.holder import LOCK_DIR, STALE_S, Claim, Holder
+from hvdocker.locks.lock_commands import (
+    LockAnswer,
+    beat_lock,
+    look_at_lock,
+    read_lock,
+    release_lock,
+    take_lock,
+)
+from hvdocker.locks.process_id import is_gone
+from hvdocker.shell.command import Command
+from hvdocker.transport.background import Aside, undisturbed
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import Outcomes, each
+from hvdocker.units import show_seconds
 
 BEAT_S = 10.0
 TIMEOUT_S = 30.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hvdocker.model.units import show_seconds
+from hvdocker.units import show_seconds
 
 LOCK_DIR = "/tmp/hvdocker.lock"
 # A lock whose holder gave no sign of life for that long, by the host's own clock, is anybody's.

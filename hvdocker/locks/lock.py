@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, Locked, UsageProblem, raise_together
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.lock import Claim, Holder
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, inventory_flag
-from hvdocker.ops.session import connected
+from hvdocker.events import Event
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located, inventory_flag
+from hvdocker.locks.holder import Claim, Holder
+from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
-    from hvdocker.hosts.locks import Held
+    from hvdocker.locks.hold import Held
+    from hvdocker.transport.link import HostLink
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def locked(
     is_needed: bool = True,
 ) -> Iterator[Held]:
     """The locks of these hosts; what was seen of them before has to be looked at again inside."""
-    from hvdocker.hosts.locks import Manner, holding
+    from hvdocker.locks.hold import Manner, holding
 
     claim = claim_of(env, located, verb)
     manner = Manner(inventory_flag(env, located), is_needed)
@@ -46,7 +46,7 @@ def clear_dead_locks(
     env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False
 ) -> None:
     """For whoever may have nothing to do under a lock: one that a dead run left would stay. Each is told."""
-    from hvdocker.hosts.locks import clear_dead, look_for_dead
+    from hvdocker.locks.hold import clear_dead, look_for_dead
 
     if located.inventory.is_local:
         links = dict(list(links.items())[:1])
@@ -57,7 +57,7 @@ def clear_dead_locks(
 
 
 def claim_of(env: Env, located: Located, verb: str) -> Claim:
-    from hvdocker.hosts.process import own_process
+    from hvdocker.locks.process_id import own_process
 
     return Claim(
         token=env.entropy(16).hex(),
@@ -101,7 +101,7 @@ class LockReport:
 
 def lock_status(env: Env, located: Located) -> LockReport:
     with connected(env, located, must_all=False) as session:
-        from hvdocker.hosts.locks import look
+        from hvdocker.locks.hold import look
 
         seen = look(session.links)
         holders = {name: answer.holder for name, answer in seen.done.items()}
@@ -115,7 +115,7 @@ def lock_release(
     at, or is another owner's, is an error, after the others were released."""
     wanted = _wanted(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
-        from hvdocker.hosts.locks import look, release
+        from hvdocker.locks.hold import look, release
 
         links = {name: link for name, link in session.links.items() if name in wanted}
         seen = look(links)

@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.open_folder import ENTER
-from hvdocker.model.lock import LOCK_DIR, STALE_S, Claim, Holder, read_holder
+from hvdocker.locks.holder import LOCK_DIR, STALE_S, Claim, Holder, read_holder
+from hvdocker.locks.tmp_folder import ENTER
+from hvdocker.shell.command import Command, shell
 
 _COMMON = (
     r"""

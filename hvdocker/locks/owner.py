@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hvdocker import names
 from hvdocker.errors import HvdockerError
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import ClusterState, ContainerSeen
 
 
 def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:

@@ -4,12 +4,7 @@ which is gone need not be waited for."""
 from __future__ import annotations
 
 import os
-import pwd
-import signal
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
 
 _PROC = Path("/proc")
 
@@ -49,25 +44,3 @@ def _here() -> tuple[str, str]:
 def _start(number: str) -> str:
     """In ticks since the boot; the program's name in front of it may have blanks and brackets in it."""
     return (_PROC / number / "stat").read_text().rpartition(")")[2].split()[19]
-
-
-def moved_home() -> Path | None:
-    """The home that $HOME names, where OpenSSH's client looks at another: it goes by the user's own entry."""
-    try:
-        listed = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return None
-    return None if Path.home() == listed else Path.home()
-
-
-def become(words: Sequence[str]) -> NoReturn:
-    """Raises FileNotFoundError where there is no such program."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Python ignores it, and what is ignored is handed on.
-    before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    try:
-        os.execvp(words[0], list(words))
-    finally:
-        # It did not become that program.
-        signal.signal(signal.SIGPIPE, before)

@@ -4,12 +4,12 @@ the queue."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hvdocker.model.lock import Claim, read_holder, word_of
-from hvdocker.model.units import show_seconds
+from hvdocker.locks.holder import Claim, read_holder, word_of
+from hvdocker.units import show_seconds
 
 QUEUE_DIR = "/tmp/hvdocker.queue"
 # A ticket that nobody renewed for that long, by the host's own clock, is nobody's.
@@ -64,3 +64,12 @@ def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
 def ordinal(number: int) -> str:
     ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def queues(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
+    """Every place of every queue on these hosts: position, host and ticket, by cluster."""
+    found = []
+    for host, there in tickets.items():
+        for cluster in sorted({ticket.cluster for ticket in there}):
+            found += [(n, host, ticket) for n, ticket in enumerate(in_line(there, cluster), start=1)]
+    return found

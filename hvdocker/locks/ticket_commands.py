@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.open_folder import ENTER
-from hvdocker.model.ticket import DEAD_S, QUEUE_DIR, Sign, Ticket, read_ticket
+from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, Sign, Ticket, read_ticket
+from hvdocker.locks.tmp_folder import ENTER
+from hvdocker.shell.command import Command, shell
 
 _COMMON = (
     r"""

@@ -11,8 +11,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.ticket import (
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.events import Event, Listener, ignore
+from hvdocker.locks.holder import Claim
+from hvdocker.locks.process_id import is_gone
+from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, WAITS, Sign, Ticket
+from hvdocker.locks.ticket_commands import (
     TicketAnswer,
     join_queue,
     leave_queue,
@@ -20,14 +24,10 @@ from hvdocker.commands.ticket import (
     read_tickets,
     renew_ticket,
 )
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.hosts.aside import undisturbed
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.process import is_gone
-from hvdocker.model.event import Event, Listener, ignore
-from hvdocker.model.lock import Claim
-from hvdocker.model.ticket import DEAD_S, QUEUE_DIR, WAITS, Sign, Ticket
+from hvdocker.shell.command import Command
+from hvdocker.transport.background import undisturbed
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import Outcomes, each
 
 BEAT_S = 10.0
 TIMEOUT_S = 30.0

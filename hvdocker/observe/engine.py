@@ -9,14 +9,10 @@ from typing import Any
 
 from docker import APIClient
 
-from hvdocker.commands.probe import ProbeAnswer
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.local import own_engine
-from hvdocker.hosts.pool import each
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import (
+from hvdocker import names
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.probe import ProbeAnswer
+from hvdocker.observe.state import (
     ClusterState,
     ContainerSeen,
     EngineSeen,
@@ -25,6 +21,10 @@ from hvdocker.model.seen import (
     image_content,
     image_layers,
 )
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.local_link import own_engine
+from hvdocker.transport.pool import each
 
 
 @dataclass(frozen=True)

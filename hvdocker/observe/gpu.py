@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-MEBI = 1 << 20
-# Below this a process is of no consequence: a desktop, or a monitor that only asks.
-BUSY_BYTES = 500 * MEBI
+from hvdocker.inventory.inventory import BUSY_BYTES
+from hvdocker.units import MEBI
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.probe import ProbeAnswer, read_probe
-from hvdocker.model.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.probe import ProbeAnswer, read_probe
+from hvdocker.shell.command import Command, shell
 
 # Where the host has `timeout`, it ends what can be ended; our own limit is a little longer.
 LIMIT_S = 10

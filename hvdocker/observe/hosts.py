@@ -8,29 +8,18 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
-from hvdocker.commands.command import command
-from hvdocker.commands.gpus import HUNG, LIMIT_S, GpuAnswer, count_gpus, look_at_gpus, read_gpus
-from hvdocker.commands.probe import (
-    ProbeAnswer,
-    listeners,
-    listening_ports,
-    probe,
-    reached_address,
-    read_probe,
-)
+from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong, raise_together
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.sight import EngineAnswers, ask_engine, see_controller, see_image, see_split
-from hvdocker.hosts.ssh import EngineAccess, SshLink
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import (
-    ClusterState,
-    ContainerSeen,
-    HostSeen,
-)
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, see_image, see_split
+from hvdocker.observe.gpu_query import HUNG, LIMIT_S, GpuAnswer, count_gpus, look_at_gpus, read_gpus
+from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.shell.command import command
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.ssh.link import EngineAccess, SshLink
 
 PROBE_TIMEOUT_S = 30.0
 GPU_TIMEOUT_S = LIMIT_S + 2.0

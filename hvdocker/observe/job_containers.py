@@ -10,12 +10,12 @@ from typing import Any
 from docker import APIClient
 from docker.errors import NotFound
 
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.sight import see_containers
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.model.seen import ContainerSeen
+from hvdocker import names
+from hvdocker.observe.engine import see_containers
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import Outcomes, each
 
 
 @dataclass(frozen=True)

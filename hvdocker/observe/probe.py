@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.commands.command import Command, shell
+from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
 dir=$1; host=$2; root=$3; shift 3

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hvdocker.model import names
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.gpu import GpuSeen
-from hvdocker.model.placement import Placement, Share, from_label
+from hvdocker import names
+from hvdocker.observe.gpu import GpuSeen
+from hvdocker.protocol.placement import Placement, Share, from_label
+from hvdocker.protocol.resilience import Elastic
 
 # What of an image's configuration decides how its containers run. The rest differs between engines.
 _CONFIG_THAT_MATTERS = (

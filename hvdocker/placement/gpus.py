@@ -6,15 +6,15 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from hvdocker.commands.gpus import HUNG
+from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model.gpu import GpuProcess
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session, connected
-from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.inventory.locate import Located
+from hvdocker.observe.gpu import GpuProcess
+from hvdocker.observe.gpu_query import HUNG
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
+from hvdocker.transport.session import Session, connected
 
 # A host whose driver hangs is not asked at every look: each question leaves a process that cannot be ended.
 ASK_AGAIN_S = 60.0
@@ -98,7 +98,7 @@ class _Looker:
     hung: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def look(self) -> GpuReport:
-        from hvdocker.hosts.observe import as_state, observe
+        from hvdocker.observe.hosts import as_state, observe
 
         now = self.env.now()
         still = {name for name, (since, _) in self.hung.items() if now - since < ASK_AGAIN_S}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.model import names
-from hvdocker.model.gpu import GpuProcess, GpuSeen
-from hvdocker.model.seen import ContainerSeen, HostSeen
+from hvdocker import names
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.state import ContainerSeen, HostSeen
 
 
 @dataclass(frozen=True)

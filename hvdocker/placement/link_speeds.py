@@ -4,11 +4,10 @@ placement. It decides nothing about state, so a file that cannot be read or writ
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import PairReport
-from hvdocker.ops.locate import Located
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located
 
 FILE = "links.json"
 FORMAT = 1
@@ -25,29 +24,6 @@ def read_links(located: Located) -> Links:
         return _understood(told, located.inventory)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-def keep_links(located: Located, pairs: Iterable[PairReport]) -> None:
-    """What was not measured this time stays as it was. The slower way counts."""
-    measured: dict[frozenset[str], float] = {}
-    for pair in pairs:
-        if pair.bits_per_s is not None:
-            both = frozenset({pair.start, pair.end})
-            measured[both] = min(pair.bits_per_s, measured.get(both, pair.bits_per_s))
-    if not measured:
-        return
-    told = {
-        "format": FORMAT,
-        "hosts": {host.name: host.host for host in located.inventory.hosts},
-        "bits_per_s": [[*sorted(both), speed] for both, speed in {**read_links(located), **measured}.items()],
-    }
-    try:
-        located.state.mkdir(parents=True, exist_ok=True)
-        draft = located.state / f"{FILE}.part"
-        draft.write_text(json.dumps(told) + "\n", encoding="utf-8")
-        draft.replace(located.state / FILE)
-    except OSError:
-        return
 
 
 def _understood(told: object, inventory: Inventory) -> Links:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from hvdocker.commands.worker import Place
-from hvdocker.model.gpu import GpuProcess, GpuSeen
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.offer import Hold, Offer, Slot
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
-from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
+from hvdocker.placement.slots import Hold, Offer, Slot
 
 Leases = Mapping[str, tuple[Lease, ...]]
 

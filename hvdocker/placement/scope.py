@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError, NotEnoughSlots, raise_together
-from hvdocker.model import names
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.offer import Offer, Request
-from hvdocker.model.placement import Share
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.asked import (
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.placement.offers import offers_to_cluster
+from hvdocker.placement.scope_label import (
     asked_in,
     asked_np,
     asked_of,
@@ -20,8 +19,9 @@ from hvdocker.plan.asked import (
     with_count,
     without_count,
 )
-from hvdocker.plan.offers import offers_to_cluster
-from hvdocker.plan.placing import Explanation, explain, place_most, settled
+from hvdocker.placement.slots import Offer, Request
+from hvdocker.placement.strategies import Explanation, explain, place_most, settled
+from hvdocker.protocol.placement import Share
 
 
 @dataclass(frozen=True)

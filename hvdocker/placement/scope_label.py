@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from hvdocker.model import names
-from hvdocker.model.offer import Request
-from hvdocker.model.seen import ClusterState, ContainerSeen
+from hvdocker import names
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.placement.slots import Request
 
 
 def request_words(request: Request) -> str:

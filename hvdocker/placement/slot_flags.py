@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.offer import STRATEGIES, Request
-from hvdocker.model.placement import Share
-from hvdocker.plan.placing import LOCALHOST, parse_gpu, parse_hosts_flag
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.placement.slots import STRATEGIES, Request
+from hvdocker.placement.strategies import LOCALHOST, parse_gpu, parse_hosts_flag
+from hvdocker.protocol.placement import Share
 
 
 @dataclass(frozen=True)

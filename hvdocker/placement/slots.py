@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.placement import Share
+from hvdocker.protocol.placement import Share
+from hvdocker.protocol.resilience import Elastic
 
 STRATEGIES = ("pack", "spread", "balanced")
 

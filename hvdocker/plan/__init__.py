@@ -1,1 +1,1 @@
-"""DECISIONS: what to do, as data that prints itself and compares. Never does it."""
+"""Steps, stages and plans as data, and how a plan is carried out. Knows no particular step."""

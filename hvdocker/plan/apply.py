@@ -13,14 +13,14 @@ from docker import APIClient
 
 from hvdocker import assets
 from hvdocker.errors import HvdockerError, Interrupted
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.pool import each
-from hvdocker.hosts.translate import talking
-from hvdocker.model.event import Event, Listener, ignore
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.secret import Secret
-from hvdocker.plan.steps import CONTROLLER, Plan, Stage, Step, by_host
+from hvdocker.events import Event, Listener, ignore
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step, by_host
+from hvdocker.secret import Secret
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.local_link import LocalLink
+from hvdocker.transport.pool import each
 
 Undo = tuple[str, str, Callable[[], None]]
 
@@ -128,7 +128,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
 
 
 def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first: bool) -> None:
-    from hvdocker.hosts.actions import action_for, prepare
+    from hvdocker.plan.actions import action_for, prepare
 
     work_of = by_host(wave)
     with ExitStack() as prepared:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from signal import Signals
 from typing import Any
 
-from hvdocker.model.endurance import Endurance
-from hvdocker.model.placement import Placement
-from hvdocker.model.secret import SecretSource
+from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.resilience import Endurance
+from hvdocker.secret import SecretSource
 
 GRACE_S = 10
 # How long a master may take to end: the launcher's grace and a moment, then that of ranks elsewhere with

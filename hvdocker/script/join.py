@@ -7,21 +7,22 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from hvdocker.commands import files, sync_files
-from hvdocker.commands.command import command
-from hvdocker.commands.container_files import HOSTS_FILE, hosts_text
-from hvdocker.model import names
-from hvdocker.plan import steps
-from hvdocker.plan.script_words import Writer, here, tar
+from hvdocker import names
+from hvdocker.cluster import steps
+from hvdocker.cluster.containers.files import HOSTS_FILE, hosts_text
+from hvdocker.script.writer import Writer, here, tar
+from hvdocker.shell import host_folders
+from hvdocker.shell.command import command
+from hvdocker.sync import commands
 
 
 def join_job(writer: Writer, step: steps.JoinJob, trust: Any) -> Iterator[str]:
     root = step.job_folder
     folders = (root, f"{root}/out", f"{root}/logs")
-    yield writer.on(step.host, files.make_folders(root, folders, step.is_shared))
-    code = writer.on(step.head, files.pack(step.source, files.CODE))
-    yield f"{code} | {writer.on(step.host, files.take_code(step.folder, step.is_shared))}"
-    yield writer.on(step.host, sync_files.adopt(sync_files.Stage(f"{step.folder}/code", "joining")))
+    yield writer.on(step.host, host_folders.make_folders(root, folders, step.is_shared))
+    code = writer.on(step.head, host_folders.pack(step.source, host_folders.CODE))
+    yield f"{code} | {writer.on(step.host, host_folders.take_code(step.folder, step.is_shared))}"
+    yield writer.on(step.host, commands.adopt(commands.Stage(f"{step.folder}/code", "joining")))
     if step.secrets:
         folder = '"$keys/secrets/hvdocker"'
         yield f'rm -rf "$keys/secrets"; mkdir -p {folder}'
@@ -29,10 +30,10 @@ def join_job(writer: Writer, step: steps.JoinJob, trust: Any) -> Iterator[str]:
         yield f"{taken} | tar -xf - -C {folder}"
         given = writer.on(step.host, command("docker", "cp", "-", f"{step.worker}:{names.IN_CONTAINER}"))
         yield f"{tar(step.uid, step.gid, 'secrets/hvdocker', 'secrets')} | {given}"
-    papers = writer.on(step.head, files.pack(step.head_job_folder, files.PAPERS))
-    yield f"{papers} | {writer.on(step.host, files.unpack(root))}"
+    papers = writer.on(step.head, host_folders.pack(step.head_job_folder, host_folders.PAPERS))
+    yield f"{papers} | {writer.on(step.host, host_folders.unpack(root))}"
     read = writer.on(step.head, command("cat", "--", f"{step.head_job_folder}/job.json"))
-    write = writer.on(step.host, files.write_file(f"{root}/job.json", step.is_shared))
+    write = writer.on(step.host, host_folders.write_file(f"{root}/job.json", step.is_shared))
     yield f"{read} | {_as_newcomers(step)} | {write}"
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hvdocker import assets
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import HostSeen
-from hvdocker.plan.script import script_of
-from hvdocker.plan.steps import Plan
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import HostSeen
+from hvdocker.plan.plan import Plan
+from hvdocker.script.script import script_of
 
 
 def as_script(plan: Plan, inventory: Inventory, hosts: Mapping[str, HostSeen]) -> str:

@@ -11,22 +11,31 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from hvdocker.commands import by_registry, files, layer
-from hvdocker.commands.command import Command, command
-from hvdocker.commands.container import ContainerSpec, create_command
-from hvdocker.commands.container_files import MASTER_TAKES
-from hvdocker.commands.inside import check_mesh, check_sshd
-from hvdocker.commands.reach import ssh_words
-from hvdocker.commands.ssh_files import FOLDER, Member, passwd_line, render_ssh_config, sshd_config
-from hvdocker.model import names
-from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.job import STOP_S
-from hvdocker.plan import script_join, steps
-from hvdocker.plan.script_words import Writer
-from hvdocker.plan.script_words import here as _here
-from hvdocker.plan.script_words import tar as _tar
-from hvdocker.plan.steps import CONTROLLER, Plan, Step
+from hvdocker import names
+from hvdocker.cluster import steps
+from hvdocker.cluster.containers.files import MASTER_TAKES
+from hvdocker.cluster.containers.ssh_files import FOLDER, Member, render_ssh_config, sshd_config
+from hvdocker.engine.container_commands import check_mesh, check_sshd
+from hvdocker.engine.container_spec import ContainerSpec, create_command
+from hvdocker.engine.file_spec import passwd_line
+from hvdocker.images import registry_commands
+from hvdocker.images.build import layer_commands
+from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
+from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.jobs.steps import FetchJobs, StopJob
+from hvdocker.plan.plan import CONTROLLER, Plan, Step
+from hvdocker.protocol.job import STOP_S
+from hvdocker.script import join
+from hvdocker.script.writer import Writer
+from hvdocker.script.writer import here as _here
+from hvdocker.script.writer import tar as _tar
+from hvdocker.shell import host_folders
+from hvdocker.shell.command import Command, command
+from hvdocker.sync.steps import SyncCode
+from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.transport.ssh.command_line import ssh_words
 
 # Filled in while the script runs. The blank makes shlex quote the word that holds it.
 _HOST_KEY = "@HOST KEY@"
@@ -75,7 +84,7 @@ def script_of(
 def _reached(plan: Plan) -> list[str]:
     """Every host that the script talks to: where steps are done, and where images or keys come from."""
     hosts = [step.host for step in plan.steps]
-    hosts += [step.source for step in plan.steps if isinstance(step, steps.ShipImage)]
+    hosts += [step.source for step in plan.steps if isinstance(step, ShipImage)]
     hosts += [step.head for step in plan.steps if isinstance(step, steps.JoinJob)]
     return list(dict.fromkeys(hosts))
 
@@ -97,31 +106,31 @@ def _reach(writer: Writer, host: str) -> str:
     return f'{writer.functions[host]}() {{ {words} "$1"; }}'
 
 
-def _build(writer: Writer, step: steps.BuildImage, trust: Any) -> Iterator[str]:
+def _build(writer: Writer, step: BuildImage, trust: Any) -> Iterator[str]:
     words = ["hvdocker", "image", "build", "--target", step.image.partition(":")[2]]
     yield shlex.join(words if step.host == CONTROLLER else [*words, "--on", step.host])
 
 
-def _layer(writer: Writer, step: steps.BuildLayer, trust: Any) -> Iterator[str]:
+def _layer(writer: Writer, step: BuildLayer, trust: Any) -> Iterator[str]:
     """The docker client would hand its proxies to the container, and so to the image: it gets no settings."""
-    folder, name = f'"$keys/layer/{layer.FOLDER}', layer.build_name(step.key, "by-hand")
-    yield f'mkdir -p {folder}/{layer.WHEELS}"'
+    folder, name = f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_name(step.key, "by-hand")
+    yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'
     for wheel in step.requirements.wheels:
-        yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer.WHEELS}/"'
-    for file, content in layer.layer_files(step.requirements).items():
+        yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer_commands.WHEELS}/"'
+    for file, content in layer_commands.layer_files(step.requirements).items():
         yield _here(f'{folder}/{file}"', content)
     yield "ca=${PIP_CERT:-${SSL_CERT_FILE:-${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-}}}}"
-    yield f'[ -f "$ca" ] || ca=/dev/null; cp -- "$ca" {folder}/{layer.CA_FILE}"'
+    yield f'[ -f "$ca" ] || ca=/dev/null; cp -- "$ca" {folder}/{layer_commands.CA_FILE}"'
     start = ["docker", "--config", "/nonexistent", "run", "--detach", "--rm", "--init", "--name", name]
-    for label, value in layer.labels(step.key, step.content).items():
+    for label, value in layer_commands.labels(step.key, step.content).items():
         start += ["--label", f"{label}={value}"]
-    wait = layer.wait().argv
+    wait = layer_commands.wait().argv
     start += ["--network", "host", "--entrypoint", wait[0], step.base, *wait[1:]]
     yield f"{writer.on(step.host, Command(tuple(start)))} > /dev/null"
-    copy = command("docker", "cp", "-", f"{name}:{layer.PARENT}")
-    yield f"{_tar(0, 0, 'layer', layer.FOLDER)} | {writer.on(step.host, copy)}"
+    copy = command("docker", "cp", "-", f"{name}:{layer_commands.PARENT}")
+    yield f"{_tar(0, 0, 'layer', layer_commands.FOLDER)} | {writer.on(step.host, copy)}"
     remove = f"{writer.on(step.host, command('docker', 'rm', '-f', name))} > /dev/null"
-    install = command("docker", "exec", "--user", "0:0", name, *layer.install().argv)
+    install = command("docker", "exec", "--user", "0:0", name, *layer_commands.install().argv)
     yield f"{writer.on(step.host, install)} || {{ {remove}; exit 1; }}"
     starts = (f"ENTRYPOINT {json.dumps(names.IMAGE_ENTRYPOINT)}", f"CMD {json.dumps(names.IMAGE_COMMAND)}")
     commit = ("docker", "commit", "--message", "requirements", "--change", starts[0], "--change", starts[1])
@@ -129,18 +138,18 @@ def _layer(writer: Writer, step: steps.BuildLayer, trust: Any) -> Iterator[str]:
     yield remove
 
 
-def _ship(writer: Writer, step: steps.ShipImage, trust: Any) -> Iterator[str]:
+def _ship(writer: Writer, step: ShipImage, trust: Any) -> Iterator[str]:
     save = command("docker", "save", step.image)
     source = save.line() if step.source == CONTROLLER else writer.on(step.source, save)
     yield f"{source} | {writer.on(step.host, command('docker', 'load', '--quiet'))}"
 
 
-def _push(writer: Writer, step: steps.PushImage, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, by_registry.push(step.image, step.registry, writer.docker(step.host)))
+def _push(writer: Writer, step: PushImage, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, registry_commands.push(step.image, step.registry, writer.docker(step.host)))
 
 
-def _pull(writer: Writer, step: steps.PullImage, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, by_registry.pull(step.image, step.registry, writer.docker(step.host)))
+def _pull(writer: Writer, step: PullImage, trust: Any) -> Iterator[str]:
+    yield writer.on(step.host, registry_commands.pull(step.image, step.registry, writer.docker(step.host)))
 
 
 def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
@@ -177,7 +186,7 @@ def _pinned(member: Member, port: int) -> str:
 
 
 def _folders(writer: Writer, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, files.make_folders(step.root, step.paths, step.is_shared))
+    yield writer.on(step.host, host_folders.make_folders(step.root, step.paths, step.is_shared))
 
 
 def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[str]:
@@ -186,7 +195,7 @@ def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[st
     yield writer.on(step.host, command(*words, step.name))
 
 
-def _stop_job(writer: Writer, step: steps.StopJob, trust: Any) -> Iterator[str]:
+def _stop_job(writer: Writer, step: StopJob, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "stop", "--time", str(STOP_S), step.id))
 
 
@@ -231,7 +240,7 @@ def _refresh(writer: Writer, step: steps.RefreshTrust, trust: Any) -> Iterator[s
 
 
 def _members(writer: Writer, step: steps.WriteMembers, trust: Any) -> Iterator[str]:
-    write = writer.on(step.host, files.write_members(step.folder))
+    write = writer.on(step.host, host_folders.write_members(step.folder))
     yield f"printf '%s\\n' {shlex.quote(step.members)} | {write}"
 
 
@@ -249,13 +258,13 @@ def _mesh(writer: Writer, step: steps.CheckMesh, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "exec", step.container, *check.argv))
 
 
-def _sync(writer: Writer, step: steps.SyncCode, trust: Any) -> Iterator[str]:
+def _sync(writer: Writer, step: SyncCode, trust: Any) -> Iterator[str]:
     skipped = "--exclude-vcs --exclude-vcs-ignores --exclude=.hvdocker --exclude=__pycache__"
     tar = f"tar {skipped} -C {shlex.quote(step.source)} -cf - ."
-    yield f"{tar} | {writer.on(step.host, files.unpack(step.folder))}"
+    yield f"{tar} | {writer.on(step.host, host_folders.unpack(step.folder))}"
 
 
-def _write_job(writer: Writer, step: steps.WriteJob, trust: Any) -> Iterator[str]:
+def _write_job(writer: Writer, step: WriteJob, trust: Any) -> Iterator[str]:
     """Values that came from the caller's environment may be secret: they are taken from it again."""
     body = json.loads(step.content)
     for name in step.from_caller:
@@ -263,21 +272,21 @@ def _write_job(writer: Writer, step: steps.WriteJob, trust: Any) -> Iterator[str
     yield f"content=$(cat <<'HVDOCKER_END'\n{json.dumps(body, ensure_ascii=False, indent=1)}\nHVDOCKER_END\n)"
     for name in step.from_caller:
         yield f'value=$(json "${{{name}?}}"); content=${{content//"@ENV {name}@"/"$value"}}'
-    write = files.write_file(f"{step.folder}/{step.name}", step.is_shared)
+    write = host_folders.write_file(f"{step.folder}/{step.name}", step.is_shared)
     yield f'printf "%s\\n" "$content" | {writer.on(step.host, write)}'
 
 
-def _write_patch(writer: Writer, step: steps.WritePatch, trust: Any) -> Iterator[str]:
+def _write_patch(writer: Writer, step: WritePatch, trust: Any) -> Iterator[str]:
     """As text: a patch may hold any bytes. One that is large would be most of the script."""
     if len(step.content) > PATCH_EVERYWHERE_BYTES:
         yield ": # left out here; the job runs without it"
         return
     text = "\n".join(base64.encodebytes(step.content).decode().splitlines())
-    write = writer.on(step.host, files.write_file(f"{step.folder}/{PATCH_FILE}"))
+    write = writer.on(step.host, host_folders.write_file(f"{step.folder}/{PATCH_FILE}"))
     yield f"base64 -d <<'HVDOCKER_END' | {write}\n{text}\nHVDOCKER_END"
 
 
-def _create_master(writer: Writer, step: steps.CreateMaster, trust: Any) -> Iterator[str]:
+def _create_master(writer: Writer, step: CreateMaster, trust: Any) -> Iterator[str]:
     spec = step.spec
     yield f"{writer.on(step.host, create_command(spec))} > /dev/null"
     yield from _add_user(writer, step.host, spec)
@@ -290,7 +299,7 @@ def _create_master(writer: Writer, step: steps.CreateMaster, trust: Any) -> Iter
         yield writer.on(step.host, taken, command("docker", "cp", "-", target), pipe=True)
 
 
-def _put_secrets(writer: Writer, step: steps.PutSecrets, trust: Any) -> Iterator[str]:
+def _put_secrets(writer: Writer, step: PutSecrets, trust: Any) -> Iterator[str]:
     """No value stands in the script: each is taken from the caller's environment, or its file, again."""
     folder = f'"$keys/secrets/hvdocker/secrets/{step.job}'
     yield f'rm -rf "$keys/secrets"; mkdir -p {folder}"'
@@ -305,63 +314,63 @@ def _put_secrets(writer: Writer, step: steps.PutSecrets, trust: Any) -> Iterator
     yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', target))}"
 
 
-def _forget_secrets(writer: Writer, step: steps.ForgetSecrets, trust: Any) -> Iterator[str]:
+def _forget_secrets(writer: Writer, step: ForgetSecrets, trust: Any) -> Iterator[str]:
     folders = (f"{names.SECRETS}/{job}" for job in step.jobs)
     yield writer.on(step.host, command("docker", "exec", step.container, "rm", "-rf", "--", *folders))
 
 
-def _empty_secrets(writer: Writer, step: steps.EmptySecrets, trust: Any) -> Iterator[str]:
+def _empty_secrets(writer: Writer, step: EmptySecrets, trust: Any) -> Iterator[str]:
     for name in step.names:
         target = f"{step.container}:{names.SECRETS}/{step.job}/{name}"
         yield writer.on(step.host, command("docker", "cp", "/dev/null", target))
 
 
-def _fetch(writer: Writer, step: steps.FetchJobs, trust: Any) -> Iterator[str]:
+def _fetch(writer: Writer, step: FetchJobs, trust: Any) -> Iterator[str]:
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
 
 
 def _remove_tree(writer: Writer, step: steps.RemoveTree, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, files.remove_tree(step.path))
+    yield writer.on(step.host, host_folders.remove_tree(step.path))
 
 
 def _remove_network(writer: Writer, step: steps.RemoveNetwork, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "network", "rm", step.name))
 
 
-def _remove_image(writer: Writer, step: steps.RemoveImage, trust: Any) -> Iterator[str]:
+def _remove_image(writer: Writer, step: RemoveImage, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "rmi", "--", step.reference))
 
 
 # Any: each renderer takes its own kind of step.
 _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
-    steps.BuildImage: _build,
-    steps.BuildLayer: _layer,
-    steps.ShipImage: _ship,
-    steps.PushImage: _push,
-    steps.PullImage: _pull,
+    BuildImage: _build,
+    BuildLayer: _layer,
+    ShipImage: _ship,
+    PushImage: _push,
+    PullImage: _pull,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _folders,
     steps.MakeNetwork: _network,
     steps.RemoveContainer: _remove_container,
-    steps.StopJob: _stop_job,
+    StopJob: _stop_job,
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh,
     steps.WriteMembers: _members,
-    steps.JoinJob: script_join.join_job,
-    steps.TellMaster: script_join.tell_master,
+    steps.JoinJob: join.join_job,
+    steps.TellMaster: join.tell_master,
     steps.StartContainer: _start,
     steps.AwaitSshd: _await,
     steps.CheckMesh: _mesh,
-    steps.SyncCode: _sync,
-    steps.WriteJob: _write_job,
-    steps.WritePatch: _write_patch,
-    steps.CreateMaster: _create_master,
-    steps.PutSecrets: _put_secrets,
-    steps.ForgetSecrets: _forget_secrets,
-    steps.EmptySecrets: _empty_secrets,
-    steps.FetchJobs: _fetch,
+    SyncCode: _sync,
+    WriteJob: _write_job,
+    WritePatch: _write_patch,
+    CreateMaster: _create_master,
+    PutSecrets: _put_secrets,
+    ForgetSecrets: _forget_secrets,
+    EmptySecrets: _empty_secrets,
+    FetchJobs: _fetch,
     steps.RemoveTree: _remove_tree,
     steps.RemoveNetwork: _remove_network,
-    steps.RemoveImage: _remove_image,
+    RemoveImage: _remove_image,
 }

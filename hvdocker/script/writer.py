@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command
-from hvdocker.model.inventory import Inventory
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.shell.command import Command
 
 
 @dataclass(frozen=True)

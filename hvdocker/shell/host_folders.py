@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.commands.command import Command, shell
+from hvdocker.shell.command import Command, shell
 
 # Said before anything is made, where the root is not there yet.
 NEW = "hvdocker-new"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.pack import Piece
+from hvdocker.sync.pack import Piece
 
 _WINDOW = 16
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hvdocker.hosts.apply import Context
-from hvdocker.hosts.hash_cache import HashCache
-from hvdocker.hosts.pool import Outcomes
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.sync import How, SyncReport, sync_all
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.units import count, show_bytes
-from hvdocker.plan.steps import SyncCode
+from hvdocker.plan.apply import Context
+from hvdocker.sync.hash_cache import HashCache
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.steps import SyncCode
+from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.pool import Outcomes
+from hvdocker.units import count, show_bytes
 
 _OUTCOMES = ("code", "outcomes")
 # Smaller ones are over before anybody reads about them.

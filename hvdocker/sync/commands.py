@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, command, shell
-from hvdocker.model.codec import Codec
+from hvdocker.shell.command import Command, command, shell
+from hvdocker.sync.codec import Codec
 
 DONE = "meta/done"
 # In front of the answer: a shell's start-up file may talk before it.

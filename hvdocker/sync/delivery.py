@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.commands import sync_files
-from hvdocker.commands.command import Command
-from hvdocker.commands.sync_files import Commit, Stage
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts.broadcast import Broadcast
-from hvdocker.hosts.link import must
-from hvdocker.hosts.pack import Parcel, Piece, pack
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.question import Target
-from hvdocker.model.tree import Tree
+from hvdocker.shell.command import Command
+from hvdocker.sync import commands
+from hvdocker.sync.broadcast import Broadcast
+from hvdocker.sync.commands import Commit, Stage
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.pack import Parcel, Piece, pack
+from hvdocker.sync.tree import Tree
+from hvdocker.transport.link import must
+from hvdocker.transport.pool import Outcomes, each
 
 # Of one batch, all at the same time; three threads each.
 _MOST_AT_ONCE = 64
@@ -95,17 +95,17 @@ class Courier:
     def _receiver(self, target: Target, parcel: Parcel) -> Command:
         stage = Stage(target.folder, self.token)
         if not parcel.is_last:
-            return sync_files.receive(stage, parcel.codec, parcel.is_first)
+            return commands.receive(stage, parcel.codec, parcel.is_first)
         base = self.bases[target.link.name]
         commit = Commit(self.ids[target.is_shared], base, parcel.changes.drops_first)
-        return sync_files.receive_last(stage, parcel.codec, parcel.is_first, commit)
+        return commands.receive_last(stage, parcel.codec, parcel.is_first, commit)
 
     def forget(self, names: Iterable[str]) -> None:
         """What these hosts have unpacked is of no use. One that does not answer forgets it a day later."""
 
         def work(name: str) -> None:
             target = self.targets[name]
-            target.link.run(sync_files.forget(Stage(target.folder, self.token)))
+            target.link.run(commands.forget(Stage(target.folder, self.token)))
 
         each(names, work)
 
@@ -138,9 +138,9 @@ class _Feed:
 
 
 def _in_words(error: HvdockerError, name: str) -> HvdockerError:
-    if sync_files.OVERTAKEN in error.lines:
+    if commands.OVERTAKEN in error.lines:
         fix = "run the same command again; two people who train different code need two clusters"
-        return HvdockerError(sync_files.OVERTAKEN, host=name, fix=fix)
+        return HvdockerError(commands.OVERTAKEN, host=name, fix=fix)
     if not any(word in line.lower() for line in error.lines for word in _FULL):
         return error
     return HostUnfit(

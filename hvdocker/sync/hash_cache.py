@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hvdocker.model.tree import Look
+from hvdocker.sync.tree import Look
 
 Known = Mapping[str, tuple[Look, str]]
 

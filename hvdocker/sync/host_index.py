@@ -7,11 +7,11 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hvdocker.commands import sync_files
-from hvdocker.commands.sync_files import Stage
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.link import HostLink, Result, must
-from hvdocker.model.tree import Changes, Entry, Held, Tree, changes, held_from
+from hvdocker.sync import commands
+from hvdocker.sync.commands import Stage
+from hvdocker.sync.tree import Changes, Entry, Held, Tree, changes, held_from
+from hvdocker.transport.link import HostLink, Result, must
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Answer:
 
 def ask(target: Target, tree: Tree, tree_id: str, token: str, checksum: bool) -> Answer:
     started = time.monotonic()
-    question = sync_files.ask(Stage(target.folder, token), tree_id, checksum)
+    question = commands.ask(Stage(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
     result = must(target.link, question, "asking what the host holds failed", wanted)
-    _, found, said = result.out.partition(f"{sync_files.ANSWER} ".encode())
+    _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
     if not found:
         raise _no_answer(result, target.link.name)
     line, _, body = said.partition(b"\n")
     held = Held(is_same=True) if line.startswith(b"same") else _held(body, tree, checksum)
     lacked = changes(tree, held, target.is_shared)
-    base = sync_files.UNKNOWN_BASE if held.base is None else held.base
+    base = commands.UNKNOWN_BASE if held.base is None else held.base
     return Answer(lacked, base, b"zstd" in line, time.monotonic() - started)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from hvdocker.commands.sync_files import DONE
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.hash_cache import look_of
-from hvdocker.hosts.walk import unreadable
-from hvdocker.model.codec import Codec
-from hvdocker.model.tree import Changes, Entry, Tree
+from hvdocker.sync.codec import Codec
+from hvdocker.sync.commands import DONE
+from hvdocker.sync.hash_cache import look_of
+from hvdocker.sync.tree import Changes, Entry, Tree
+from hvdocker.sync.walk import unreadable
 
 _READ = 1 << 20
 _PIECE = 1 << 18

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 
-from hvdocker.hosts.delivery import Courier, Progress, Sent
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pack import Parcel, compressed_ratio
-from hvdocker.hosts.pool import Outcomes, each
-from hvdocker.hosts.question import Answer, Target, ask
-from hvdocker.model.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
-from hvdocker.model.tree import Changes, Tree
+from hvdocker.sync.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
+from hvdocker.sync.delivery import Courier, Progress, Sent
+from hvdocker.sync.host_index import Answer, Target, ask
+from hvdocker.sync.pack import Parcel, compressed_ratio
+from hvdocker.sync.tree import Changes, Tree
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import Outcomes, each
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 import pathspec
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.hash_cache import HashCache, has_settled, look_of
-from hvdocker.model.tree import Entry, Look, Tree
+from hvdocker.sync.hash_cache import HashCache, has_settled, look_of
+from hvdocker.sync.tree import Entry, Look, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
 IGNORE_FILES = (".hvdockerignore", ".gitignore")

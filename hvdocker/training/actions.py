@@ -1,4 +1,4 @@
-"""A job's code, file and master."""
+"""A job's files and its master."""
 
 from __future__ import annotations
 
@@ -6,43 +6,34 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from hvdocker.commands import files
-from hvdocker.commands.container_files import MASTER_TAKES, folders
-from hvdocker.commands.ssh_files import FOLDER, FileSpec
+from hvdocker.cluster.containers.files import MASTER_TAKES, folders
+from hvdocker.cluster.containers.ssh_files import FOLDER
+from hvdocker.cluster.worker_actions import create
+from hvdocker.engine import archive
+from hvdocker.engine.file_spec import FileSpec
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts import archive, code
-from hvdocker.hosts.actions.workers import create
-from hvdocker.hosts.apply import Context
-from hvdocker.hosts.link import must
-from hvdocker.model.capsule import PATCH_FILE
-from hvdocker.plan import steps
+from hvdocker.jobs.capsule.capsule import PATCH_FILE
+from hvdocker.plan.apply import Context
+from hvdocker.shell import host_folders
+from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.transport.link import must
 
 
-def prepare(some: list[steps.Step], context: Context) -> None:
-    """A folder is read and packed once for all hosts."""
-    code.bring([step for step in some if isinstance(step, steps.SyncCode)], context)
-
-
-def _sync_code(step: steps.SyncCode, context: Context) -> None:
-    """Its host was synced with all others, before: here it gets its own outcome."""
-    code.tell(step.host, context)
-
-
-def _write_job(step: steps.WriteJob, context: Context) -> None:
+def _write_job(step: WriteJob, context: Context) -> None:
     must(
         context.link(step.host),
-        files.write_file(f"{step.folder}/{step.name}", step.is_shared),
+        host_folders.write_file(f"{step.folder}/{step.name}", step.is_shared),
         "writing the job's file failed",
         [step.content.encode()],
     )
 
 
-def _write_patch(step: steps.WritePatch, context: Context) -> None:
-    write = files.write_file(f"{step.folder}/{PATCH_FILE}")
+def _write_patch(step: WritePatch, context: Context) -> None:
+    write = host_folders.write_file(f"{step.folder}/{PATCH_FILE}")
     must(context.link(step.host), write, "writing the job's patch failed", [step.content])
 
 
-def _create_master(step: steps.CreateMaster, context: Context) -> None:
+def _create_master(step: CreateMaster, context: Context) -> None:
     """The client key comes from the head's worker: any laptop can train."""
     engine, spec = context.engine(step.host), step.spec
     with ThreadPoolExecutor(max_workers=2) as beside:
@@ -58,8 +49,7 @@ def _create_master(step: steps.CreateMaster, context: Context) -> None:
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
-    steps.SyncCode: _sync_code,
-    steps.WriteJob: _write_job,
-    steps.WritePatch: _write_patch,
-    steps.CreateMaster: _create_master,
+    WriteJob: _write_job,
+    WritePatch: _write_patch,
+    CreateMaster: _create_master,
 }

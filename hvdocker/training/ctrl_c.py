@@ -12,7 +12,7 @@ class LeftUndone(Exception):
 def insist(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
     """The first Ctrl-C is only answered, the second leaves the work behind. What the work raises is raised
     here."""
-    from hvdocker.hosts.aside import Apart
+    from hvdocker.transport.background import Apart
 
     apart = Apart(work)
     try:

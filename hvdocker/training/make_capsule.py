@@ -7,23 +7,24 @@ from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hvdocker.commands.config_text import ConfigView, config_json
-from hvdocker.model.capsule import Capsule, CodeUsed, ImageUsed, Papers
-from hvdocker.model.event import Event
-from hvdocker.model.job import JobSpec
-from hvdocker.model.redact import redacted, redacted_env
-from hvdocker.model.requirements import Requirements
-from hvdocker.model.seen import ClusterState, ContainerSeen, ImageSeen
-from hvdocker.model.tree import Tree
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept
-from hvdocker.ops.locate import Located, at_home
-from hvdocker.ops.session import Session
-from hvdocker.plan.requirements import worker_image
-from hvdocker.plan.steps import CreateWorker, Plan
+from hvdocker.cluster.steps import CreateWorker
+from hvdocker.env import Env
+from hvdocker.events import Event
+from hvdocker.images.requirements import Requirements
+from hvdocker.inventory.full_text import ConfigView, config_json
+from hvdocker.inventory.locate import Located, at_home
+from hvdocker.inventory.redact import redacted, redacted_env
+from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, ImageUsed, Papers
+from hvdocker.jobs.capsule.store import Kept
+from hvdocker.observe.state import ClusterState, ContainerSeen, ImageSeen
+from hvdocker.plan.plan import Plan
+from hvdocker.protocol.job import JobSpec
+from hvdocker.sync.tree import Tree
+from hvdocker.training.plan.requirements import worker_image
+from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
-    from hvdocker.ops.train_request import TrainRequest
+    from hvdocker.training.request import TrainRequest
 
 # How a job was started, not what it is; or said elsewhere in the capsule.
 OF_THE_MOMENT = frozenset((
@@ -121,7 +122,7 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
         return worker.base
     if worker is None or (named and named.id == worker.image_id):
         return named.content if named else ""
-    from hvdocker.hosts.sight import see_images
+    from hvdocker.observe.engine import see_images
 
     found = see_images(session.links, {head: worker.image_id})
     return found[head].content if found else ""
@@ -131,7 +132,7 @@ def _code(tree: Tree, replay: Kept | None) -> tuple[CodeUsed, bytes]:
     """A replay's code lies in a folder that is soon gone; where it came from is known."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch
-    from hvdocker.hosts.git import see_git
+    from hvdocker.jobs.capsule.git import see_git
 
     git, patch = see_git(tree)
     size = sum(entry.size for entry in tree.entries.values())

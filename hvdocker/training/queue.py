@@ -8,26 +8,27 @@ the master's label holds the slots."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, Interrupted, NotEnoughSlots, UsageProblem
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.model.ticket import WAITS, Ticket, in_line, ordinal
-from hvdocker.model.units import count
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.lock import claim_of
-from hvdocker.ops.session import Session, members_state
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.locks.lock import claim_of
+from hvdocker.locks.ticket import WAITS, Ticket, in_line, ordinal
+from hvdocker.observe.state import ClusterState, HostSeen
+from hvdocker.placement.complete_state import members_state
+from hvdocker.protocol.placement import Placement
+from hvdocker.transport.session import Session
+from hvdocker.units import count
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.locks import Held
-    from hvdocker.hosts.tickets import Present
+    from hvdocker.locks.hold import Held
+    from hvdocker.locks.tickets import Present
 
 T = TypeVar("T")
 # What would be placed where, by the state of the hosts; raises NotEnoughSlots.
@@ -64,7 +65,7 @@ def observed(
 ) -> tuple[ClusterState, list[Ticket]]:
     """The state of the hosts, and who waits for slots; the queue is asked for beside the rest. Whoever has
     the turn has nobody before it."""
-    from hvdocker.hosts.tickets import queue_of
+    from hvdocker.locks.tickets import queue_of
 
     inventory, links = located.inventory, session.links
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -136,7 +137,7 @@ def wait_in_queue(
 ) -> T:
     """Waits for its turn and for slots, then launches. `launch` takes the locks, places anew and gives the
     ticket back."""
-    from hvdocker.hosts.tickets import present
+    from hvdocker.locks.tickets import present
 
     sight = _Sight(located, session)
     # What can never be is told now, not after hours.
@@ -161,7 +162,7 @@ class _Sight:
 
     def again(self, is_near: bool) -> ClusterState:
         """Whoever is near its turn looks every time."""
-        from hvdocker.hosts.observe import leases_again
+        from hvdocker.observe.hosts import leases_again
 
         now = time.monotonic()
         inventory, links = self.located.inventory, self.session.links
@@ -259,12 +260,3 @@ def _named(tickets: Sequence[Ticket]) -> str:
     shown = [ticket.words for ticket in tickets[:_MOST_NAMED]]
     more = len(tickets) - len(shown)
     return ", ".join([*shown, *([f"{more} more"] if more else [])])
-
-
-def queues(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
-    """Every place of every queue on these hosts: position, host and ticket, by cluster."""
-    found = []
-    for host, there in tickets.items():
-        for cluster in sorted({ticket.cluster for ticket in there}):
-            found += [(n, host, ticket) for n, ticket in enumerate(in_line(there, cluster), start=1)]
-    return found

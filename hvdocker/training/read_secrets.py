@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.secret import Secret, SecretSource
-from hvdocker.ops.locate import at_home
+from hvdocker.inventory.locate import at_home
+from hvdocker.secret import Secret, SecretSource
 
 MOST_BYTES = 1_000_000
 # The rank wrapper masks nothing shorter: such words stand in any output.

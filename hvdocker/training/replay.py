@@ -9,16 +9,16 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.model.capsule import Capsule
-from hvdocker.model.event import Event
-from hvdocker.model.secret import SecretSource, parse_secrets
-from hvdocker.ops.capsule import OF_THE_MOMENT
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept, find_all
-from hvdocker.ops.locate import Located
-from hvdocker.ops.train import TrainReport, Viewer, train
-from hvdocker.ops.train_request import TrainRequest
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.capsule import Capsule
+from hvdocker.jobs.capsule.store import Kept, find_all
+from hvdocker.secret import SecretSource, parse_secrets
+from hvdocker.training.make_capsule import OF_THE_MOMENT
+from hvdocker.training.request import TrainRequest
+from hvdocker.training.train import TrainReport, Viewer, train
 
 _LOST = "the job cannot be run again with the same code"
 
@@ -185,8 +185,8 @@ def _folders(env: Env, kept: Kept) -> list[Path]:
 
 
 def _hash_of(folder: Path) -> str:
-    from hvdocker.hosts.hash_cache import HashCache
-    from hvdocker.hosts.walk import read_tree
+    from hvdocker.sync.hash_cache import HashCache
+    from hvdocker.sync.walk import read_tree
 
     try:
         return read_tree(folder, HashCache.of_user()).hash
@@ -195,7 +195,7 @@ def _hash_of(folder: Path) -> str:
 
 
 def _from_git(env: Env, kept: Kept, target: Path) -> Path:
-    from hvdocker.hosts.git import NoGit, check_out
+    from hvdocker.jobs.capsule.git import NoGit, check_out
 
     capsule, tried = kept.capsule, list[str]()
     _refuse_without_git(env, kept)

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
-from hvdocker.model.endurance import Endurance
-from hvdocker.model.requirements import Requirements
-from hvdocker.model.secret import Secret, SecretSource, parse_secrets
-from hvdocker.ops import queue
-from hvdocker.ops.command import Work, environment, work_of
-from hvdocker.ops.endurance import EnduranceFlags, check_elastic_tuning, endurance_of
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept
-from hvdocker.ops.locate import Located, at_home
-from hvdocker.ops.placing import Wanted, check_wanted
-from hvdocker.ops.requirements import find_requirements
-from hvdocker.ops.secrets import read_secret
+from hvdocker.images.requirements import Requirements
+from hvdocker.inventory.locate import Located, at_home
+from hvdocker.jobs.capsule.store import Kept
+from hvdocker.placement.slot_flags import Wanted, check_wanted
+from hvdocker.protocol.resilience import Endurance
+from hvdocker.secret import Secret, SecretSource, parse_secrets
+from hvdocker.training import queue
+from hvdocker.training.read_secrets import read_secret
+from hvdocker.training.requirements import find_requirements
+from hvdocker.training.resilience import EnduranceFlags, check_elastic_tuning, endurance_of
+from hvdocker.training.user_command import Work, environment, work_of
 
 
 @dataclass(frozen=True)

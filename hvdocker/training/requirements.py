@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from hvdocker.commands.worker import Maker, Place
 from hvdocker.errors import UsageProblem
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
-from hvdocker.model.seen import ClusterState, ImageSeen
-from hvdocker.ops.locate import at_home
-from hvdocker.ops.session import Session
-from hvdocker.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
-from hvdocker.plan.steps import CONTROLLER, Plan
+from hvdocker.images.requirements import Requirements, Wheel, parse_requirements
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import at_home
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState, ImageSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.plan.plan import CONTROLLER, Plan
+from hvdocker.training.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
+from hvdocker.transport.session import Session
 
 USUAL_NAME = "requirements.txt"
 
@@ -77,7 +78,7 @@ def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Ma
     ids = {name: state.workers()[name].image_id for name in hosts}
     if has_one_id(state, hosts):
         return ids
-    from hvdocker.hosts.sight import see_images
+    from hvdocker.observe.engine import see_images
 
     seen = see_images(session.links, ids)
     return {name: seen[name].content if name in seen else image_id for name, image_id in ids.items()}
@@ -87,8 +88,8 @@ def _look(
     session: Session, inventory: Inventory, state: ClusterState, image: str
 ) -> tuple[dict[str, ImageSeen], ClusterState]:
     """Where the image is already, and what this machine could build it from."""
-    from hvdocker.hosts.observe import as_state
-    from hvdocker.hosts.sight import see_images, see_own_image
+    from hvdocker.observe.engine import see_images, see_own_image
+    from hvdocker.observe.hosts import as_state
 
     seen = see_images(session.links, dict.fromkeys(state.hosts, image))
     own = see_own_image(image)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.endurance import ON_HANG, Elastic, Endurance, Rule
-from hvdocker.model.units import parse_seconds
+from hvdocker.protocol.resilience import ON_HANG, Elastic, Endurance, Rule
+from hvdocker.units import parse_seconds
 
 HANG_AFTER = "10m"
 ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")

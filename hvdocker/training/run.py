@@ -12,6 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
+from hvdocker import names
+from hvdocker.cluster.down import DownOptions, DownReport, down
+from hvdocker.cluster.up import UpOptions, UpReport, check_keep, up
+from hvdocker.doctor.preflight import check_hosts
+from hvdocker.env import Env
 from hvdocker.errors import (
     HeadLost,
     HostErrors,
@@ -20,29 +25,25 @@ from hvdocker.errors import (
     JobFailed,
     JobStopped,
 )
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.offer import Request
-from hvdocker.model.units import count
-from hvdocker.ops.alive import alive
-from hvdocker.ops.checks import check_hosts
-from hvdocker.ops.down import DownOptions, DownReport, down
-from hvdocker.ops.ending import verdict
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import FetchReport, fetch
-from hvdocker.ops.hooks import Hooks, TrainHooks
-from hvdocker.ops.insist import LeftUndone, insist
-from hvdocker.ops.locate import Located, named
-from hvdocker.ops.lock import claim_of
-from hvdocker.ops.placing import request_of
-from hvdocker.ops.train import Started, TrainReport, Viewer, train
-from hvdocker.ops.train_placing import tell_fewer
-from hvdocker.ops.train_request import TrainRequest, Wish, prepare
-from hvdocker.ops.up import UpOptions, UpReport, check_keep, up
-from hvdocker.plan.steps import Plan
+from hvdocker.events import Event
+from hvdocker.hooks.hooks import Hooks
+from hvdocker.inventory.locate import Located, named
+from hvdocker.jobs.fetch import FetchReport, fetch
+from hvdocker.jobs.outcome import verdict
+from hvdocker.locks.lock import claim_of
+from hvdocker.placement.slot_flags import request_of
+from hvdocker.placement.slots import Request
+from hvdocker.plan.plan import Plan
+from hvdocker.training.ctrl_c import LeftUndone, insist
+from hvdocker.training.request import TrainRequest, Wish, prepare
+from hvdocker.training.run_heartbeat import alive
+from hvdocker.training.slots import tell_fewer
+from hvdocker.training.train import Started, TrainReport, Viewer, train
+from hvdocker.training.train_hooks import TrainHooks
+from hvdocker.units import count
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.merge import Fetched
+    from hvdocker.jobs.results.merge import Fetched
 
 # Giving back waits for others at least so long: they hold a lock for seconds.
 GIVE_BACK_WAIT_S = 120.0

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from hvdocker.model.event import ignore
-from hvdocker.model.lock import Claim
-from hvdocker.model.ticket import RUNS
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import connected, reopened
+from hvdocker.env import Env
+from hvdocker.events import ignore
+from hvdocker.inventory.locate import Located
+from hvdocker.locks.holder import Claim
+from hvdocker.locks.ticket import RUNS
+from hvdocker.transport.session import connected, reopened
 
 
 @contextmanager
@@ -21,8 +21,8 @@ def alive(
 ) -> Iterator[None]:
     """On all hosts that can be reached now, but for some; others have none of the run's containers. Hosts of
     a local cluster are one machine."""
-    from hvdocker.hosts.lasting import LastingLink
-    from hvdocker.hosts.presence import present_everywhere
+    from hvdocker.locks.heartbeat import present_everywhere
+    from hvdocker.transport.reconnecting_link import LastingLink
 
     quiet = replace(env, listener=ignore)
     with connected(quiet, located, must_all=False) as session:

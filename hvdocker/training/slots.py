@@ -6,24 +6,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hvdocker.commands.worker import Place
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.env import Env
 from hvdocker.errors import HeadLost, NotEnoughSlots
-from hvdocker.model.endurance import Elastic, Endurance
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.offer import Request
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.env import Env
-from hvdocker.ops.links import read_links
-from hvdocker.ops.locate import Located
-from hvdocker.ops.placing import request_of
-from hvdocker.ops.train_request import TrainRequest, Wish
-from hvdocker.plan.offers import offers_to_job
-from hvdocker.plan.owner import refuse_foreign_owner
-from hvdocker.plan.places import places
-from hvdocker.plan.placing import place_most
-from hvdocker.plan.train import check_workers, standing
+from hvdocker.events import Event
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located
+from hvdocker.locks.owner import refuse_foreign_owner
+from hvdocker.observe.state import ClusterState
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.link_speeds import read_links
+from hvdocker.placement.offers import offers_to_job
+from hvdocker.placement.slot_flags import request_of
+from hvdocker.placement.slots import Request
+from hvdocker.placement.strategies import place_most
+from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.resilience import Elastic, Endurance
+from hvdocker.training.plan.train import check_workers, standing
+from hvdocker.training.request import TrainRequest, Wish
 
 
 @dataclass(frozen=True)

@@ -8,43 +8,46 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, TypeVar
 
-from hvdocker.commands.launch import ElasticHorovodrun, Horovodrun, Launcher
-from hvdocker.commands.worker import Place
+from hvdocker import names
+from hvdocker.cluster.plan.fitness import fitness_problems
+from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HvdockerError, Interrupted, raise_together
-from hvdocker.model import names
-from hvdocker.model.capsule import Papers
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.event import Event
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import HostSeen
-from hvdocker.ops import queue, watch
-from hvdocker.ops.capsule import Scene, papers_of
-from hvdocker.ops.ending import Ended
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import unmark
-from hvdocker.ops.head_lost import wind_up
-from hvdocker.ops.kept import keep_at_home
-from hvdocker.ops.links import read_links
-from hvdocker.ops.locate import Located
-from hvdocker.ops.requirements import plan_workers
-from hvdocker.ops.secrets import resolved
-from hvdocker.ops.session import Session, connected, with_image
-from hvdocker.ops.train_placing import Anew, choose_slots, places_for, request_for, tell_fewer
-from hvdocker.ops.train_request import TrainRequest, Wish, prepare
-from hvdocker.ops.watching import Watching
-from hvdocker.plan.fitness import fitness_problems
-from hvdocker.plan.offers import offers_to_job
-from hvdocker.plan.placing import Explanation, explain, settled
-from hvdocker.plan.requirements import worker_image
-from hvdocker.plan.secrets import ORDERLY, leftovers, remains
-from hvdocker.plan.steps import Plan, plan_of
-from hvdocker.plan.train import plan_train
+from hvdocker.events import Event
+from hvdocker.images.default_image import with_image
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs import job_container
+from hvdocker.jobs.capsule.capsule import Papers
+from hvdocker.jobs.capsule.store import keep_at_home
+from hvdocker.jobs.fetch import unmark
+from hvdocker.jobs.follow import Watching
+from hvdocker.jobs.head_loss import wind_up
+from hvdocker.jobs.outcome import Ended, JobEnd
+from hvdocker.jobs.secrets.plan import ORDERLY, leftovers, remains
+from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
+from hvdocker.launchers.launcher import Launcher
+from hvdocker.observe.state import HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.link_speeds import read_links
+from hvdocker.placement.offers import offers_to_job
+from hvdocker.placement.strategies import Explanation, explain, settled
+from hvdocker.plan.plan import Plan, plan_of
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.resilience import Elastic
+from hvdocker.training import queue
+from hvdocker.training.make_capsule import Scene, papers_of
+from hvdocker.training.plan.requirements import worker_image
+from hvdocker.training.plan.train import plan_train
+from hvdocker.training.read_secrets import resolved
+from hvdocker.training.request import TrainRequest, Wish, prepare
+from hvdocker.training.requirements import plan_workers
+from hvdocker.training.slots import Anew, choose_slots, places_for, request_for, tell_fewer
+from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.apply import Context
-    from hvdocker.hosts.locks import Held
-    from hvdocker.hosts.tickets import Present
+    from hvdocker.locks.hold import Held
+    from hvdocker.locks.tickets import Present
+    from hvdocker.plan.apply import Context
 
 
 T = TypeVar("T")
@@ -65,7 +68,7 @@ class Viewer:
 
     plan: Callable[[Plan], None] = lambda plan: None
     started: Callable[[Started], None] = lambda started: None
-    line: watch.OnLine = lambda line: None
+    line: job_container.OnLine = lambda line: None
     stopping: Callable[[], None] = lambda: None
     explained: Callable[[Explanation], None] | None = None
 
@@ -76,7 +79,7 @@ class TrainReport:
     placement: Placement
     plan: Plan
     hosts: Mapping[str, HostSeen]
-    end: watch.JobEnd | None = None
+    end: JobEnd | None = None
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     # Those that were made because a head was lost.
     restarts_before: int = 0
@@ -205,7 +208,7 @@ def _launch(
     anew: Anew | None = None,
 ) -> _Decision:
     """Locked from the look at free slots until the job holds them. Whoever queues waits for locks too."""
-    from hvdocker.ops.lock import locked
+    from hvdocker.locks.lock import locked
 
     started: _Decision | None = None
     wait_s = inf if ticket else wish.request.lock_wait_s
@@ -241,9 +244,9 @@ def _decide(
     anew: Anew | None = None,
 ) -> _Decision:
     """A job that is placed anew had its turn before."""
-    from hvdocker.hosts.apply import Context
-    from hvdocker.hosts.hash_cache import HashCache
-    from hvdocker.hosts.walk import read_tree
+    from hvdocker.plan.apply import Context
+    from hvdocker.sync.hash_cache import HashCache
+    from hvdocker.sync.walk import read_tree
 
     inventory, request, work = located.inventory, wish.request, wish.work
     is_anew = anew is not None
@@ -326,7 +329,7 @@ def _launcher(request: TrainRequest, elastic: Elastic | None) -> Launcher:
 
 def _start(plan: Plan, context: Context, held: Held) -> None:
     """Where the lock went to another run, that run may build on what this one made."""
-    from hvdocker.hosts.apply import apply, roll_back
+    from hvdocker.plan.apply import apply, roll_back
 
     try:
         apply(plan, context)
@@ -336,11 +339,11 @@ def _start(plan: Plan, context: Context, held: Held) -> None:
         raise
 
 
-def _clear(decision: _Decision, end: watch.JobEnd) -> None:
+def _clear(decision: _Decision, end: JobEnd) -> None:
     """A supervisor that was killed could not do it; where this fails, the next `train` does it."""
     if end.exit_code in ORDERLY or decision.remains.is_empty:
         return
-    from hvdocker.hosts.apply import Context, apply_all
+    from hvdocker.plan.apply import Context, apply_all
 
     context = decision.context
     # The locks of the launch are no business of what is done now.

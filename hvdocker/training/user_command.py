@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from hvdocker import names
 from hvdocker.errors import UsageProblem
-from hvdocker.model import names
-from hvdocker.ops.locate import at_home
+from hvdocker.inventory.locate import at_home
 
 _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 

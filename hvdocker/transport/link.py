@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import HvdockerError
+from hvdocker.shell.command import Command
 
 if TYPE_CHECKING:
     from docker import APIClient

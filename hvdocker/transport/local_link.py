@@ -13,10 +13,10 @@ from typing import IO
 from docker import APIClient
 from docker.errors import DockerException
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
-from hvdocker.hosts.engine import local_client
-from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
+from hvdocker.shell.command import Command
+from hvdocker.transport.docker_api import local_client
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, Result
 
 DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 

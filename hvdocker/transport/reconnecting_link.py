@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import HostUnreachable
-from hvdocker.hosts.link import COMMAND_TIMEOUT_S, HostLink, Opener, Result
+from hvdocker.shell.command import Command
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, HostLink, Opener, Result
 
 if TYPE_CHECKING:
     from docker import APIClient

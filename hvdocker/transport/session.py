@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_together
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Host
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
+from hvdocker.events import Event
+from hvdocker.inventory.inventory import Host
+from hvdocker.inventory.locate import Located
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.connect import Credentials
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
+    from hvdocker.transport.ssh.connect import Credentials
 
 PASSPHRASE_TRIES = 3
 
@@ -56,47 +53,11 @@ def connected(
             link.close()
 
 
-def with_image(located: Located, session: Session) -> Located:
-    """The image where the inventory names none: the one with CUDA where a host has GPUs. Workers of a local
-    cluster get one each, or none does."""
-    inventory = located.inventory
-    if inventory.has_named_image or not session.links:
-        return located
-    from hvdocker.hosts.observe import see_gpus_of
-
-    names_to_ask = list(session.links)[:1] if inventory.is_local else list(session.links)
-    counts = see_gpus_of({name: session.links[name] for name in names_to_ask})
-    least = len(inventory.hosts) if inventory.is_local else 1
-    image = names.GPU_IMAGE if any(count >= least for count in counts.values()) else names.DEFAULT_IMAGE
-    return replace(located, inventory=replace(inventory, image=image))
-
-
-def members_state(
-    located: Located,
-    session: Session,
-    with_images: bool = False,
-    without_gpus: Collection[str] = (),
-    may_miss: bool = False,
-) -> ClusterState:
-    """The state of a cluster that should be up. Hosts that cannot be used are no matter where it was asked
-    for some slots only, and has them all elsewhere; nor where some may be missing."""
-    from hvdocker.hosts.observe import partial_state
-    from hvdocker.plan.extent import is_complete
-
-    state, unfit = partial_state(located.inventory, session.links, with_images, without_gpus)
-    failed = [*session.failed.values(), *unfit.values()]
-    if may_miss and state.hosts:
-        return state
-    if failed and not is_complete(located.inventory, state):
-        raise_together("some hosts cannot be used", failed)
-    return state
-
-
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     """Asks about unknown host keys and locked key files once for all hosts, and tries those hosts again; more
     than once only where a jump host stood in front of one."""
-    from hvdocker.hosts.connect import Credentials
-    from hvdocker.hosts.pool import each
+    from hvdocker.transport.pool import each
+    from hvdocker.transport.ssh.connect import Credentials
 
     hosts = {host.name: host for host in located.inventory.hosts}
     links: dict[str, HostLink] = {}
@@ -106,7 +67,7 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     credentials = Credentials(env.passphrases, accepted)
     for note in credentials.notes:
         env.listener(Event("note", note))
-    threading.Thread(target=_import_what_comes_next).start()
+    threading.Thread(target=env.while_connecting).start()
     while waiting:
         outcomes = each(waiting, partial(_open_named, hosts, credentials))
         links |= outcomes.done
@@ -116,25 +77,19 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     return Session(links, failed)
 
 
-def _import_what_comes_next() -> None:
-    """In every verb, and half of what all imports cost: done while the hosts answer."""
-    import_module("hvdocker.hosts.observe")
-    import_module("hvdocker.hosts.apply")
-
-
 def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) -> HostLink:
     if hosts[name].is_local:
-        from hvdocker.hosts.local import LocalLink
+        from hvdocker.transport.local_link import LocalLink
 
         return LocalLink(name)
-    from hvdocker.hosts.ssh import open_ssh
+    from hvdocker.transport.ssh.link import open_ssh
 
     return open_ssh(hosts[name], credentials)
 
 
 def reopened(env: Env, located: Located, name: str) -> HostLink:
     """A link to one host once more, by what a person answered before."""
-    from hvdocker.hosts.connect import Credentials
+    from hvdocker.transport.ssh.connect import Credentials
 
     host = located.inventory.named(name)
     return _open_named({name: host}, Credentials(env.passphrases), name)
@@ -166,7 +121,7 @@ def _unlocked(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
 
 
 def _ask_passphrase(env: Env, path: str) -> bool:
-    from hvdocker.hosts.login import opens
+    from hvdocker.transport.ssh.auth import opens
 
     for _ in range(PASSPHRASE_TRIES):
         passphrase = env.ask_secret(f"Passphrase of {path}")
@@ -190,7 +145,7 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
 
 
 def _remember(unknown: list[UnknownHostKey]) -> None:
-    from hvdocker.hosts import trust
+    from hvdocker.transport.ssh import host_keys
 
     for key in {(error.entry, error.key_base64): error for error in unknown}.values():
-        trust.remember(key, Path(key.known_hosts))
+        host_keys.remember(key, Path(key.known_hosts))

@@ -9,11 +9,12 @@ from pathlib import Path
 import docker
 import pytest
 
-from hvdocker.hosts.build import site_ca_bundle
-from hvdocker.hosts.layer import build_layer
-from hvdocker.model.requirements import Requirements, Wheel
-from hvdocker.model.seen import image_content
-from hvdocker.plan.steps import CONTROLLER, BuildLayer
+from hvdocker.images.build.build import site_ca_bundle
+from hvdocker.images.build.requirements_layer import build_layer
+from hvdocker.images.requirements import Requirements, Wheel
+from hvdocker.images.steps import BuildLayer
+from hvdocker.observe.state import image_content
+from hvdocker.plan.plan import CONTROLLER
 from tests.cluster.site import SMALL_IMAGE
 
 

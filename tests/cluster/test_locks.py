@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.lock import release_lock, take_lock
-from hvdocker.model.lock import LOCK_DIR, Claim
+from hvdocker.locks.holder import LOCK_DIR, Claim
+from hvdocker.locks.lock_commands import release_lock, take_lock
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import SMALL_IMAGE, Site

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import command
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.hosts import wire
-from hvdocker.hosts.connect import Credentials
-from hvdocker.hosts.pulse import Patience, Pulse
-from hvdocker.hosts.ssh import SshLink, open_ssh
-from hvdocker.hosts.translate import talking
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.shell.command import command
+from hvdocker.transport.errors import talking
+from hvdocker.transport.ssh import tcp
+from hvdocker.transport.ssh.connect import Credentials
+from hvdocker.transport.ssh.keepalive import Patience, Pulse
+from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
@@ -29,7 +29,7 @@ SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT
 # The kernel goes on to acknowledge, for sessions that do nothing any more.
 FREEZE = "pkill -STOP -u trainer sshd"
 THAW = "pkill -CONT -u trainer sshd"
-KNOWN_S = max(wire.SILENCE_S, Patience().longest_s)
+KNOWN_S = max(tcp.SILENCE_S, Patience().longest_s)
 HASTY = Patience(beat_s=1, silence_s=4)
 PATIENT = "patient"
 DEADLINE_S = KNOWN_S + 60  # for a machine that is busy with other things

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hvdocker.commands.command import command
-from hvdocker.hosts.connect import Credentials
-from hvdocker.hosts.pool import each
-from hvdocker.hosts.ssh import open_ssh
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.shell.command import command
+from hvdocker.transport.pool import each
+from hvdocker.transport.ssh.connect import Credentials
+from hvdocker.transport.ssh.link import open_ssh
 from tests.cluster.agent import add_key, running_agent
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import HostUnfit, HostUnreachable, UsageProblem
-from hvdocker.hosts.hash_cache import HashCache
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.ssh import SshLink, open_ssh
-from hvdocker.hosts.sync import How, SyncReport, sync_all
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.codec import Codec
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.shell.command import Command
+from hvdocker.sync.codec import Codec
+from hvdocker.sync.hash_cache import HashCache
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.link import Result
+from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli, binary
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import Site

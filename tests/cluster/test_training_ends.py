@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from hvdocker.model.lock import LOCK_DIR
+from hvdocker.locks.holder import LOCK_DIR
 from tests.cluster.site import Site
 from tests.cluster.training import (
     DEADLINE_S,

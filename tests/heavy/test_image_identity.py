@@ -8,7 +8,7 @@ from typing import Any
 import docker
 import pytest
 
-from hvdocker.model.seen import image_content
+from hvdocker.observe.state import image_content
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import SMALL_IMAGE, Site

@@ -5,8 +5,8 @@ import os
 import resource
 import time
 
-from hvdocker.hosts.sync import How
-from hvdocker.model.codec import Codec
+from hvdocker.sync.codec import Codec
+from hvdocker.sync.sync import How
 from tests.cluster.lab.wait import until
 from tests.cluster.test_sync import CODE, MB, Project, project
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from hvdocker.commands.probe import probe, read_probe
-from hvdocker.hosts.connect import Credentials
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import each
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.ssh import open_ssh
-from hvdocker.hosts.sync import sync_all
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.inventory import Host, SshSettings
-from hvdocker.model.tree import Tree
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.observe.probe import probe, read_probe
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.sync import sync_all
+from hvdocker.sync.tree import Tree
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import each
+from hvdocker.transport.ssh.connect import Credentials
+from hvdocker.transport.ssh.link import open_ssh
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.ticket import join_queue, leave_queue, read_tickets
-from hvdocker.model.ticket import QUEUE_DIR, Sign
+from hvdocker.locks.ticket import QUEUE_DIR, Sign
+from hvdocker.locks.ticket_commands import join_queue, leave_queue, read_tickets
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from hvdocker.hosts.pulse import Patience
-from hvdocker.ops.relink import PATIENCE_S
+from hvdocker.jobs.reconnect import PATIENCE_S
+from hvdocker.transport.ssh.keepalive import Patience
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until

@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from hvdocker.commands.worker import Maker, worker_spec
-from hvdocker.model.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.parse import parse
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.secret import SecretSource
-from hvdocker.model.seen import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
-from hvdocker.plan.places import places
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.parse import parse
+from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.secret import SecretSource
 
 GIB = 1024**3
 MAKER = Maker("ada", "0.1.0")

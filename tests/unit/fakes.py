@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from docker.errors import NotFound
 
-from hvdocker.commands.command import Command
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.local import LocalLink
+from hvdocker.shell.command import Command
+from hvdocker.transport.link import Result
+from hvdocker.transport.local_link import LocalLink
 
 Answer = Callable[[Command, bytes], tuple[int, bytes, bytes]]
 

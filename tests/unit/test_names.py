@@ -2,8 +2,8 @@ import re
 
 import pytest
 
+from hvdocker import names
 from hvdocker.errors import ExitCode, UsageProblem
-from hvdocker.model import names
 
 
 def test_names_of_containers_folders_and_networks() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.secret import Secret, SecretSource, parse_secrets
+from hvdocker.secret import Secret, SecretSource, parse_secrets
 
 
 def test_a_secret_prints_as_stars() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from hvdocker.model.units import parse_bytes, parse_seconds, show_bytes, show_seconds
+from hvdocker.units import parse_bytes, parse_seconds, show_bytes, show_seconds
 
 GIB = 1024**3
 

@@ -9,7 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
-    from hvdocker.plan.placing import Explanation
+    from hvdocker.placement.strategies import Explanation
 
 StrategyFlag = Annotated[
     Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
@@ -46,8 +46,8 @@ ExplainFlag = Annotated[
 def explainer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
     if not is_wanted:
         return None
-    from hvdocker.console.explain import show_explanation
     from hvdocker.console.style import err
+    from hvdocker.console.views.placement import show_explanation
 
     def show(explanation: Explanation) -> None:
         progress.pause()

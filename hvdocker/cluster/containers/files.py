@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from hvdocker.commands.ssh_files import (
-    FileSpec,
+from hvdocker.cluster.containers.ssh_files import (
     Member,
     authorized_keys,
     known_hosts,
     render_ssh_config,
     sshd_config,
 )
-from hvdocker.model.job import Seat
+from hvdocker.engine.file_spec import FileSpec
+from hvdocker.protocol.job import Seat
 
 
 def trust_files(

@@ -2,54 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.model import names
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.job import STOP_S, JobSpec
-from hvdocker.model.seen import HostSeen
-from hvdocker.model.units import GIB
+from hvdocker import names
+from hvdocker.engine.container_spec import ContainerSpec
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.observe.state import HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.protocol.job import STOP_S, JobSpec
+from hvdocker.units import GIB
 
 MOST_SHM = 16 * GIB
-
-
-@dataclass(frozen=True)
-class Maker:
-    """Who makes containers, with which version, for which `run`: written on labels, never compared."""
-
-    owner: str
-    version: str
-    run: str = ""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a host's containers live, as decided by the planner. `devices` are the GPUs that its worker
-    holds: the cluster's lease."""
-
-    host: Host
-    seen: HostSeen
-    address: str
-    port: int
-    uid: int
-    gid: int
-    slots: int
-    folder: str
-    worker_name: str
-    sharing: int = 1
-    devices: tuple[str, ...] = ()
-    # What the cluster was asked to have, where it was not simply everything.
-    asked: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.host.name
-
-    @property
-    def needs_open_folders(self) -> bool:
-        """The container's user is neither the one who makes its folders nor root."""
-        return self.uid not in (0, self.seen.uid)
 
 
 def user_ids(inventory: Inventory, seen: HostSeen) -> tuple[int, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.model import names
+from hvdocker import names
+from hvdocker.engine.file_spec import user_name
 
 FOLDER = f"{names.IN_CONTAINER}/ssh"
-HOME = f"{names.IN_CONTAINER}/home"
 
 
 @dataclass(frozen=True)
@@ -18,33 +18,6 @@ class Member:
     name: str
     address: str
     user: str
-
-
-@dataclass(frozen=True)
-class FileSpec:
-    """A file in a container; `path` is below /run/hvdocker. Folders have no content."""
-
-    path: str
-    content: str | None
-    mode: int = 0o600
-
-
-def user_name(uid: int) -> str:
-    return "root" if uid == 0 else "hvd"
-
-
-def passwd_line(uid: int, gid: int) -> str:
-    return f"{user_name(uid)}:x:{uid}:{gid}:hvdocker:{HOME}:/bin/sh\n"
-
-
-def with_user(passwd: str, uid: int, gid: int) -> str:
-    """/etc/passwd with the container's user in it; root is always there."""
-    if uid == 0:
-        return passwd
-    kept = [line for line in passwd.splitlines(keepends=True) if not line.startswith("hvd:")]
-    if kept and not kept[-1].endswith("\n"):
-        kept[-1] += "\n"
-    return "".join(kept) + passwd_line(uid, gid)
 
 
 def render_ssh_config(template: str, cluster: str, members: Iterable[Member], port: int) -> str:

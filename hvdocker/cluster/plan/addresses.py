@@ -6,12 +6,13 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from hvdocker.commands.worker import Place, user_ids
+from hvdocker import names
+from hvdocker.cluster.containers.roles import user_ids
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
-from hvdocker.model import names
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.plan.extent import Extent, as_it_is
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.observe.state import ClusterState, HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.scope import Extent, as_it_is
 
 _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 

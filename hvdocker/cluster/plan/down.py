@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
-from hvdocker.plan.steps import (
-    CONTROLLER,
-    FetchJobs,
-    Plan,
-    RemoveContainer,
-    RemoveNetwork,
-    RemoveTree,
-    Step,
-    StopJob,
-    plan_of,
-)
+from hvdocker import names
+from hvdocker.cluster.steps import RemoveContainer, RemoveNetwork, RemoveTree
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.steps import FetchJobs, StopJob
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, ...]) -> Plan:

@@ -6,13 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 
-from hvdocker.commands.probe import docker_arch
-from hvdocker.commands.worker import Place
+from hvdocker.cluster.plan.addresses import ALL_IPV4, address_line, has_addresses, is_in, is_loopback
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import HostSeen
-from hvdocker.model.units import show_bytes
-from hvdocker.plan.places import ALL_IPV4, address_line, has_addresses, is_in, is_loopback
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.probe import docker_arch
+from hvdocker.observe.state import HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.units import show_bytes
 
 # The first that knows `--gpus` and is told apart by its device requests.
 OLDEST_ENGINE = "19.03"

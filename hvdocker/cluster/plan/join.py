@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from hvdocker.commands.absent import Absent
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.worker import Place
-from hvdocker.model import names
-from hvdocker.model.job import Seat
-from hvdocker.model.placement import Share
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.image import ImagePlan, runs
-from hvdocker.plan.steps import JoinJob, TellMaster
+from hvdocker import names
+from hvdocker.cluster.steps import JoinJob, TellMaster
+from hvdocker.cluster.unreachable import Absent
+from hvdocker.engine.container_spec import ContainerSpec
+from hvdocker.images.plan import ImagePlan, runs
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.protocol.job import Seat
+from hvdocker.protocol.placement import Share
 
 _LACKS = "it runs with requirements, which a new worker lacks"
 

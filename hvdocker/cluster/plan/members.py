@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from hvdocker.commands.absent import Absent
-from hvdocker.commands.ssh_files import Member, user_name
-from hvdocker.commands.worker import Place
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.plan.steps import WriteMembers
+from hvdocker import names
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.steps import WriteMembers
+from hvdocker.cluster.unreachable import Absent
+from hvdocker.engine.file_spec import user_name
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.placement.host_plan import Place
 
 NOBODY: Mapping[str, Absent] = MappingProxyType({})
 

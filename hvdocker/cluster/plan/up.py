@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hvdocker.commands.absent import Absent
-from hvdocker.commands.worker import Maker, Place
+from hvdocker import names
+from hvdocker.cluster.plan.fitness import fitness_problems
+from hvdocker.cluster.plan.join import Newcomers, newcomers
+from hvdocker.cluster.plan.members import NOBODY, departed, missed
+from hvdocker.cluster.plan.workers import spare_running_jobs, worker_of, worker_stages
+from hvdocker.cluster.steps import RemoveContainer
+from hvdocker.cluster.unreachable import Absent
 from hvdocker.errors import HvdockerError, raise_together
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.fitness import fitness_problems
-from hvdocker.plan.image import ImagePlan, plan_image, runs
-from hvdocker.plan.join import Newcomers, newcomers
-from hvdocker.plan.members import NOBODY, departed, missed
-from hvdocker.plan.steps import Plan, RemoveContainer, plan_of
-from hvdocker.plan.workers import spare_running_jobs, worker_of, worker_stages
+from hvdocker.images.plan import ImagePlan, plan_image, runs
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.plan.plan import Plan, plan_of
 
 
 def plan_up(

@@ -6,19 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from hvdocker.commands.absent import Absent
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.ssh_files import Member
-from hvdocker.commands.worker import Maker, Place, worker_spec
-from hvdocker.errors import HvdockerError
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState
-from hvdocker.plan.join import Join, joining, telling
-from hvdocker.plan.members import NOBODY, everybody, is_outdated, writing
-from hvdocker.plan.places import local_subnet
-from hvdocker.plan.steps import (
-    CONTROLLER,
+from hvdocker import names
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.plan.addresses import local_subnet
+from hvdocker.cluster.plan.join import Join, joining, telling
+from hvdocker.cluster.plan.members import NOBODY, everybody, is_outdated, writing
+from hvdocker.cluster.steps import (
     AwaitSshd,
     CheckMesh,
     CreateWorker,
@@ -27,11 +21,17 @@ from hvdocker.plan.steps import (
     MakeNetwork,
     RefreshTrust,
     RemoveContainer,
-    Stage,
     StartContainer,
-    Step,
     Trust,
 )
+from hvdocker.cluster.unreachable import Absent
+from hvdocker.engine.container_spec import ContainerSpec
+from hvdocker.errors import HvdockerError
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState
+from hvdocker.placement.host_plan import Place
+from hvdocker.plan.plan import CONTROLLER, Stage, Step
 
 
 def worker_of(inventory: Inventory, place: Place, maker: Maker, image: str) -> ContainerSpec:

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.model.difference import GROUPS, Difference, Outcome, RankOutcome
-from hvdocker.model.units import show_bytes, show_seconds
+from hvdocker.jobs.capsule.difference import GROUPS, Difference, Outcome, RankOutcome
+from hvdocker.units import show_bytes, show_seconds
 
 _NOTHING = "-"
 

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.matrix import MOST_HOSTS, show_matrix
-from hvdocker.console.troubles import WORDS, mark_text, show_troubles
-from hvdocker.model.report import Finding, HostReport, Mark, Report, worst_mark
-from hvdocker.model.units import count
+from hvdocker.console.views.doctor_findings import WORDS, mark_text, show_troubles
+from hvdocker.console.views.doctor_matrix import MOST_HOSTS, show_matrix
+from hvdocker.doctor.report import Finding, HostReport, Mark, Report, worst_mark
+from hvdocker.units import count
 
 # The table's columns, and the checks that are told in each. A check that stands nowhere goes to `net`.
 GROUPS = {

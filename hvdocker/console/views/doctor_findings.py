@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.model.report import Finding, Mark, Report
+from hvdocker.doctor.report import Finding, Mark, Report
 
 WORDS = {Mark.GOOD: "ok", Mark.WARN: "warn", Mark.BAD: "BAD", Mark.UNKNOWN: "?"}
 STYLES = {Mark.GOOD: "good", Mark.WARN: "yellow", Mark.BAD: "what", Mark.UNKNOWN: "quiet"}

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.troubles import STYLES, WORDS
-from hvdocker.model.report import Mark, PairReport, worst_mark
-from hvdocker.model.units import count
+from hvdocker.console.views.doctor_findings import STYLES, WORDS
+from hvdocker.doctor.report import Mark, PairReport, worst_mark
+from hvdocker.units import count
 
 # More hosts than this do not fit side by side: then only rows and columns with a trouble are shown.
 MOST_HOSTS = 12

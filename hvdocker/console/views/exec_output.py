@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.console.job import with_colours
 from hvdocker.console.style import RANK_COLOURS
+from hvdocker.console.views.job import with_colours
 
 
 class HostView:

@@ -11,11 +11,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.troubles import MOST_NAMED
-from hvdocker.model.gpu import MEBI, GpuProcess, GpuSeen
-from hvdocker.model.units import count, show_bytes
-from hvdocker.ops.gpus import CpuSlots, GpuReport, HostGpus
-from hvdocker.plan.leases import GpuUse
+from hvdocker.console.views.doctor_findings import MOST_NAMED
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.placement.gpus import CpuSlots, GpuReport, HostGpus
+from hvdocker.placement.leases import GpuUse
+from hvdocker.units import MEBI, count, show_bytes
 
 # From this width on there are two blanks between columns.
 _WIDE = 100

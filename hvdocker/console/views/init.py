@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from hvdocker.model.units import count
-from hvdocker.ops.init import InitReport, Offer
+from hvdocker.inventory.init import InitReport, Offer
+from hvdocker.units import count
 
 
 def show_offers(console: Console, offers: Sequence[Offer]) -> None:

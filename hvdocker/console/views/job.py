@@ -6,13 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.harmless import coloured
+from hvdocker.console.sanitize import coloured
 from hvdocker.console.style import RANK_COLOURS
-from hvdocker.model.job import JobRecord, RankEnd
-from hvdocker.model.output import Line
-from hvdocker.model.placement import Placement
-from hvdocker.model.units import count, show_bytes, show_seconds
-from hvdocker.ops.ending import remarks
+from hvdocker.jobs.outcome import remarks
+from hvdocker.protocol.job import JobRecord, RankEnd
+from hvdocker.protocol.output import Line
+from hvdocker.protocol.placement import Placement
+from hvdocker.units import count, show_bytes, show_seconds
 
 
 class JobView:

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.model.units import show_seconds
-from hvdocker.ops.jobs import JobSeen, JobsReport, Waiting
+from hvdocker.jobs.jobs import JobSeen, JobsReport, Waiting
+from hvdocker.units import show_seconds
 
 _STYLES = {"running": "good", "failed": "what"}
 

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.model.units import show_seconds
-from hvdocker.ops.lock import LockReport
+from hvdocker.locks.lock import LockReport
+from hvdocker.units import show_seconds
 
 
 def show_locks(console: Console, report: LockReport) -> None:

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.model.placement import Placement
-from hvdocker.plan.placing import Explanation
+from hvdocker.placement.strategies import Explanation
+from hvdocker.protocol.placement import Placement
 
 # A placement on more hosts than this is told by its size.
 MOST_HOSTS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.plan.steps import Plan
+from hvdocker.plan.plan import Plan
 
 
 def show_plan(console: Console, plan: Plan) -> None:

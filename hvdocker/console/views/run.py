@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.console.job import show_summary
-from hvdocker.model.units import count, show_seconds
-from hvdocker.ops.run import RunReport, can_carry
-from hvdocker.ops.up import UpReport
+from hvdocker.cluster.up import UpReport
+from hvdocker.console.views.job import show_summary
+from hvdocker.training.run import RunReport, can_carry
+from hvdocker.units import count, show_seconds
 
 
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:

@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.model import names
-from hvdocker.model.units import show_seconds
-from hvdocker.ops.status import HostStatus, StatusReport
+from hvdocker import names
+from hvdocker.cluster.status import HostStatus, StatusReport
+from hvdocker.units import show_seconds
 
 
 def show_status(console: Console, report: StatusReport, now: float) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from hvdocker.commands.probe import ProbeAnswer, read_probe
-from hvdocker.model.health import DiskSeen, FabricPort, GpuProcess, GpuState, MachineSeen
+from hvdocker.doctor.facts.facts import DiskSeen, FabricPort, GpuProcess, GpuState, MachineSeen
+from hvdocker.observe.probe import ProbeAnswer, read_probe
 
 _KB = 1024
 
@@ -41,12 +41,6 @@ def read_machine(text: str) -> MachineSeen | None:
         clusters=tuple(answer.all("cluster")),
         feeds=tuple(answer.all("feed")),
     )
-
-
-def read_clock(text: str) -> float | None:
-    """The last line: a shell's start-up file may talk before it."""
-    lines = text.split()
-    return float(lines[-1]) if lines and re.fullmatch(r"\d+(\.\d*)?", lines[-1]) else None
 
 
 def _parts(lines: Iterable[str], separator: str) -> Iterator[tuple[str, str, str]]:

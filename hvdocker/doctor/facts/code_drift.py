@@ -7,12 +7,12 @@ import json
 import zlib
 from collections.abc import Mapping
 
-from hvdocker.commands import sync_files
-from hvdocker.commands.health import check_hashes
+from hvdocker.doctor.facts.commands import check_hashes
+from hvdocker.doctor.facts.facts import CodeSeen
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.link import HostLink
-from hvdocker.model.health import CodeSeen
-from hvdocker.model.tree import Entry, Held, held_from
+from hvdocker.sync import commands
+from hvdocker.sync.tree import Entry, Held, held_from
+from hvdocker.transport.link import HostLink
 
 ASK_TIMEOUT_S = 60.0
 # No tree has this id: the host tells everything.
@@ -33,9 +33,9 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
 
 
 def _held(link: HostLink, folder: str) -> Held:
-    question = sync_files.ask(sync_files.Stage(folder, "doctor"), _NO_TREE)
+    question = commands.ask(commands.Stage(folder, "doctor"), _NO_TREE)
     result = link.run(question, timeout_s=ASK_TIMEOUT_S)
-    _, found, said = result.out.partition(f"{sync_files.ANSWER} ".encode())
+    _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
     body = said.partition(b"\n")[2]
     try:
         return held_from(zlib.decompress(body, wbits=31)) if found and body else Held()

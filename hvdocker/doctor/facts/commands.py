@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.gpus import HUNG, LIMIT_S
+from hvdocker.observe.gpu_query import HUNG, LIMIT_S
+from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
 top=$1; root=$2; count=$3; shift 3
@@ -95,13 +95,6 @@ def look(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") 
 def look_at_cards() -> Command:
     """Lines of the same kind; none where there is no nvidia-smi."""
     return shell(_CARDS, str(LIMIT_S), HUNG)
-
-
-def clock() -> Command:
-    """Seconds since 1970 by the host's clock; busybox leaves the part after the point out."""
-    return shell(
-        'now=$(date +%s.%N 2>/dev/null); case $now in *[!0-9.]*|"") now=$(date +%s);; esac; echo "$now"'
-    )
 
 
 def check_hashes(folder: str) -> Command:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.errors import HvdockerError
-from hvdocker.model.lock import Holder
-from hvdocker.model.seen import ContainerSeen, HostSeen
+from hvdocker.locks.holder import Holder
+from hvdocker.observe.state import ContainerSeen, HostSeen
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 
 from docker import APIClient
 
-from hvdocker.commands.gpus import HUNG, LIMIT_S
-from hvdocker.commands.health import clock, look, look_at_cards
-from hvdocker.commands.health_answer import read_clock, read_machine
+from hvdocker.doctor.facts.answer import read_machine
+from hvdocker.doctor.facts.commands import look, look_at_cards
+from hvdocker.doctor.facts.facts import ClockSeen, EngineState, MachineSeen
 from hvdocker.errors import HvdockerError, TookTooLong
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.sight import see_containers
-from hvdocker.hosts.translate import talking
-from hvdocker.model.health import ClockSeen, EngineState, MachineSeen
+from hvdocker.observe.clock import clock, read_clock
+from hvdocker.observe.engine import see_containers
+from hvdocker.observe.gpu_query import HUNG, LIMIT_S
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 60.0
 # It asks twice.

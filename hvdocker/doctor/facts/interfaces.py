@@ -7,8 +7,8 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hvdocker.commands.command import Command, shell
-from hvdocker.commands.probe import read_probe
+from hvdocker.observe.probe import read_probe
+from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
 for dir in /sys/class/net/*; do

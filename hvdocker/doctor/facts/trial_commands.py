@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.container import ALL_DEVICES, ContainerSpec, create_body
-from hvdocker.commands.worker import Maker, Place, worker_spec
-from hvdocker.model import names
-from hvdocker.model.health import InsideSeen
-from hvdocker.model.inventory import Inventory
+from hvdocker import names
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.doctor.facts.facts import InsideSeen
+from hvdocker.engine.container_spec import ALL_DEVICES, ContainerSpec, create_body
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.placement.host_plan import Place
+from hvdocker.shell.command import Command
 
 LIFETIME_S = 30
 # Frameworks are asked by their papers: importing TensorFlow takes seconds.

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from docker import APIClient
 
-from hvdocker.commands import trial
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.model import names
-from hvdocker.model.health import Trial
+from hvdocker import names
+from hvdocker.doctor.facts import trial_commands
+from hvdocker.doctor.facts.facts import Trial
+from hvdocker.engine.container_spec import ContainerSpec
 
 MakeSpec = Callable[[bool], ContainerSpec]
 
@@ -34,9 +34,9 @@ def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
 
     made: str | None = None
     try:
-        made = engine.create_container_from_config(trial.trial_body(spec), spec.name)["Id"]
+        made = engine.create_container_from_config(trial_commands.trial_body(spec), spec.name)["Id"]
         engine.start(made)
-        running = engine.exec_create(made, list(trial.look_inside().argv))["Id"]
+        running = engine.exec_create(made, list(trial_commands.look_inside().argv))["Id"]
         said: bytes = engine.exec_start(running)
         return _outcome(spec, said.decode("utf-8", "replace"))
     except APIError as error:
@@ -49,7 +49,7 @@ def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
 
 
 def _outcome(spec: ContainerSpec, said: str) -> Trial:
-    inside = trial.read_inside(said)
+    inside = trial_commands.read_inside(said)
     lines = said.strip().splitlines()[-3:]
     error = None if inside else " ".join(lines) or "it said nothing"
     return Trial(spec.image, inside, error=error, has_gpus=bool(spec.devices))

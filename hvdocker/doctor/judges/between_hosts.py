@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from hvdocker.model.health import HostHealth
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import Finding
-from hvdocker.model.seen import ContainerSeen, HostSeen
-from hvdocker.plan.doctor.cluster import short
-from hvdocker.plan.doctor.finding import bad, good, warn
+from hvdocker.doctor.facts.facts import HostHealth
+from hvdocker.doctor.judges.cluster import short
+from hvdocker.doctor.judges.finding import bad, good, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import ContainerSeen, HostSeen
 
 Judge = Callable[..., Finding]
 # What has to be the same for ranks to understand each other, and what should be.

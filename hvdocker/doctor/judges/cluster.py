@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from hvdocker.model import names
-from hvdocker.model.health import CodeSeen, EngineState, HostHealth, MachineSeen
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.lock import Holder
-from hvdocker.model.report import Finding
-from hvdocker.model.seen import ContainerSeen, HostSeen
-from hvdocker.model.units import count, show_bytes
-from hvdocker.plan.doctor.finding import bad, good, unknown, warn
+from hvdocker import names
+from hvdocker.doctor.facts.facts import CodeSeen, EngineState, HostHealth, MachineSeen
+from hvdocker.doctor.judges.finding import bad, good, unknown, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.locks.holder import Holder
+from hvdocker.observe.state import ContainerSeen, HostSeen
+from hvdocker.units import count, show_bytes
 
 MOST_NAMED = 10
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hvdocker.doctor.judges.finding import good, of_error
+from hvdocker.doctor.report import Finding, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.model.inventory import Host
-from hvdocker.model.report import Finding, Mark
-from hvdocker.plan.doctor.finding import good, of_error
+from hvdocker.inventory.inventory import Host
 
 # In the order in which a connection passes them; as in HostUnreachable.stage.
 STAGES = ("resolves", "answers", "hostkey", "login")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hvdocker.commands.trial import by_hand
-from hvdocker.model.health import MachineSeen, Trial
-from hvdocker.model.report import Finding
-from hvdocker.model.units import show_bytes
-from hvdocker.plan.doctor.finding import bad, good, warn
+from hvdocker.doctor.facts.facts import MachineSeen, Trial
+from hvdocker.doctor.facts.trial_commands import by_hand
+from hvdocker.doctor.judges.finding import bad, good, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.units import show_bytes
 
 LITTLE_SHM = 64 << 20
 LITTLE_MEMLOCK = 64 << 20

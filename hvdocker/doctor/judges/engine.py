@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hvdocker.model.health import EngineState, MachineSeen
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import Finding
-from hvdocker.model.seen import HostSeen
-from hvdocker.plan.doctor.finding import bad, good, warn
-from hvdocker.plan.fitness import NEWER_ENGINE, OLDEST_ENGINE, is_too_old, version_numbers
+from hvdocker.cluster.plan.fitness import NEWER_ENGINE, OLDEST_ENGINE, is_too_old, version_numbers
+from hvdocker.doctor.facts.facts import EngineState, MachineSeen
+from hvdocker.doctor.judges.finding import bad, good, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import HostSeen
 
 # Older ones work as far as we know, and nobody mends them any more.
 OLDEST_TRIED = "20.10"

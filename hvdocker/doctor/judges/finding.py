@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hvdocker.doctor.report import Finding, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.model.report import Finding, Mark
 
 
 def good(check: str, shown: str) -> Finding:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hvdocker.commands.gpus import HUNG
-from hvdocker.commands.trial import by_hand
-from hvdocker.model.health import MachineSeen, Trial
-from hvdocker.model.report import Finding
-from hvdocker.plan.doctor.finding import bad, good, unknown, warn
-from hvdocker.plan.fitness import version_numbers
+from hvdocker.cluster.plan.fitness import version_numbers
+from hvdocker.doctor.facts.facts import MachineSeen, Trial
+from hvdocker.doctor.facts.trial_commands import by_hand
+from hvdocker.doctor.judges.finding import bad, good, unknown, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.observe.gpu_query import HUNG
 
 TOOLKIT = (
     "sudo apt-get install nvidia-container-toolkit && "

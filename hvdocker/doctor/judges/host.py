@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.commands.worker import Place
+from hvdocker.doctor.facts.facts import HostHealth
+from hvdocker.doctor.judges.cluster import judge_code, judge_image, judge_leftovers, judge_worker
+from hvdocker.doctor.judges.connection import judge_reach
+from hvdocker.doctor.judges.container import judge_container
+from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
+from hvdocker.doctor.judges.finding import good, of_error
+from hvdocker.doctor.judges.gpu import judge_cuda, judge_gpus, judge_toolkit
+from hvdocker.doctor.judges.host_names import judge_names
+from hvdocker.doctor.judges.infiniband import judge_fabric
+from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_memory
+from hvdocker.doctor.report import Finding, HostReport, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.model.health import HostHealth
-from hvdocker.model.inventory import Host, Inventory
-from hvdocker.model.report import Finding, HostReport, Mark
-from hvdocker.plan.asked import up_again
-from hvdocker.plan.doctor.cluster import judge_code, judge_image, judge_leftovers, judge_worker
-from hvdocker.plan.doctor.connection import judge_reach
-from hvdocker.plan.doctor.container import judge_container
-from hvdocker.plan.doctor.engine import judge_confinement, judge_engine
-from hvdocker.plan.doctor.fabric import judge_fabric
-from hvdocker.plan.doctor.finding import good, of_error
-from hvdocker.plan.doctor.gpu import judge_cuda, judge_gpus, judge_toolkit
-from hvdocker.plan.doctor.lookup import judge_names
-from hvdocker.plan.doctor.machine import judge_clock, judge_cpu, judge_disks, judge_memory
+from hvdocker.inventory.inventory import Host, Inventory
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.scope_label import up_again
 
 
 @dataclass(frozen=True)

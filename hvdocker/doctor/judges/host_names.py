@@ -7,11 +7,11 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
-from hvdocker.model.health import MachineSeen
-from hvdocker.model.inventory import Host
-from hvdocker.model.report import Finding
-from hvdocker.plan.doctor.finding import bad, good, warn
-from hvdocker.plan.places import is_loopback
+from hvdocker.cluster.plan.addresses import is_loopback
+from hvdocker.doctor.facts.facts import MachineSeen
+from hvdocker.doctor.judges.finding import bad, good, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.inventory.inventory import Host
 
 LOCALHOST = "localhost"
 

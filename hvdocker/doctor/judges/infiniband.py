@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hvdocker.model.health import MachineSeen
-from hvdocker.model.report import Finding
-from hvdocker.plan.doctor.finding import good, warn
+from hvdocker.doctor.facts.facts import MachineSeen
+from hvdocker.doctor.judges.finding import good, warn
+from hvdocker.doctor.report import Finding
 
 
 def judge_fabric(machine: MachineSeen) -> Finding | None:

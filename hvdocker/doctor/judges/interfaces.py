@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.commands.interfaces import InterfaceSeen
-from hvdocker.model.report import Finding, Mark, worst_mark
-from hvdocker.plan.doctor.path import common_mtu
-from hvdocker.plan.places import give_address
+from hvdocker.cluster.plan.addresses import give_address
+from hvdocker.doctor.facts.interfaces import InterfaceSeen
+from hvdocker.doctor.pairs.path_mtu import common_mtu
+from hvdocker.doctor.report import Finding, Mark, worst_mark
 
 CHECK = "network"
 SLOW_MBIT = 1000

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from hvdocker.commands.command import Command
-from hvdocker.model.health import ClockSeen, DiskSeen, MachineSeen
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import Finding
-from hvdocker.model.units import GIB, show_bytes, show_seconds
-from hvdocker.plan.doctor.finding import bad, good, unknown, warn
-from hvdocker.plan.fitness import LEAST_HOME_BYTES
+from hvdocker.cluster.plan.fitness import LEAST_HOME_BYTES
+from hvdocker.doctor.facts.facts import ClockSeen, DiskSeen, MachineSeen
+from hvdocker.doctor.judges.finding import bad, good, unknown, warn
+from hvdocker.doctor.report import Finding
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.shell.command import Command
+from hvdocker.units import GIB, show_bytes, show_seconds
 
 LITTLE_MEMORY = 2 * GIB
 LITTLE_DISK = 10 * GIB

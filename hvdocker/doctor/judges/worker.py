@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hvdocker.commands.worker import Maker, Place
+from hvdocker.cluster.plan.up import why_new
 from hvdocker.errors import HvdockerError
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState
-from hvdocker.plan.image import plan_image
-from hvdocker.plan.up import why_new
+from hvdocker.images.plan import plan_image
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState
+from hvdocker.placement.host_plan import Place
 
 
 def why_anew(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from hvdocker.commands.inside import CHECK
+from hvdocker.engine.container_commands import CHECK
 
 TIMEOUT_S = 3.0
 POUR_S = 0.8

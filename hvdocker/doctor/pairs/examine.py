@@ -8,23 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from hvdocker.commands import pairs as words
-from hvdocker.commands.pairs import Answer, Post, Speed, SshWay
-from hvdocker.commands.worker import Place, doctor_spec
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.report import PairReport
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.env import Env
-from hvdocker.plan.doctor.absence import lost, missing, old_image, without_post
-from hvdocker.plan.doctor.pairs import judge_pairs
-from hvdocker.plan.doctor.schedule import rounds
-from hvdocker.plan.doctor.survey import Absence, Pair, Survey
-from hvdocker.plan.places import port_conflicts
+from hvdocker import names
+from hvdocker.cluster.containers.roles import doctor_spec
+from hvdocker.cluster.plan.addresses import port_conflicts
+from hvdocker.doctor.pairs import commands as words
+from hvdocker.doctor.pairs.commands import Answer, Post, Speed, SshWay
+from hvdocker.doctor.pairs.gaps import lost, missing, old_image, without_post
+from hvdocker.doctor.pairs.judge import judge_pairs
+from hvdocker.doctor.pairs.survey import Absence, Pair, Survey
+from hvdocker.doctor.pairs.tournament import rounds
+from hvdocker.doctor.report import PairReport
+from hvdocker.env import Env
+from hvdocker.events import Event
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import ClusterState
+from hvdocker.placement.host_plan import Place
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 # How long all of it may take; what was started ends by itself then.
 LIFE_S = 120
@@ -54,7 +55,7 @@ class _Visit:
 
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
         """On all hosts at once; one that fails is absent from then on, the others go on."""
-        from hvdocker.hosts.pool import each
+        from hvdocker.transport.pool import each
 
         outcomes = each(hosts, work, on_interrupt=on_interrupt)
         for name, error in outcomes.failed.items():
@@ -152,7 +153,7 @@ def _pour(visit: _Visit, ends: Mapping[str, str], stop: Callable[[], None]) -> N
 
 
 def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
-    from hvdocker.hosts.stations import ask_inside
+    from hvdocker.engine.container_exec import ask_inside
 
     return ask_inside(visit.links[name], visit.containers[name], argv)
 
@@ -160,7 +161,7 @@ def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
 @contextmanager
 def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
     """What listens in a worker would go on for its whole time: it is ended."""
-    from hvdocker.hosts.pool import each
+    from hvdocker.transport.pool import each
 
     visit.ways = dict.fromkeys(present, SshWay.LOGIN)
     visit.containers = {name: visit.placed[name].worker_name for name in present}
@@ -176,8 +177,8 @@ def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None
 
 @contextmanager
 def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
-    from hvdocker.hosts.pool import each
-    from hvdocker.hosts.stations import close_station
+    from hvdocker.doctor.pairs.probe_containers import close_station
+    from hvdocker.transport.pool import each
 
     visit.ways = _ways(visit, present)
     name_of_all = names.doctor_name(visit.inventory.cluster)
@@ -206,7 +207,7 @@ def _ways(visit: _Visit, present: list[str]) -> dict[str, SshWay]:
 
 
 def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Callable[[], None]) -> None:
-    from hvdocker.hosts.stations import clear_station, make_passes, open_station
+    from hvdocker.doctor.pairs.probe_containers import clear_station, make_passes, open_station
 
     passes = make_passes(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
     maker = visit.env.maker()

@@ -6,12 +6,12 @@ import ipaddress
 import shlex
 from collections.abc import Mapping, Set
 
-from hvdocker.commands.worker import Place
+from hvdocker import names
+from hvdocker.doctor.pairs.survey import Absence
 from hvdocker.errors import HvdockerError
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState
-from hvdocker.plan.doctor.survey import Absence
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import ClusterState
+from hvdocker.placement.host_plan import Place
 
 _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 

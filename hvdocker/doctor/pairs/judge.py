@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hvdocker.model.report import Finding, Mark, PairReport
-from hvdocker.plan.doctor.path import judge_mtu, judge_speed, judge_trip
-from hvdocker.plan.doctor.reach import judge_ports, judge_ssh
-from hvdocker.plan.doctor.survey import Absence, Pair, Survey
+from hvdocker.doctor.pairs.path_mtu import judge_mtu, judge_speed, judge_trip
+from hvdocker.doctor.pairs.reach import judge_ports, judge_ssh
+from hvdocker.doctor.pairs.survey import Absence, Pair, Survey
+from hvdocker.doctor.report import Finding, Mark, PairReport
 
 CHECKS = ("ssh", "ports", "mtu", "rtt")
 

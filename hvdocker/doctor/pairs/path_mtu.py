@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from statistics import median
 
-from hvdocker.commands.pairs import Answer
-from hvdocker.model.report import Finding, Mark
-from hvdocker.plan.doctor.survey import Pair, Survey
+from hvdocker.doctor.pairs.commands import Answer
+from hvdocker.doctor.pairs.survey import Pair, Survey
+from hvdocker.doctor.report import Finding, Mark
 
 SLOW_TRIP_S = 0.005
 # A link that carries less than this part of what others carry is not merely unlucky.

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from docker import APIClient
 
-from hvdocker import assets
-from hvdocker.commands.container import ContainerSpec, create_body
-from hvdocker.commands.container_files import trust_files, worker_files
-from hvdocker.commands.health import clock
-from hvdocker.commands.health_answer import read_clock
-from hvdocker.commands.ssh_files import FileSpec, Member, user_name
-from hvdocker.commands.worker import Place
+from hvdocker import assets, names
+from hvdocker.cluster.containers.files import trust_files, worker_files
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.engine import archive
+from hvdocker.engine.container_spec import ContainerSpec, create_body
+from hvdocker.engine.file_spec import FileSpec, user_name
 from hvdocker.errors import HostUnfit
-from hvdocker.hosts import archive, keys
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.observe.clock import clock, read_clock
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.transport.errors import talking
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.ssh import key_pairs
 
 # Long after each would have ended by itself.
 LEFT_BEHIND_S = 600
@@ -30,14 +30,14 @@ LEFT_BEHIND_S = 600
 class Passes:
     """Keys for the length of one examination, and the files that make all stations trust each other."""
 
-    client: keys.Pair
-    hosts: dict[str, keys.Pair]
+    client: key_pairs.Pair
+    hosts: dict[str, key_pairs.Pair]
     trust: tuple[FileSpec, ...]
 
 
 def make_passes(cluster: str, places: Iterable[Place], port: int) -> Passes:
     places = list(places)
-    client, pairs = keys.make_pair(), {place.name: keys.make_pair() for place in places}
+    client, pairs = key_pairs.make_pair(), {place.name: key_pairs.make_pair() for place in places}
     members = [Member(place.name, place.address, user_name(place.uid)) for place in places]
     publics = {name: pair.public for name, pair in pairs.items()}
     template = assets.ssh_config_template()
@@ -102,13 +102,3 @@ def _remove(engine: APIClient, container: str) -> None:
         # Gone, or going: it may have ended by itself just now.
         if error.status_code not in (404, 409):
             raise
-
-
-def ask_inside(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
-    """A command in a running container: its exit code, its output and its errors."""
-    with talking(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
-        engine = link.engine()
-        made = engine.exec_create(container, argv)["Id"]
-        out, err = engine.exec_start(made, demux=True)
-        code: int = engine.exec_inspect(made)["ExitCode"]
-    return code, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace")

@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.commands.pairs import Problem, SshWay
-from hvdocker.model.report import Finding, Mark
-from hvdocker.plan.doctor.survey import Pair, Survey
+from hvdocker.doctor.pairs.commands import Problem, SshWay
+from hvdocker.doctor.pairs.survey import Pair, Survey
+from hvdocker.doctor.report import Finding, Mark
 
 _SHOWN = {"timeout": "filtered", "silent": "filtered", "refused": "rejected", "own": "forbidden",
           "unreachable": "no route", "stranger": "stranger"}  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.commands.pairs import Answer, Post, Speed, SshWay
+from hvdocker.doctor.pairs.commands import Answer, Post, Speed, SshWay
 
 Pair = tuple[str, str]
 

@@ -14,7 +14,7 @@ from docker import APIClient
 
 from hvdocker import assets
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.hosts.distro import ensure_base
+from hvdocker.images.build.base_image import ensure_base
 
 Say = Callable[[str], None]
 SUITE = "bookworm"

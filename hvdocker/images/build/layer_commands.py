@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hvdocker.commands.command import Command, command
-from hvdocker.model import names
-from hvdocker.model.requirements import Requirements
+from hvdocker import names
+from hvdocker.images.requirements import Requirements
+from hvdocker.shell.command import Command, command
 
 PARENT = "/tmp"
 FOLDER = "hvdocker-layer"

@@ -16,10 +16,10 @@ from typing import IO, Any
 
 from docker import APIClient
 
-from hvdocker.commands import layer
 from hvdocker.errors import HvdockerError
-from hvdocker.model.requirements import Requirements
-from hvdocker.plan.steps import BuildLayer
+from hvdocker.images.build import layer_commands
+from hvdocker.images.requirements import Requirements
+from hvdocker.images.steps import BuildLayer
 
 Say = Callable[[str], None]
 
@@ -28,7 +28,7 @@ def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say)
     """`say` gets pip's lines, and empty ones as signs of life; it may raise to end the work."""
     with _container(engine, step) as container:
         with _packed(step.requirements, ca_bundle) as archive:
-            engine.put_archive(container, layer.PARENT, archive)
+            engine.put_archive(container, layer_commands.PARENT, archive)
         _install(engine, container, step, say)
         _commit(engine, container, step)
 
@@ -38,14 +38,14 @@ def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
     """Its labels become those of the image; its environment stays the image's own."""
     from docker.errors import APIError
 
-    name = layer.build_name(step.key, secrets.token_hex(2))
-    waiting = layer.wait().argv
+    name = layer_commands.build_name(step.key, secrets.token_hex(2))
+    waiting = layer_commands.wait().argv
     made = engine.create_container(
         step.base,
         entrypoint=list(waiting[:1]),
         command=list(waiting[1:]),
         name=name,
-        labels=layer.labels(step.key, step.content),
+        labels=layer_commands.labels(step.key, step.content),
         host_config=engine.create_host_config(network_mode="host", auto_remove=True, init=True),
         use_config_proxy=False,
     )["Id"]
@@ -61,7 +61,9 @@ def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
 def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> None:
     last: deque[str] = deque(maxlen=10)
     proxies = engine._proxy_configs.get_environment()
-    made = engine.exec_create(container, list(layer.install().argv), user="0:0", environment=proxies)["Id"]
+    made = engine.exec_create(
+        container, list(layer_commands.install().argv), user="0:0", environment=proxies
+    )["Id"]
     for line in _lines(engine.exec_start(made, stream=True)):
         say(line)
         if line:
@@ -106,19 +108,19 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
 
 def _packed(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
     """The folder for the container, in a temporary file: wheels can be large."""
-    texts = layer.layer_files(requirements).items()
-    files = {**{name: text.encode() for name, text in texts}, layer.CA_FILE: ca_bundle}
+    texts = layer_commands.layer_files(requirements).items()
+    files = {**{name: text.encode() for name, text in texts}, layer_commands.CA_FILE: ca_bundle}
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     with tarfile.open(fileobj=spool, mode="w") as tar:
-        for folder in (layer.FOLDER, f"{layer.FOLDER}/{layer.WHEELS}"):
+        for folder in (layer_commands.FOLDER, f"{layer_commands.FOLDER}/{layer_commands.WHEELS}"):
             entry = tarfile.TarInfo(folder)
             entry.type, entry.mode = tarfile.DIRTYPE, 0o755
             tar.addfile(entry)
         for name, data in files.items():
-            entry = tarfile.TarInfo(f"{layer.FOLDER}/{name}")
+            entry = tarfile.TarInfo(f"{layer_commands.FOLDER}/{name}")
             entry.size, entry.mode = len(data), 0o644
             tar.addfile(entry, io.BytesIO(data))
         for wheel in requirements.wheels:
-            tar.add(wheel.path, f"{layer.FOLDER}/{layer.WHEELS}/{wheel.name}")
+            tar.add(wheel.path, f"{layer_commands.FOLDER}/{layer_commands.WHEELS}/{wheel.name}")
     spool.seek(0)
     return spool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, shell
+from hvdocker.shell.command import Command, shell
 
 _CAN = """\
 command -v docker >/dev/null && echo cli

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, command, shell
-from hvdocker.commands.image_parts import Layer, Part
+from hvdocker.images.ship.parts import Layer, Part
+from hvdocker.shell.command import Command, command, shell
 
 # Whatever happens to this machine, a feed in which nothing moves for so long ends by itself.
 IDLE_MINUTES = 10.0

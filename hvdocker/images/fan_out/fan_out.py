@@ -10,15 +10,15 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from hvdocker.commands import feed as words
-from hvdocker.commands.image_parts import ImageContent, Layer
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
-from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.feeders import Member, Node, arranged
-from hvdocker.hosts.images.load import LayersGone, load_error
-from hvdocker.hosts.images.running import Running
-from hvdocker.hosts.link import Result, must
-from hvdocker.hosts.pool import each
+from hvdocker.images.fan_out import commands as words
+from hvdocker.images.fan_out.feeders import Member, Node, arranged
+from hvdocker.images.fan_out.long_command import Running
+from hvdocker.images.ship.cache import LayerCache
+from hvdocker.images.ship.load import LayersGone, load_error
+from hvdocker.images.ship.parts import ImageContent, Layer
+from hvdocker.transport.link import Result, must
+from hvdocker.transport.pool import each
 
 _CHUNK = 1 << 20
 # How the docker CLI begins what the engine itself said about an archive.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hvdocker.commands import feed as words
-from hvdocker.commands.feed_ability import Ability
-from hvdocker.commands.image_parts import ImageContent, Layer
-from hvdocker.hosts.images.load import Present
-from hvdocker.hosts.images.running import Running
-from hvdocker.hosts.keys import Pair, make_pair
-from hvdocker.hosts.link import HostLink
+from hvdocker.images.fan_out import commands as words
+from hvdocker.images.fan_out.ability import Ability
+from hvdocker.images.fan_out.long_command import Running
+from hvdocker.images.ship.load import Present
+from hvdocker.images.ship.parts import ImageContent, Layer
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.ssh.key_pairs import Pair, make_pair
 
 FEWEST_HOSTS = 4
 # Setting the feeds up costs about as much as sending this once. What counts is what would leave this

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from hvdocker.commands.command import Command
-from hvdocker.hosts.link import HostLink, Result
+from hvdocker.shell.command import Command
+from hvdocker.transport.link import HostLink, Result
 
 _POLL_S = 1.0
 

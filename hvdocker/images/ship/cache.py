@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.units import parse_bytes
+from hvdocker.units import parse_bytes
 
 DEFAULT_LIMIT = 20 << 30
 # No image takes a day to read: whoever wrote such a draft is gone.

@@ -18,10 +18,10 @@ from typing import IO, Any
 
 from docker import APIClient
 
-from hvdocker.commands.image_parts import ImageContent, Layer, full_reference
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.model.seen import image_content
+from hvdocker.images.ship.cache import LayerCache
+from hvdocker.images.ship.parts import ImageContent, Layer, full_reference
+from hvdocker.observe.state import image_content
 
 Progress = Callable[[int], None]
 _CHUNK = 1 << 20

@@ -9,18 +9,11 @@ from dataclasses import dataclass
 
 from docker import APIClient
 
-from hvdocker.commands.image_parts import (
-    ImageContent,
-    Layer,
-    Part,
-    common_layers,
-    parts_of,
-    whole,
-)
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.parts import forget_parts
-from hvdocker.model.seen import image_content
+from hvdocker.images.ship.cache import LayerCache
+from hvdocker.images.ship.part_tags import forget_parts
+from hvdocker.images.ship.parts import ImageContent, Layer, Part, common_layers, parts_of, whole
+from hvdocker.observe.state import image_content
 
 Sent = Callable[[int], None]
 _CHUNK = 1 << 20

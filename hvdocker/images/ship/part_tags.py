@@ -9,7 +9,7 @@ from typing import Any
 
 from docker import APIClient
 
-from hvdocker.commands.image_parts import LABEL_PART, PART_NAME, ImageContent
+from hvdocker.images.ship.parts import LABEL_PART, PART_NAME, ImageContent
 
 # No image takes a day to send: whoever sent such a part is gone.
 _STALE_S = 86_400

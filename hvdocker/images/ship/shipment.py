@@ -12,19 +12,19 @@ from datetime import datetime, timezone
 
 from docker import APIClient
 
-from hvdocker.commands.feed_ability import Ability, ability, read_ability
-from hvdocker.commands.image_parts import ImageContent
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
-from hvdocker.hosts.images.cache import LayerCache, own_cache
-from hvdocker.hosts.images.collect import collect, layers_of
-from hvdocker.hosts.images.feeders import Member, is_worth_it
-from hvdocker.hosts.images.load import LayersGone, Present, load, present, settle
-from hvdocker.hosts.images.parts import forget_parts
-from hvdocker.hosts.images.swarm import Swarm
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.pool import each
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.units import show_bytes
+from hvdocker.images.fan_out.ability import Ability, ability, read_ability
+from hvdocker.images.fan_out.fan_out import Swarm
+from hvdocker.images.fan_out.feeders import Member, is_worth_it
+from hvdocker.images.ship.cache import LayerCache, own_cache
+from hvdocker.images.ship.export import collect, layers_of
+from hvdocker.images.ship.load import LayersGone, Present, load, present, settle
+from hvdocker.images.ship.part_tags import forget_parts
+from hvdocker.images.ship.parts import ImageContent
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.pool import each
+from hvdocker.units import show_bytes
 
 # Text, host, bytes done, bytes in all. Raises where the whole work was interrupted.
 Say = Callable[[str, str, int, int], None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import getpass
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,10 @@ from typing import Any
 import paramiko
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.login import key_files
-from hvdocker.hosts.ssh_lines import Line, Source
-from hvdocker.hosts.ssh_match import Said, said_of
-from hvdocker.model.inventory import Host
-from hvdocker.model.origin import Reach, Setting
+from hvdocker.inventory.inventory import Host
+from hvdocker.inventory.origin import Reach, Setting
+from hvdocker.inventory.ssh_config.lines import Line, Source
+from hvdocker.inventory.ssh_config.match import Said, said_of
 
 OWN = "~/.ssh/config"
 SYSTEM = Path("/etc/ssh/ssh_config")
@@ -101,3 +101,20 @@ def _names(lines: Iterable[Line]) -> Iterator[str]:
             yield from (word for word in line.words if not re.search(r"[*?!]", word))
         for file in line.files:
             yield from _names(file)
+
+
+def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ...]:
+    """The inventory's key, else those of ~/.ssh/config, else the usual names in ~/.ssh."""
+    if configured:
+        path = Path(configured).expanduser()
+        if not path.is_file():
+            raise UsageProblem(
+                f"the SSH key {configured} is not there",
+                command=shlex.join(("ls", "-l", str(path))),
+                lines=[f"there is no file {path}"],
+                fix=f"correct `ssh: {{key: …}}`, or: ssh-keygen -t ed25519 -f {shlex.quote(str(path))}",
+            )
+        return (str(path),)
+    usual = [Path.home() / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa")]
+    named = [Path(name).expanduser() for name in of_config]
+    return tuple(dict.fromkeys(str(path) for path in (*named, *usual) if path.is_file()))

@@ -15,7 +15,7 @@ from pathlib import Path
 import paramiko
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.ssh_lines import Criterion, Line
+from hvdocker.inventory.ssh_config.lines import Criterion, Line
 
 EXEC_TIMEOUT_S = 30.0
 

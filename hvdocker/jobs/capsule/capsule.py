@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.redact import HIDDEN
-from hvdocker.model.secret import SecretSource
+from hvdocker.inventory.redact import HIDDEN
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.secret import SecretSource
 
 FORMAT = 1
 CAPSULE_FILE = "capsule.json"

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hvdocker.model.capsule import Capsule
-from hvdocker.model.patch import FilePatch, by_file
+from hvdocker.jobs.capsule.capsule import Capsule
+from hvdocker.jobs.capsule.patch import FilePatch, by_file
 
 # In this order they are told.
 GROUPS = (

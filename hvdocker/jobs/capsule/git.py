@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hvdocker.model.capsule import PATCH_MOST_BYTES, GitSeen
-from hvdocker.model.tree import Tree
-from hvdocker.model.units import show_bytes
+from hvdocker.jobs.capsule.capsule import PATCH_MOST_BYTES, GitSeen
+from hvdocker.sync.tree import Tree
+from hvdocker.units import show_bytes
 
 LIMIT_S = 20.0
 # New files of more than so many patches are not worth trying, even where they compress well.

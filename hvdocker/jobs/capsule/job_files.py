@@ -6,10 +6,10 @@ from __future__ import annotations
 import io
 import tarfile
 
-from hvdocker.commands import files
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.link import HostLink
-from hvdocker.model.capsule import CAPSULE_FILE, JOB_FILE, PATCH_FILE, PATCH_MOST_BYTES, RECORD_FILE
+from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, JOB_FILE, PATCH_FILE, PATCH_MOST_BYTES, RECORD_FILE
+from hvdocker.shell import host_folders
+from hvdocker.transport.link import HostLink
 
 PAPERS = (CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE)
 MOST_BYTES = 2 * PATCH_MOST_BYTES
@@ -18,7 +18,7 @@ MOST_BYTES = 2 * PATCH_MOST_BYTES
 def read_papers(link: HostLink, folder: str) -> dict[str, bytes]:
     """Those that are there, by name. What a job of an earlier version has not is left out."""
     read = bytearray()
-    for chunk in link.stream(files.pack(folder, PAPERS)):
+    for chunk in link.stream(host_folders.pack(folder, PAPERS)):
         read += chunk
         if len(read) > MOST_BYTES:
             raise HvdockerError(f"the papers in {folder} are too large", host=link.name)

@@ -7,17 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hvdocker import names
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.model import names
-from hvdocker.model.capsule import CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE, Capsule, Papers
-from hvdocker.model.difference import read_record
-from hvdocker.model.event import Event
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import known_jobs
-from hvdocker.ops.home import RECORD_COPY
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session, connected
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE, Capsule, Papers
+from hvdocker.jobs.capsule.difference import read_record
+from hvdocker.jobs.local_jobs import RECORD_COPY
+from hvdocker.jobs.lookup import known_jobs
+from hvdocker.observe.state import ClusterState
+from hvdocker.transport.session import Session, connected
 
 # Beside a capsule that a host gave us: its name. What this machine wrote itself has none.
 ORIGIN_FILE = "capsule.host"
@@ -98,7 +98,7 @@ def _from_hosts(env: Env, located: Located, wanted: Mapping[str, Kept | None]) -
     """What is known at home already is no reason to insist on hosts."""
     try:
         with connected(env, located, must_all=False) as session:
-            from hvdocker.hosts.observe import partial_state
+            from hvdocker.observe.hosts import partial_state
 
             state, _ = partial_state(located.inventory, session.links, False, session.links)
             return {word: seen_on_hosts(session, state, word, known) for word, known in wanted.items()}
@@ -151,7 +151,7 @@ def _told(host: str, papers: Mapping[str, bytes]) -> Kept | None:
 
 
 def told_by_hosts(session: Session, state: ClusterState, job: str) -> dict[str, dict[str, bytes]]:
-    from hvdocker.hosts.papers import read_papers
+    from hvdocker.jobs.capsule.job_files import read_papers
 
     having = [name for name, seen in state.hosts.items() if job in seen.job_folders]
     return {

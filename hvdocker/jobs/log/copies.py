@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, raise_together
-from hvdocker.model.noise import without_noise
-from hvdocker.model.output import Line, LineAssembler, LineFilter, parse_line
-from hvdocker.ops.finding import Found
+from hvdocker.jobs.lookup import Found
+from hvdocker.launchers.horovod_output import without_noise
+from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 _CHUNK = 1 << 20
 # Of each rank that far back, over the link.
@@ -69,8 +69,8 @@ def _of_rank_files(logs: dict[int, Path], found: Found) -> Iterator[Line]:
 
 
 def _of_hosts(found: Found, hosts: Iterable[str]) -> Iterator[Line]:
-    from hvdocker.commands.rank_logs import end_of_rank_log
-    from hvdocker.hosts.link import must
+    from hvdocker.jobs.log.rank_logs import end_of_rank_log
+    from hvdocker.transport.link import must
 
     for name in hosts:
         link, folder = found.sighting.links[name], found.sighting.folder(name, found.job)
@@ -82,8 +82,8 @@ def _of_hosts(found: Found, hosts: Iterable[str]) -> Iterator[Line]:
 
 
 def _ranks_on(found: Found, name: str) -> list[int]:
-    from hvdocker.commands.rank_logs import list_rank_logs, read_rank_logs
-    from hvdocker.hosts.link import must
+    from hvdocker.jobs.log.rank_logs import list_rank_logs, read_rank_logs
+    from hvdocker.transport.link import must
 
     link: HostLink = found.sighting.links[name]
     listed = must(link, list_rank_logs(found.sighting.folder(name, found.job)), "looking for the ranks' logs")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hvdocker.commands.command import Command, shell
+from hvdocker.shell.command import Command, shell
 
 # What every start of a rank writes into its file first.
 _HEADER = "^hvdocker: rank [0-9]* on .*, start [0-9]*,"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hvdocker.errors import UsageProblem
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|min|m|h|d)")
@@ -27,8 +27,7 @@ class Since:
         """A laptop's clock may be minutes off."""
         if self.at is not None:
             return self.at
-        from hvdocker.commands.health import clock
-        from hvdocker.commands.health_answer import read_clock
+        from hvdocker.observe.clock import clock, read_clock
 
         # An engine takes no time before 1970.
         return max(1.0, (read_clock(link.run(clock()).text) or 0.0) - (self.ago_s or 0.0))

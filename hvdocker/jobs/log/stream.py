@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 # Given what broke, another link to the same host; raises where there is none to be had.
 Again = Callable[[HvdockerError], "HostLink"]
@@ -54,7 +54,7 @@ class Reading:
                 is_over = False
 
     def _stream(self, follow: bool) -> Iterator[bytes]:
-        from hvdocker.hosts.watched import asking_job
+        from hvdocker.engine.container_access import asking_job
 
         known = Counter(piece for pieces in self._recent.values() for piece in pieces)
         with asking_job(self.link, self.container, "reading the job's output"):

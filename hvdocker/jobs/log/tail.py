@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hvdocker.model.noise import without_noise
-from hvdocker.model.output import Line, LineAssembler, LineFilter, parse_line
-from hvdocker.model.placement import Placement
+from hvdocker.launchers.horovod_output import without_noise
+from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line
+from hvdocker.protocol.placement import Placement
 
 if TYPE_CHECKING:
-    from hvdocker.hosts.link import HostLink
+    from hvdocker.transport.link import HostLink
 
 # Some lines are no news, and left out: so many more are asked for at first.
 SLACK = 200
@@ -76,7 +76,7 @@ def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Ite
 
 
 def _pieces(link: HostLink, container: str, count: int, since: float | None) -> list[_Piece]:
-    from hvdocker.hosts.watched import asking_job
+    from hvdocker.engine.container_access import asking_job
 
     with asking_job(link, container, "reading the job's output"):
         engine = link.engine()

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from hvdocker.commands import files
+from hvdocker import names
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.link import HostLink
-from hvdocker.hosts.merge import Fetched, merge
-from hvdocker.model import names
+from hvdocker.jobs.results.merge import Fetched, merge
+from hvdocker.shell import host_folders
+from hvdocker.transport.link import HostLink
 
 
 def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], target: Path) -> Fetched:
@@ -35,7 +35,7 @@ def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], targe
 
 def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]:
     place.mkdir()
-    command = files.pack(folder, ["out", "logs"])
+    command = host_folders.pack(folder, ["out", "logs"])
     try:
         return _unpack(job, link.stream(command), place, link.name)
     except HvdockerError as error:

@@ -7,16 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from hvdocker import names
+from hvdocker.engine import archive
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.hosts import archive
-from hvdocker.hosts.actions.workers import run_inside
-from hvdocker.hosts.apply import Context
-from hvdocker.hosts.translate import talking
-from hvdocker.model import names
-from hvdocker.plan import steps
+from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.plan.apply import Context
+from hvdocker.plan.container_command import run_inside
+from hvdocker.plan.plan import Step
+from hvdocker.transport.errors import talking
 
 
-def _put(step: steps.PutSecrets, context: Context) -> None:
+def _put(step: PutSecrets, context: Context) -> None:
     if not step.is_master:
         # Where a master is undone, it goes with all its files.
         context.made(
@@ -28,7 +29,7 @@ def _put(step: steps.PutSecrets, context: Context) -> None:
     archive.put_secrets(context.engine(step.host), step.container, step.job, values, step.uid, step.gid)
 
 
-def _forget(step: steps.ForgetSecrets, context: Context) -> None:
+def _forget(step: ForgetSecrets, context: Context) -> None:
     with _as_far_as_possible(step, context):
         _remove(context, step.host, step.container, step.jobs)
 
@@ -45,7 +46,7 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 
 @contextmanager
-def _as_far_as_possible(step: steps.Step, context: Context) -> Iterator[None]:
+def _as_far_as_possible(step: Step, context: Context) -> Iterator[None]:
     """An ended job's container that cannot be opened any more must not keep the next job from running."""
     try:
         with talking(step.host, step.describe()):
@@ -59,14 +60,14 @@ def _as_far_as_possible(step: steps.Step, context: Context) -> Iterator[None]:
         )
 
 
-def _empty(step: steps.EmptySecrets, context: Context) -> None:
+def _empty(step: EmptySecrets, context: Context) -> None:
     empty = dict.fromkeys(step.names, b"")
     with _as_far_as_possible(step, context):
         archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
-    steps.PutSecrets: _put,
-    steps.ForgetSecrets: _forget,
-    steps.EmptySecrets: _empty,
+    PutSecrets: _put,
+    ForgetSecrets: _forget,
+    EmptySecrets: _empty,
 }

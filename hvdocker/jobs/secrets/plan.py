@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from hvdocker.commands.worker import Place
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.job import JobSpec
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.steps import EmptySecrets, ForgetSecrets, PutSecrets, Step
+from hvdocker import names
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.plan.plan import Step
+from hvdocker.protocol.job import JobSpec
 
 # A supervisor that ended by itself, with one of these codes, has cleared up in its own container.
 ORDERLY = (0, 1, 143)

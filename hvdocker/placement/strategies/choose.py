@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hvdocker.plan.placing.demand import Demand
-from hvdocker.plan.placing.fitting import Room
-from hvdocker.plan.placing.models import Kind, fewest_models, kinds_of
-from hvdocker.plan.placing.search import Field, Web, first_hosts
+from hvdocker.placement.strategies.demand import Demand
+from hvdocker.placement.strategies.eligible import Room
+from hvdocker.placement.strategies.gpu_models import Kind, fewest_models, kinds_of
+from hvdocker.placement.strategies.search import Field, Web, first_hosts
 
 Links = Mapping[frozenset[str], float]
 NO_LINKS: Links = MappingProxyType({})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hvdocker.plan.placing.fitting import Room
+from hvdocker.placement.strategies.eligible import Room
 
 
 def slots_within(room: Room, share: int) -> tuple[int, ...]:

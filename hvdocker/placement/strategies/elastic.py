@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.model.offer import Offer, Request
-from hvdocker.model.placement import Placement
-from hvdocker.plan.placing.choose import NO_LINKS, Links
-from hvdocker.plan.placing.fitting import fitting
-from hvdocker.plan.placing.place import place
+from hvdocker.placement.slots import Offer, Request
+from hvdocker.placement.strategies.choose import NO_LINKS, Links
+from hvdocker.placement.strategies.eligible import fitting
+from hvdocker.placement.strategies.place import place
+from hvdocker.protocol.placement import Placement
 
 
 def place_most(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:

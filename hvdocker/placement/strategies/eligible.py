@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hvdocker.model.offer import GpuWish, Offer, Request, Slot
+from hvdocker.placement.slots import GpuWish, Offer, Request, Slot
 
 # Cards report less than their name says: a T4 of 16 GB has 15079 MiB, an A10 of 24 GB has 23028. The next
 # smaller size of card (11 for 12, 22 for 24) stays below.

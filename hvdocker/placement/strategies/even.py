@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hvdocker.plan.placing.choose import Links, Taken, choose
-from hvdocker.plan.placing.demand import Demand
-from hvdocker.plan.placing.fitting import Room
-from hvdocker.plan.placing.within import slots_within
+from hvdocker.placement.strategies.choose import Links, Taken, choose
+from hvdocker.placement.strategies.demand import Demand
+from hvdocker.placement.strategies.devices_of_host import slots_within
+from hvdocker.placement.strategies.eligible import Room
 
 
 def spread(np: int, rooms: Sequence[Room]) -> list[Taken]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.plan.placing.choose import Taken
-from hvdocker.plan.placing.fitting import Fitting
-from hvdocker.plan.placing.refusal import not_enough_on
-from hvdocker.plan.placing.within import slots_within
+from hvdocker.placement.strategies.choose import Taken
+from hvdocker.placement.strategies.devices_of_host import slots_within
+from hvdocker.placement.strategies.eligible import Fitting
+from hvdocker.placement.strategies.refusal import not_enough_on
 
 
 def exactly(found: Fitting) -> list[Taken] | NotEnoughSlots:

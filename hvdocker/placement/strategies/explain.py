@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hvdocker.errors import HvdockerError
-from hvdocker.model.offer import STRATEGIES, GpuWish, Offer, Request
-from hvdocker.model.placement import Placement
-from hvdocker.plan.placing.choose import NO_LINKS, Links
-from hvdocker.plan.placing.fitting import fitting
-from hvdocker.plan.placing.place import place
-from hvdocker.plan.placing.score import Judge
+from hvdocker.placement.slots import STRATEGIES, GpuWish, Offer, Request
+from hvdocker.placement.strategies.choose import NO_LINKS, Links
+from hvdocker.placement.strategies.eligible import fitting
+from hvdocker.placement.strategies.place import place
+from hvdocker.placement.strategies.score import Judge
+from hvdocker.protocol.placement import Placement
 
 # Hosts of the winner that are tried to be done without.
 MOST_TRIED = 12

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from hvdocker.plan.placing.demand import Demand
-from hvdocker.plan.placing.fitting import Room
+from hvdocker.placement.strategies.demand import Demand
+from hvdocker.placement.strategies.eligible import Room
 
 # Every set of models is tried against every kind of host, smallest sets first. Beyond so many trials (a dozen
 # models and more, each of which is needed) models are only left out one by one: few, perhaps not fewest.

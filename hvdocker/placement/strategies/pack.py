@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hvdocker.plan.placing.choose import Links, Taken, choose
-from hvdocker.plan.placing.demand import Demand
-from hvdocker.plan.placing.fitting import Room
-from hvdocker.plan.placing.sizes import packed_sizes
+from hvdocker.placement.strategies.choose import Links, Taken, choose
+from hvdocker.placement.strategies.demand import Demand
+from hvdocker.placement.strategies.eligible import Room
+from hvdocker.placement.strategies.sizes import packed_sizes
 
 
 def pack(np: int, rooms: Sequence[Room], links: Links) -> list[Taken]:

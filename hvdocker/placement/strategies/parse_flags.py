@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.gpu import MEBI
-from hvdocker.model.offer import GpuWish
-from hvdocker.model.placement import Share
-from hvdocker.model.units import parse_bytes
+from hvdocker.placement.slots import GpuWish
+from hvdocker.protocol.placement import Share
+from hvdocker.units import MEBI, parse_bytes
 
 _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*[MGT]i?B?", re.IGNORECASE)
 LOCALHOST = "localhost"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.model.offer import STRATEGIES, Offer, Request
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.placing.choose import NO_LINKS, Links, Taken
-from hvdocker.plan.placing.even import balanced, balanced_near, spread
-from hvdocker.plan.placing.exact import exactly
-from hvdocker.plan.placing.fitting import Fitting, fitting
-from hvdocker.plan.placing.pack import pack
-from hvdocker.plan.placing.refusal import not_enough, not_equal
+from hvdocker.placement.slots import STRATEGIES, Offer, Request
+from hvdocker.placement.strategies.choose import NO_LINKS, Links, Taken
+from hvdocker.placement.strategies.eligible import Fitting, fitting
+from hvdocker.placement.strategies.even import balanced, balanced_near, spread
+from hvdocker.placement.strategies.exact import exactly
+from hvdocker.placement.strategies.pack import pack
+from hvdocker.placement.strategies.refusal import not_enough, not_equal
+from hvdocker.protocol.placement import Placement, Share
 
 
 def place(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:

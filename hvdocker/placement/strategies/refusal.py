@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.model.offer import GpuWish, Offer
-from hvdocker.plan.placing.fitting import Fitting
+from hvdocker.placement.slots import GpuWish, Offer
+from hvdocker.placement.strategies.eligible import Fitting
 
 # Holders that the sentence names; the lines name all.
 MOST_HOLDERS = 2

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from hvdocker.model.offer import Offer, Request
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.units import count
-from hvdocker.plan.placing.choose import Links
-from hvdocker.plan.placing.fitting import fitting
+from hvdocker.placement.slots import Offer, Request
+from hvdocker.placement.strategies.choose import Links
+from hvdocker.placement.strategies.eligible import fitting
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.units import count
 
 MOST_LISTED = 8
 # By strategy, the first one that differs decides.

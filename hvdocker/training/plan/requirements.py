@@ -6,16 +6,19 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hvdocker.commands.probe import docker_arch
-from hvdocker.commands.worker import Maker, Place
+from hvdocker import names
+from hvdocker.cluster.plan.workers import worker_of, worker_stages
+from hvdocker.cluster.steps import CreateWorker
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model import names
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.requirements import Requirements
-from hvdocker.model.seen import ClusterState, ImageSeen
-from hvdocker.plan.asked import asked_in, up_again
-from hvdocker.plan.steps import CONTROLLER, BuildLayer, CreateWorker, Plan, ShipImage, Step, plan_of
-from hvdocker.plan.workers import worker_of, worker_stages
+from hvdocker.images.requirements import Requirements
+from hvdocker.images.steps import BuildLayer, ShipImage
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.observe.probe import docker_arch
+from hvdocker.observe.state import ClusterState, ImageSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.scope_label import asked_in, up_again
+from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 @dataclass(frozen=True)

@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hvdocker.commands.worker import Maker, Place, master_spec
+from hvdocker.cluster.containers.roles import master_spec
+from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import HostUnfit, HvdockerError, raise_together
-from hvdocker.model.capsule import CAPSULE_FILE, Papers
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.job import JobSpec
-from hvdocker.model.seen import ClusterState
-from hvdocker.plan.asked import asked_np, up_again
-from hvdocker.plan.secrets import deliveries
-from hvdocker.plan.steps import (
-    CreateMaster,
-    MakeFolders,
-    Plan,
-    Stage,
-    StartContainer,
-    Step,
-    SyncCode,
-    WriteJob,
-    WritePatch,
-    plan_of,
-)
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, Papers
+from hvdocker.jobs.secrets.plan import deliveries
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState
+from hvdocker.placement.host_plan import Place
+from hvdocker.placement.scope_label import asked_np, up_again
+from hvdocker.plan.plan import Plan, Stage, Step, plan_of
+from hvdocker.protocol.job import JobSpec
+from hvdocker.sync.steps import SyncCode
+from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
 
 
 def plan_train(

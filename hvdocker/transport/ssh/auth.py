@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import copy
 import os
-import shlex
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ import paramiko
 from paramiko.message import Message
 from paramiko.pkey import PublicBlob
 
-from hvdocker.errors import LockedKey, UsageProblem
+from hvdocker.errors import LockedKey
 
 _KINDS: dict[str, type[paramiko.PKey]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
@@ -142,23 +141,6 @@ class _Agent:
     def close(self) -> None:
         if self._agent:
             self._agent.close()
-
-
-def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ...]:
-    """The inventory's key, else those of ~/.ssh/config, else the usual names in ~/.ssh."""
-    if configured:
-        path = Path(configured).expanduser()
-        if not path.is_file():
-            raise UsageProblem(
-                f"the SSH key {configured} is not there",
-                command=shlex.join(("ls", "-l", str(path))),
-                lines=[f"there is no file {path}"],
-                fix=f"correct `ssh: {{key: …}}`, or: ssh-keygen -t ed25519 -f {shlex.quote(str(path))}",
-            )
-        return (str(path),)
-    usual = [Path.home() / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa")]
-    named = [Path(name).expanduser() for name in of_config]
-    return tuple(dict.fromkeys(str(path) for path in (*named, *usual) if path.is_file()))
 
 
 def opens(path: str, passphrase: str) -> bool:

@@ -17,7 +17,7 @@ from paramiko.common import cMSG_CHANNEL_OPEN
 from paramiko.message import Message
 from paramiko.ssh_exception import SSHException
 
-from hvdocker.hosts.orderly import OrderlyChannel
+from hvdocker.transport.ssh.channel_close import OrderlyChannel
 
 KIND = "direct-streamlocal@openssh.com"
 OPEN_TIMEOUT_S = 20.0

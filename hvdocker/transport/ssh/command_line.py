@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hvdocker.model.inventory import Host
+from hvdocker.inventory.inventory import Host
 
 
 def ssh_words(host: Host) -> tuple[str, ...]:

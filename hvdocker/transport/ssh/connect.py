@@ -29,11 +29,13 @@ from typing import Any
 import fabric
 import paramiko
 
-from hvdocker.hosts import ssh_config, trust, wire
-from hvdocker.hosts.login import Keyring, Login, key_files
-from hvdocker.hosts.orderly import OrderlyTransport
-from hvdocker.hosts.pulse import Ear, Pulse
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.inventory.ssh_config import config as ssh_config
+from hvdocker.inventory.ssh_config.config import key_files
+from hvdocker.transport.ssh import host_keys, tcp
+from hvdocker.transport.ssh.auth import Keyring, Login
+from hvdocker.transport.ssh.channel_close import OrderlyTransport
+from hvdocker.transport.ssh.keepalive import Ear, Pulse
 
 CONNECT_TIMEOUT_S = 10.0
 MOST_OPENING = 30
@@ -68,11 +70,11 @@ class Credentials:
     def __init__(
         self,
         passphrases: Mapping[str, str] | None = None,
-        accepted: Collection[trust.Accepted] = (),
+        accepted: Collection[host_keys.Accepted] = (),
         pulse: Pulse | None = None,
     ) -> None:
         self.keyring = Keyring({} if passphrases is None else passphrases)
-        self.known_hosts = trust.KnownHosts()
+        self.known_hosts = host_keys.KnownHosts()
         self.accepted = accepted
         found = ssh_config.load()
         self.notes = found.notes
@@ -161,11 +163,11 @@ def _connect(host: Host, way: Way) -> Any:
     return connection
 
 
-def _judge(host: Host, connection: Any, credentials: Credentials) -> trust.Judge:
+def _judge(host: Host, connection: Any, credentials: Credentials) -> host_keys.Judge:
     files = _known_hosts_files(connection.ssh_config)
-    entry = trust.entry_for(connection.host, connection.port)
+    entry = host_keys.entry_for(connection.host, connection.port)
     lines = credentials.known_hosts.about(entry, files)
-    return trust.Judge(host.name, files[-1], lines, credentials.accepted)
+    return host_keys.Judge(host.name, files[-1], lines, credentials.accepted)
 
 
 def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login:
@@ -209,7 +211,7 @@ def _socket(host: Host, connection: Any, way: Way) -> Any:
     proxy = connection.ssh_config.get("proxycommand")
     if proxy and proxy.lower() != "none":
         return paramiko.ProxyCommand(proxy)
-    return wire.connect(connection.host, connection.port, CONNECT_TIMEOUT_S)
+    return tcp.connect(connection.host, connection.port, CONNECT_TIMEOUT_S)
 
 
 def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
@@ -226,4 +228,4 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
 def _known_hosts_files(settings: Mapping[str, str]) -> list[Path]:
     """The system's, then the user's; the last is where new keys are written."""
     own = [Path(name).expanduser() for name in settings.get("userknownhostsfile", "").split()]
-    return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [trust.user_known_hosts(Path.home())])]
+    return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [host_keys.user_known_hosts(Path.home())])]

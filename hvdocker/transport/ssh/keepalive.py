@@ -19,7 +19,7 @@ from typing import Any
 from paramiko.common import cMSG_GLOBAL_REQUEST
 from paramiko.message import Message
 
-from hvdocker.hosts.aside import Aside
+from hvdocker.transport.background import Aside
 
 BEAT_S = 10.0
 SILENCE_S = 20.0

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.secret import Secret
+from hvdocker.secret import Secret
 
 
 @dataclass(frozen=True)

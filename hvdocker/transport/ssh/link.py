@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import paramiko
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.reach import ssh_words
 from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
-from hvdocker.hosts.channel import HostChannel, open_session, open_unix_channel
-from hvdocker.hosts.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
-from hvdocker.hosts.link import COMMAND_TIMEOUT_S, Result
-from hvdocker.hosts.translate import connecting, lost, talking
-from hvdocker.model.inventory import Host
+from hvdocker.inventory.inventory import Host
+from hvdocker.shell.command import Command
+from hvdocker.transport.errors import connecting, lost, talking
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, Result
+from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_channel
+from hvdocker.transport.ssh.command_line import ssh_words
+from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
 
 if TYPE_CHECKING:
     # The SDK is imported while hosts are being connected to.
@@ -137,7 +137,7 @@ class SshLink:
         """While the link itself is alive, a connection that breaks means that no engine is behind it."""
         from requests.exceptions import RequestException
 
-        from hvdocker.hosts.engine import engine_client
+        from hvdocker.transport.docker_api import engine_client
 
         try:
             return engine_client(self._dial)

@@ -9,7 +9,7 @@ from typing import Any
 import docker
 import docker.errors
 
-from hvdocker.hosts.distro import ensure_base
+from hvdocker.images.build.base_image import ensure_base
 from tests.cluster.lab.wait import LabError
 
 LABEL = "hvdocker.lab"

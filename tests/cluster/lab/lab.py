@@ -15,7 +15,7 @@ import docker.errors
 import docker.utils
 import yaml
 
-from hvdocker.hosts.engine import EngineClient
+from hvdocker.transport.docker_api import EngineClient
 from tests.cluster.lab.cgroups import remove_cgroups
 from tests.cluster.lab.host import LabHost
 from tests.cluster.lab.image import ensure_host_image, prune_images

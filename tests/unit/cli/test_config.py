@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.inventory import SshSettings
-from hvdocker.model.parse import parse
-from hvdocker.model.schema import schema_text
+from hvdocker.inventory.inventory import SshSettings
+from hvdocker.inventory.parse import parse
+from hvdocker.inventory.schema import schema_text
 from tests.cluster.cli import Cli, binary
 from tests.unit.cli.installed import installed
-from tests.unit.model.mutations import FIXTURES
+from tests.unit.inventory.mutations import FIXTURES
 
 INVENTORY = """\
 cluster: lab

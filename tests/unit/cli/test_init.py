@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.parse import parse
+from hvdocker.inventory.parse import parse
 from tests.cluster.cli import Cli
 from tests.cluster.terminal import Terminal
 from tests.unit.cli.installed import installed

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.cluster.exec import ExecReport, workers_of
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HostUnreachable, HvdockerError, UsageProblem
-from hvdocker.ops.env import Env
-from hvdocker.ops.exec import ExecReport, check_hosts, hosts_meant, workers_of
-from hvdocker.ops.finding import Sighting
-from hvdocker.ops.locate import Located
+from hvdocker.inventory.locate import Located
+from hvdocker.inventory.select_hosts import check_hosts, hosts_meant
+from hvdocker.jobs.lookup import Sighting
 from tests.unit.builders import host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")

@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 from docker.errors import NotFound
 
-from hvdocker.commands.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.steps import JoinJob, TellMaster, Trust
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts import keys
-from hvdocker.hosts.apply import Context, apply, roll_back
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.sync import How, sync_all
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.job import Seat
-from hvdocker.plan.steps import JoinJob, Step, TellMaster, Trust, plan_of
+from hvdocker.plan.apply import Context, apply, roll_back
+from hvdocker.plan.plan import Step, plan_of
+from hvdocker.protocol.job import Seat
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.sync import How, sync_all
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.local_link import LocalLink
+from hvdocker.transport.ssh import key_pairs
 from tests.unit.builders import inventory
+from tests.unit.engine.test_archive import members
 from tests.unit.fakes import FakeEngine
-from tests.unit.hosts.test_archive import members
 
 JOB = "train-abcd"
 HEADS = {
@@ -180,7 +181,7 @@ def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(
 ) -> None:
     seats = (Seat("a", "10.0.0.11", 1), Seat("c", "10.0.0.13", 2)) if is_elastic else ()
     trust = Trust("lab", 12345, (Member("a", "10.0.0.11", "hvd"), Member("c", "10.0.0.13", "hvd")))
-    ring = keys.Keyring(keys.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
+    ring = key_pairs.Keyring(key_pairs.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
     context = Context(inventory("hosts: [a, c]"), pair.links, template="", trust=trust, keyring=ring)
     apply(plan_of("up", "lab", ("join", [TellMaster("a", "master", 1000, 1001, seats)])), context)
     [(container, folder, data)] = pair.links["a"].own.put

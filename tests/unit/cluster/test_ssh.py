@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.cluster.ssh import become, machine_words
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.ssh import become, machine_words
+from hvdocker.inventory.locate import Located
 from tests.unit.builders import inventory
 
 LAB = inventory(

@@ -1,6 +1,6 @@
+from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport, _job
 from hvdocker.errors import HostUnfit, HostUnreachable
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.status import HostStatus, JobStatus, StatusReport, _job
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import host_seen, inventory, master, with_worker
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")

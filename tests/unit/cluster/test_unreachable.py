@@ -3,10 +3,10 @@
 import pytest
 
 from hvdocker import assets
-from hvdocker.commands.absent import Absent, read_absent, read_slots
-from hvdocker.commands.container_files import hosts_text, trust_files
-from hvdocker.commands.ssh_files import Member
-from hvdocker.model.job import Seat
+from hvdocker.cluster.containers.files import hosts_text, trust_files
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.unreachable import Absent, read_absent, read_slots
+from hvdocker.protocol.job import Seat
 
 MEMBERS = (
     Member("a", "10.0.0.11", "hvd"),

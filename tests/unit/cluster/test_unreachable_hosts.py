@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from hvdocker import assets
-from hvdocker.commands.absent import Absent
-from hvdocker.commands.container_files import hosts_text, trust_files
-from hvdocker.commands.ssh_files import Member
+from hvdocker.cluster.containers.files import hosts_text, trust_files
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.unreachable import Absent
+from hvdocker.cluster.unreachable_hosts import absent_hosts
+from hvdocker.cluster.up import UpReport
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.model.job import Seat
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.ops.absent import absent_hosts
-from hvdocker.ops.up import UpReport
-from hvdocker.plan.steps import Plan
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.plan.plan import Plan
+from hvdocker.protocol.job import Seat
 from tests.unit.builders import ADDRESSES, HOST_KEYS, inventory, master, state_of, with_worker
 from tests.unit.fakes import FakeEngine, FakeLink
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from hvdocker.console.progress import Progress
 from hvdocker.console.style import _THEME
-from hvdocker.model.event import Event
+from hvdocker.events import Event
 
 MIB = 1 << 20
 

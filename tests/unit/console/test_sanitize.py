@@ -9,25 +9,26 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from hvdocker import names
+from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport
+from hvdocker.cluster.steps import StartContainer
 from hvdocker.console import style
-from hvdocker.console.doctor import show_report
 from hvdocker.console.errors import show_error
-from hvdocker.console.harmless import coloured, harmless
-from hvdocker.console.job import JobView
-from hvdocker.console.lock import show_locks
-from hvdocker.console.plan import show_plan
 from hvdocker.console.progress import Progress
-from hvdocker.console.status import show_status
+from hvdocker.console.sanitize import coloured, harmless
+from hvdocker.console.views.doctor import show_report
+from hvdocker.console.views.job import JobView
+from hvdocker.console.views.lock import show_locks
+from hvdocker.console.views.plan import show_plan
+from hvdocker.console.views.status import show_status
+from hvdocker.doctor.report import Finding, HostReport, Mark, PairReport, Report
 from hvdocker.errors import HostErrors, HostUnreachable, HvdockerError
-from hvdocker.model import names
-from hvdocker.model.event import Event
-from hvdocker.model.lock import Holder
-from hvdocker.model.output import Line, LineAssembler, parse_line
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.report import Finding, HostReport, Mark, PairReport, Report
-from hvdocker.ops.lock import LockReport
-from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
-from hvdocker.plan.steps import StartContainer, plan_of
+from hvdocker.events import Event
+from hvdocker.locks.holder import Holder
+from hvdocker.locks.lock import LockReport
+from hvdocker.plan.plan import plan_of
+from hvdocker.protocol.output import Line, LineAssembler, parse_line
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import inventory, with_worker
 
 ATTACKS = {

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.doctor.preflight import _spared, bad_news
+from hvdocker.doctor.report import Finding, HostReport, Mark, Report
 from hvdocker.errors import HostUnfit, HostUnreachable
-from hvdocker.model.offer import Request
-from hvdocker.model.placement import Share
-from hvdocker.model.report import Finding, HostReport, Mark, Report
-from hvdocker.ops.checks import _spared, bad_news
-from hvdocker.ops.locate import Located
+from hvdocker.inventory.locate import Located
+from hvdocker.placement.slots import Request
+from hvdocker.protocol.placement import Share
 from tests.unit.builders import inventory
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from hvdocker.doctor.report import Finding, HostReport, Mark, PairReport, Report
 from hvdocker.errors import ExitCode
-from hvdocker.model.report import Finding, HostReport, Mark, PairReport, Report
 
 GOOD, WARN, GREY = (Finding("x", mark, "y") for mark in (Mark.GOOD, Mark.WARN, Mark.UNKNOWN))
 BAD = Finding("x", Mark.BAD, "y")

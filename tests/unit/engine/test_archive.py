@@ -1,8 +1,8 @@
 import io
 import tarfile
 
-from hvdocker.commands.ssh_files import FileSpec
-from hvdocker.hosts import archive
+from hvdocker.engine import archive
+from hvdocker.engine.file_spec import FileSpec
 from tests.unit.fakes import FakeEngine
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.inside import any_shell, ranks_folder, signal_exec, signal_ranks
-from hvdocker.commands.rank_logs import end_of_rank_log, list_rank_logs, read_rank_logs
+from hvdocker.engine.container_commands import any_shell, ranks_folder, signal_exec, signal_ranks
+from hvdocker.jobs.log.rank_logs import end_of_rank_log, list_rank_logs, read_rank_logs
+from hvdocker.shell.command import Command
 
 
 @contextmanager

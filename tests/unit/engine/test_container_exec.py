@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hvdocker.engine.container_exec import Inside, Patience, end_exec, end_ranks, run_inside
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.inside import Inside, Patience, end_exec, end_ranks, run_inside
 from tests.unit.fakes import FakeEngine, FakeLink
 
 Piece = tuple[bytes | None, bytes | None]

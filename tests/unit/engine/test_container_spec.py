@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.container import ContainerSpec, create_body, create_command
+from hvdocker.engine.container_spec import ContainerSpec, create_body, create_command
 
 PLAIN = ContainerSpec(
     name="hvdocker-lab-worker",

@@ -5,9 +5,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from hvdocker.commands.leavings import leavings, read_leavings
-from hvdocker.model import names
-from hvdocker.model.leavings import RunFolder
+from hvdocker import names
+from hvdocker.gc.commands import leavings, read_leavings
+from hvdocker.gc.leftovers import RunFolder
 
 
 def look(home: Path) -> tuple[tuple[RunFolder, ...], tuple[str, ...]]:

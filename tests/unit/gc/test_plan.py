@@ -1,17 +1,12 @@
 """Who is dead, and what nobody uses any more."""
 
-from hvdocker.model.leavings import HostLeavings, RunFolder, UnusedImage
-from hvdocker.model.seen import ContainerSeen
-from hvdocker.plan.gc import DeadRun, dead_runs, plan_rest, whole
-from hvdocker.plan.steps import (
-    ForgetSecrets,
-    Plan,
-    RemoveContainer,
-    RemoveImage,
-    RemoveTree,
-    Stage,
-    plan_of,
-)
+from hvdocker.cluster.steps import RemoveContainer, RemoveTree
+from hvdocker.gc.leftovers import HostLeavings, RunFolder, UnusedImage
+from hvdocker.gc.plan import DeadRun, dead_runs, plan_rest, whole
+from hvdocker.images.steps import RemoveImage
+from hvdocker.jobs.secrets.steps import ForgetSecrets
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.plan.plan import Plan, Stage, plan_of
 
 
 def container(

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError, Interrupted, JobFailed, UsageProblem
-from hvdocker.model.event import Event
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.env import Env
-from hvdocker.ops.hooks import NAMES, Hooks, TrainHooks, code_of
-from hvdocker.ops.locate import read_inventory
-from hvdocker.ops.train import Started, Viewer
+from hvdocker.events import Event
+from hvdocker.hooks.hooks import NAMES, Hooks, code_of
+from hvdocker.inventory.locate import read_inventory
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.training.train import Started, Viewer
+from hvdocker.training.train_hooks import TrainHooks
 
 TELLS = """#!/bin/sh
 echo "${0##*/} ${HVDOCKER_JOB-none} ${HVDOCKER_EXIT_CODE-none} $HVDOCKER_HOSTS" >> told

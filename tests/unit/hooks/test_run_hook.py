@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.hosts.hooks import Trouble, is_private_group, trouble_with
+from hvdocker.hooks.run_hook import Trouble, is_private_group, trouble_with
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o770, 0o720])

@@ -2,11 +2,12 @@
 
 import pytest
 
+from hvdocker.cluster.plan.addresses import places
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model.seen import ImageSeen
-from hvdocker.plan.image import plan_image, plan_push
-from hvdocker.plan.places import places
-from hvdocker.plan.steps import CONTROLLER, PullImage, PushImage, ShipImage, Stage
+from hvdocker.images.plan import plan_image, plan_push
+from hvdocker.images.steps import PullImage, PushImage, ShipImage
+from hvdocker.observe.state import ImageSeen
+from hvdocker.plan.plan import CONTROLLER, Stage
 from tests.unit.builders import GIB, IMAGE, OTHER_IMAGE, host_seen, inventory, state_of
 
 LAB = inventory("hosts: [a, b]")

@@ -6,10 +6,10 @@ import pytest
 from docker.errors import ImageNotFound
 
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem
-from hvdocker.hosts.images.registry import credentials, demand_same, pull, push
-from hvdocker.model.names import LABEL_IMAGE
-from hvdocker.model.seen import image_content
-from hvdocker.plan.steps import PullImage
+from hvdocker.images.registry import credentials, demand_same, pull, push
+from hvdocker.images.steps import PullImage
+from hvdocker.names import LABEL_IMAGE
+from hvdocker.observe.state import image_content
 
 NAMES = ("HVDOCKER_REGISTRY_USER", "HVDOCKER_REGISTRY_PASSWORD")
 

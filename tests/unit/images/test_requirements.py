@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.requirements import Requirements, Wheel, parse_requirements
+from hvdocker.images.requirements import Requirements, Wheel, parse_requirements
 
 HERE = PurePosixPath("/code/requirements.txt")
 WHEELS = {PurePosixPath("/code/wheels"): [Wheel("/code/wheels/torch-2-any.whl", "ab")]}

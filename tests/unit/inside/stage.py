@@ -17,8 +17,8 @@ WAIT_S = 60
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from inside.places import Places
-from inside.supervisor import main
+from inside.protocol.layout import Places
+from inside.supervisor.supervisor import main
 sys.exit(main(["j"], Places(Path(sys.argv[1]), Path(sys.argv[2]))))
 """
 
@@ -27,7 +27,7 @@ LAUNCHER = """
 import json, os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {lib!r})
-from inside.markers import encode
+from inside.protocol.marks import encode
 stage = Path({stage!r})
 run = int(os.environ["HVDOCKER_RESTART"])
 (stage / f"argv-{{run}}.json").write_text(json.dumps(sys.argv[1:]))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.config_text import ConfigView, config_json, config_yaml
-from hvdocker.model.inventory import Host, Inventory, SshSettings
-from hvdocker.model.origin import Reach, Setting, origins
-from hvdocker.model.parse import parse
+from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
+from hvdocker.inventory.inventory import Host, Inventory, SshSettings
+from hvdocker.inventory.origin import Reach, Setting, origins
+from hvdocker.inventory.parse import parse
 
 RIGHT = sorted((Path(__file__).parents[1] / "fixtures" / "inventories" / "right").glob("*.yaml"))
 

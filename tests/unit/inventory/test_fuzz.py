@@ -11,19 +11,19 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from hvdocker.commands.config_text import ConfigView, config_json, config_yaml
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.model.document import read
-from hvdocker.model.fields import ENV_NAME_PATTERN, NAME_PATTERN
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.names import CLUSTER_PATTERN
-from hvdocker.model.parse import parse
-from hvdocker.model.redact import redacted
-from hvdocker.model.schema import inventory_schema
-from hvdocker.model.written import has_hidden
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located, read_inventory
-from tests.unit.model.mutations import FIXTURES, inventories
+from hvdocker.inventory.fields import ENV_NAME_PATTERN, NAME_PATTERN
+from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located, read_inventory
+from hvdocker.inventory.parse import parse
+from hvdocker.inventory.redact import redacted
+from hvdocker.inventory.safe_text import has_hidden
+from hvdocker.inventory.schema import inventory_schema
+from hvdocker.inventory.yaml_document import read
+from hvdocker.names import CLUSTER_PATTERN
+from tests.unit.inventory.mutations import FIXTURES, inventories
 
 COUNT = 20_000
 PARTS = 10

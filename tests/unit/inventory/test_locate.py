@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, InventoryError, UsageProblem
-from hvdocker.model.inventory import KeyPair
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import (
+from hvdocker.inventory.inventory import KeyPair
+from hvdocker.inventory.locate import (
     FOLDER,
     Located,
     cluster_flag,

@@ -1,7 +1,7 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.choice import picked
+from hvdocker.inventory.menu_choice import picked
 
 OFFERED = ["gpu-a", "gpu-b", "gpu-c", "gpu-d"]
 

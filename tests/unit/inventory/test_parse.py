@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import ExitCode, InventoryError
-from hvdocker.model.parse import parse
+from hvdocker.inventory.parse import parse
 
 CASES = Path(__file__).parents[1] / "fixtures" / "inventories"
 WRONG = sorted((CASES / "wrong").glob("*.yaml"))

@@ -1,7 +1,7 @@
 import pytest
 
-from hvdocker.model.parse import parse
-from hvdocker.model.redact import is_secret_name, redacted, redacted_value
+from hvdocker.inventory.parse import parse
+from hvdocker.inventory.redact import is_secret_name, redacted, redacted_value
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ import unicodedata
 import pytest
 import yaml
 
-from hvdocker.model.document import read
-from hvdocker.model.written import printable, scalar
+from hvdocker.inventory.safe_text import printable, scalar
+from hvdocker.inventory.yaml_document import read
 
 TRAPS = (
     "", " ", "a", "no", "on", "null", "~", "~/x", "1", "1.5", "1e3", "0o7", "0x1", "12:30", "a:b",

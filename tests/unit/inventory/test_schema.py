@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 
 from hvdocker.errors import InventoryError
-from hvdocker.model.document import read
-from hvdocker.model.fields import INVENTORY, Field
-from hvdocker.model.parse import parse
-from hvdocker.model.schema import inventory_schema, schema_text
+from hvdocker.inventory.fields import INVENTORY, Field
+from hvdocker.inventory.parse import parse
+from hvdocker.inventory.schema import inventory_schema, schema_text
+from hvdocker.inventory.yaml_document import read
 
 CASES = Path(__file__).parents[1] / "fixtures" / "inventories"
 PUBLISHED = Path(__file__).parents[3] / "hvdocker" / "schema" / "inventory.schema.json"

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from hvdocker.commands.inventory_file import inventory_file
 from hvdocker.errors import InventoryError
-from hvdocker.model.fields import TOP
-from hvdocker.model.inventory import Host, Inventory, SshSettings
-from hvdocker.model.parse import parse
+from hvdocker.inventory.fields import TOP
+from hvdocker.inventory.inventory import Host, Inventory, SshSettings
+from hvdocker.inventory.parse import parse
+from hvdocker.inventory.template import inventory_file
 
 ODD = [
     "no",

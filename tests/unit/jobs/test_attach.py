@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HeadLost, HostUnreachable, HvdockerError, JobFailed
-from hvdocker.model.event import Event
-from hvdocker.model.job import JobRecord, RankEnd
-from hvdocker.model.output import Line
-from hvdocker.model.past import Papers, read_past
-from hvdocker.model.placement import Placement
-from hvdocker.ops.attach import (
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.attach import (
     LAST_LINES,
     AttachReport,
     AttachViewer,
@@ -24,16 +22,17 @@ from hvdocker.ops.attach import (
     _last_words,
     _to_the_end,
 )
-from hvdocker.ops.ending import Ended, verdict
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Found, Sighting
-from hvdocker.ops.home import HomeJob
-from hvdocker.ops.locate import Located
-from hvdocker.ops.relink import Relink
-from hvdocker.ops.session import Session
-from hvdocker.ops.watch import JobEnd
+from hvdocker.jobs.history import Papers, read_past
+from hvdocker.jobs.local_jobs import HomeJob
+from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.outcome import Ended, JobEnd, verdict
+from hvdocker.jobs.reconnect import Relink
+from hvdocker.protocol.job import JobRecord, RankEnd
+from hvdocker.protocol.output import Line
+from hvdocker.protocol.placement import Placement
+from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of
-from tests.unit.ops.conftest import LogEngine, LogLink
+from tests.unit.jobs.conftest import LogEngine, LogLink
 
 JOB = "train-abcd"
 MASTER = master(JOB, '{"a":1,"b":1}')

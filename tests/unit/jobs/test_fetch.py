@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
-from hvdocker.hosts.merge import Fetched, merge
-from hvdocker.ops.env import Env
-from hvdocker.ops.fetch import (
+from hvdocker.inventory.locate import Located, generate
+from hvdocker.jobs.fetch import (
     FetchReport,
     has_ended,
     home_from,
@@ -18,9 +18,9 @@ from hvdocker.ops.fetch import (
     unfetched,
     unmark,
 )
-from hvdocker.ops.finding import Found, Sighting
-from hvdocker.ops.home import fetched_to
-from hvdocker.ops.locate import Located, generate
+from hvdocker.jobs.local_jobs import fetched_to
+from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.results.merge import Fetched, merge
 from tests.unit.builders import host_seen, master, state_of
 
 STATE = state_of(

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session
-from hvdocker.ops.watching import Watching
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.follow import Watching
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.transport.session import Session
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeEngine, FakeLink
-from tests.unit.ops.conftest import LogEngine, LogLink
+from tests.unit.jobs.conftest import LogEngine, LogLink
 
 JOB = JobSpec(
     job="train-abcd",

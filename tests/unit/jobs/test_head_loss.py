@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
-from hvdocker.model.event import Event
-from hvdocker.ops.env import Env
-from hvdocker.ops.head_lost import forget_secrets, wind_up
-from hvdocker.ops.locate import Located
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.head_loss import forget_secrets, wind_up
 from tests.unit.builders import inventory, state_of, with_worker
 from tests.unit.fakes import FakeEngine, FakeLink
 

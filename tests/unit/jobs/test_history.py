@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.job import JobRecord, RankEnd
-from hvdocker.model.past import Papers, Past, read_past, script_of, stem_of
-from hvdocker.model.placement import Placement, Share
+from hvdocker.jobs.history import Papers, Past, read_past, script_of, stem_of
+from hvdocker.protocol.job import JobRecord, RankEnd
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
 
 RECORD = {
     "job": "train-abcd", "cluster": "lab", "state": "failed", "code": 1, "started": 100.0, "finished": 160.0,

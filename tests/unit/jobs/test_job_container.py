@@ -10,14 +10,15 @@ from docker.errors import APIError, NotFound
 from requests import Response
 
 from hvdocker.errors import ExitCode, HvdockerError, JobStopped
-from hvdocker.model.output import LineFilter
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops import watch
-from hvdocker.ops.fetch import save_log
-from hvdocker.ops.locate import Located
-from hvdocker.ops.recent import recent
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs import job_container
+from hvdocker.jobs.fetch import save_log
+from hvdocker.jobs.log.tail import recent
+from hvdocker.jobs.outcome import JobEnd
+from hvdocker.protocol.output import LineFilter
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import inventory
-from tests.unit.ops.conftest import LogEngine, LogLink
+from tests.unit.jobs.conftest import LogEngine, LogLink
 
 ALONE = Placement((Share("a", 1),))
 NAME = "hvdocker-lab-train-abcd"
@@ -68,15 +69,18 @@ def kept(link: LogLink, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("engine", "look"),
     [
-        (Vanishing(), lambda link, folder: watch.is_running(link, NAME)),
-        (Vanishing(), lambda link, folder: watch.follow(link, NAME, ALONE, lambda line: None)),
-        (Vanishing(questions=1), lambda link, folder: watch.follow(link, NAME, ALONE, lambda line: None)),
-        (Vanishing(), lambda link, folder: list(watch.lines(link, NAME, ALONE))),
+        (Vanishing(), lambda link, folder: job_container.is_running(link, NAME)),
+        (Vanishing(), lambda link, folder: job_container.follow(link, NAME, ALONE, lambda line: None)),
+        (
+            Vanishing(questions=1),
+            lambda link, folder: job_container.follow(link, NAME, ALONE, lambda line: None),
+        ),
+        (Vanishing(), lambda link, folder: list(job_container.lines(link, NAME, ALONE))),
         (Vanishing(), lambda link, folder: recent(link, NAME, ALONE, 9, LineFilter())),
-        (Vanishing(), lambda link, folder: watch.end_of(link, NAME)),
-        (Vanishing(questions=1, is_running=True), lambda link, folder: watch.end_of(link, NAME)),
-        (Vanishing(questions=1, exit_code=143), lambda link, folder: watch.end_of(link, NAME)),
-        (Vanishing(), lambda link, folder: watch.stop_job(link, NAME)),
+        (Vanishing(), lambda link, folder: job_container.end_of(link, NAME)),
+        (Vanishing(questions=1, is_running=True), lambda link, folder: job_container.end_of(link, NAME)),
+        (Vanishing(questions=1, exit_code=143), lambda link, folder: job_container.end_of(link, NAME)),
+        (Vanishing(), lambda link, folder: job_container.stop_job(link, NAME)),
         (Vanishing(), kept),
     ],
     ids=[
@@ -106,15 +110,15 @@ def test_a_job_that_is_taken_down_was_stopped_by_someone_else(
 @pytest.mark.parametrize(("code", "status"), [(409, "removing"), (409, "dead"), (500, "removing")])
 def test_a_container_on_its_way_out_counts_as_gone(code: int, status: str) -> None:
     with pytest.raises(JobStopped):
-        watch.follow(link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None)
+        job_container.follow(link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None)
 
 
 def test_an_engine_that_refuses_for_other_reasons_is_told_as_before() -> None:
     with pytest.raises(HvdockerError, match="the Docker engine refused: reading the job's output") as caught:
-        watch.follow(link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None)
+        job_container.follow(link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None)
     assert caught.value.exit_code == ExitCode.ERROR
 
 
 def test_a_job_that_ended_without_a_record_is_not_taken_down(link: LogLink) -> None:
     link.logged.exit_code = 1
-    assert watch.end_of(link, NAME) == watch.JobEnd(None, 1)
+    assert job_container.end_of(link, NAME) == JobEnd(None, 1)

@@ -4,15 +4,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
-from hvdocker.hosts.masters import MasterSeen, kept_of
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import ContainerSeen
-from hvdocker.ops.env import Env
-from hvdocker.ops.home import HomeJob, home_job, jobs_at_home, keep_master
-from hvdocker.ops.jobs import JobSeen, JobsReport, _job, history, jobs
-from hvdocker.ops.locate import Located, locate_past
+from hvdocker.inventory.locate import Located, locate_past
+from hvdocker.jobs.jobs import JobSeen, JobsReport, _job, history, jobs
+from hvdocker.jobs.local_jobs import HomeJob, home_job, jobs_at_home, keep_master
+from hvdocker.observe.job_containers import MasterSeen, kept_of
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
 from tests.unit.builders import inventory, master
 
 ONE = Placement((Share("a", 1),))

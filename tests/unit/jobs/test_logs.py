@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostErrors, HvdockerError, UsageProblem
-from hvdocker.model.output import Line
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.logs import LogsWish, logs
-from hvdocker.ops.stop import stop
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.logs import LogsWish, logs
+from hvdocker.jobs.stop import stop
+from hvdocker.protocol.output import Line
 from tests.unit.builders import inventory
 
 

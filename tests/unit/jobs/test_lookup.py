@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
-from hvdocker.model.event import Event
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Found, Sighting, find
-from hvdocker.ops.locate import Located
-from hvdocker.ops.watch import newest_masters
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.job_container import newest_masters
+from hvdocker.jobs.lookup import Found, Sighting, find
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import host_seen, inventory, master, state_of
 from tests.unit.fakes import FakeLink
 

@@ -3,10 +3,9 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.errors import ExitCode, HvdockerError, JobFailed, JobStopped
-from hvdocker.model.job import Hang, JobRecord, RankEnd, RuleMatch, Struck
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.ending import Ended, verdict
-from hvdocker.ops.watch import JobEnd
+from hvdocker.jobs.outcome import Ended, JobEnd, verdict
+from hvdocker.protocol.job import Hang, JobRecord, RankEnd, RuleMatch, Struck
+from hvdocker.protocol.placement import Placement, Share
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 2)))
 AGAIN = "a rank failed there 3 times in a row within a minute of its start"

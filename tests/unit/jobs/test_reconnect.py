@@ -5,23 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
+from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError, TookTooLong
-from hvdocker.hosts.link import Result
-from hvdocker.model.endurance import Endurance
-from hvdocker.model.event import Event
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.command import Work
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Found, Sighting
-from hvdocker.ops.head_lost import Head, head_of, judged
-from hvdocker.ops.locate import Located
-from hvdocker.ops.relink import Relink
-from hvdocker.ops.session import Session
-from hvdocker.ops.train import _anew
-from hvdocker.ops.train_placing import Anew
-from hvdocker.ops.train_request import TrainRequest, Wish
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.head_loss import Head, head_of, judged
+from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.reconnect import Relink
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Endurance
+from hvdocker.shell.command import Command
+from hvdocker.training.request import TrainRequest, Wish
+from hvdocker.training.slots import Anew
+from hvdocker.training.train import _anew
+from hvdocker.training.user_command import Work
+from hvdocker.transport.link import Result
+from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of, with_worker
 from tests.unit.fakes import FakeLink
 

@@ -3,9 +3,9 @@
 import pytest
 
 from hvdocker.errors import ExitCode, HostUnreachable, HvdockerError
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.finding import Found, Sighting
-from hvdocker.ops.stop import StopReport, _without_master
+from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.stop import StopReport, _without_master
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import inventory, state_of, with_worker
 from tests.unit.fakes import FakeEngine, FakeLink
 

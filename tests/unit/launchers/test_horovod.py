@@ -1,6 +1,6 @@
-from hvdocker.commands.launch import ElasticHorovodrun, Horovodrun
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.placement import Placement, Share
+from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 5)))
 ADDRESSES = {"a": "10.0.0.11", "b": "10.0.0.12"}

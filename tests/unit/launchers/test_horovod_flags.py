@@ -1,7 +1,7 @@
 import pytest
 
-from hvdocker.cli.tuning import refuse_strays, sort_words
 from hvdocker.errors import ExitCode, UsageProblem
+from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
 
 
 def split_tuning(words: list[str]) -> tuple[str, ...]:

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import pytest
 
-from hvdocker.commands.command import Command, command
 from hvdocker.errors import HostUnreachable
-from hvdocker.hosts.lasting import LastingLink
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.presence import present_everywhere
-from hvdocker.model.lock import Claim
-from hvdocker.model.ticket import RUNS
+from hvdocker.locks.heartbeat import present_everywhere
+from hvdocker.locks.holder import Claim
+from hvdocker.locks.ticket import RUNS
+from hvdocker.shell.command import Command, command
+from hvdocker.transport.link import Result
+from hvdocker.transport.reconnecting_link import LastingLink
 from tests.unit.fakes import FakeLink
 
 CLAIM = Claim("beef", "ada", "desk", "ada", "run", "lab-aaaa")

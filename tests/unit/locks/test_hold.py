@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError, Locked
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.locks import Held, Manner, Unwritable, clear_dead, holding, look, look_for_dead, release
-from hvdocker.hosts.process import own_process
-from hvdocker.model.event import Event
-from hvdocker.model.lock import LOCK_DIR, Claim
+from hvdocker.events import Event
+from hvdocker.locks.hold import Held, Manner, Unwritable, clear_dead, holding, look, look_for_dead, release
+from hvdocker.locks.holder import LOCK_DIR, Claim
+from hvdocker.locks.process_id import own_process
+from hvdocker.shell.command import Command
+from hvdocker.transport.link import Result
+from hvdocker.transport.local_link import LocalLink
 
 ADA = Claim("aaaa", "ada", "laptop", "ada", "up", "one")
 BOB = Claim("bbbb", "bob", "desk", "bob", "train", "two")

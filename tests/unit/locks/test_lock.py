@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from hvdocker.hosts.locks import Held
-from hvdocker.model.event import Event
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.lock import clear_dead_locks
+from hvdocker.env import Env
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.locks.hold import Held
+from hvdocker.locks.lock import clear_dead_locks
 from tests.unit.builders import inventory
-from tests.unit.hosts.test_locks import BOB, Machine
+from tests.unit.locks.test_hold import BOB, Machine
 
 
 def test_a_dead_runs_lock_is_released_and_told_beforehand_where_nothing_may_change(tmp_path: Path) -> None:

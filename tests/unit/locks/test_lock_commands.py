@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.lock import (
+from hvdocker.locks.holder import Claim, read_holder
+from hvdocker.locks.lock_commands import (
     LockAnswer,
     beat_lock,
     look_at_lock,
@@ -23,7 +23,7 @@ from hvdocker.commands.lock import (
     release_lock,
     take_lock,
 )
-from hvdocker.model.lock import Claim, read_holder
+from hvdocker.shell.command import Command
 
 ADA = Claim("aaaa", "ada", "laptop", "ada", "up", 'it\'s "lab"; $(rm)')
 BOB = Claim("bbbb", "bob", "desk", "bob", "train", "lab")

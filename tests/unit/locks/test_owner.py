@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.owner import refuse_foreign_job, refuse_foreign_owner
+from hvdocker.locks.owner import refuse_foreign_job, refuse_foreign_owner
+from hvdocker.observe.state import ClusterState, ContainerSeen
 from tests.unit.builders import host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")

@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from hvdocker.hosts.process import become, is_gone, own_process
+from hvdocker.locks.process_id import is_gone, own_process
+from hvdocker.transport.local_process import become
 
 
 def test_this_process_is_here() -> None:

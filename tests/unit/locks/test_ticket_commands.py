@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.ticket import (
+from hvdocker.locks.ticket import RUNS, Sign, in_line, ordinal
+from hvdocker.locks.ticket_commands import (
     TicketAnswer,
     join_queue,
     leave_queue,
@@ -21,7 +21,7 @@ from hvdocker.commands.ticket import (
     read_tickets,
     renew_ticket,
 )
-from hvdocker.model.ticket import RUNS, Sign, in_line, ordinal
+from hvdocker.shell.command import Command
 
 ADA = Sign("aaaa", "ada", "laptop", "ada", "train", 'it\'s "lab"; $(rm)', wish="4 slots")
 BOB = Sign("bbbb", "bob", "desk", "bob", "train", "lab", wish="1 slot")

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import ExitCode, HostUnfit, HostUnreachable
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.process import own_process
-from hvdocker.hosts.tickets import look, present, queue_of
-from hvdocker.model.event import Event
-from hvdocker.model.lock import Claim
-from hvdocker.model.ticket import QUEUE_DIR, RUNS, Ticket
+from hvdocker.events import Event
+from hvdocker.locks.holder import Claim
+from hvdocker.locks.process_id import own_process
+from hvdocker.locks.ticket import QUEUE_DIR, RUNS, Ticket
+from hvdocker.locks.tickets import look, present, queue_of
+from hvdocker.shell.command import Command
+from hvdocker.transport.link import Result
+from hvdocker.transport.local_link import LocalLink
 
 ADA = Claim("aaaa", "ada", "laptop", "ada", "train", "one")
 BOB = Claim("bbbb", "bob", "desk", "bob", "train", "one")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.probe import read_probe
-from hvdocker.hosts.sight import ask_engine, see_containers, see_split
-from hvdocker.model.seen import ContainerSeen, EngineSeen, image_content
+from hvdocker.observe.engine import ask_engine, see_containers, see_split
+from hvdocker.observe.probe import read_probe
+from hvdocker.observe.state import ContainerSeen, EngineSeen, image_content
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
 

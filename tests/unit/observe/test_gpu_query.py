@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.gpus import HUNG, GpuAnswer, count_gpus, look_at_gpus, read_gpus
-from hvdocker.model.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.gpu_query import HUNG, GpuAnswer, count_gpus, look_at_gpus, read_gpus
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "gpus"
 CONTAINER = "c" * 64

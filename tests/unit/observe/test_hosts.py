@@ -1,13 +1,13 @@
 import docker.errors
 import pytest
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.gpus import GpuAnswer
-from hvdocker.commands.probe import read_probe
 from hvdocker.errors import HostUnfit, TookTooLong
-from hvdocker.hosts.observe import _listening, _probe, choose_access, see_gpus, seen_again
-from hvdocker.hosts.ssh import EngineAccess
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.observe.gpu_query import GpuAnswer
+from hvdocker.observe.hosts import _listening, _probe, choose_access, see_gpus, seen_again
+from hvdocker.observe.probe import read_probe
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.shell.command import Command
+from hvdocker.transport.ssh.link import EngineAccess
 from tests.unit.builders import host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink
 

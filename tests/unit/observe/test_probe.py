@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.probe import (
+from hvdocker.observe.probe import (
     docker_arch,
     listening_ports,
     port_holder,

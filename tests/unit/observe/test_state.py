@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.placement import Share
-from hvdocker.model.seen import ClusterState, ContainerSeen, ImageSeen, image_content
+from hvdocker.observe.state import ClusterState, ContainerSeen, ImageSeen, image_content
+from hvdocker.protocol.placement import Share
+from hvdocker.protocol.resilience import Elastic
 from tests.unit.builders import host_seen, master
 
 

@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
-from hvdocker.hosts.pool import Outcomes
-from hvdocker.model.gpu import GpuProcess, GpuSeen
-from hvdocker.model.seen import ContainerSeen, HostSeen
-from hvdocker.ops import gpus as verb
-from hvdocker.ops.env import Env
-from hvdocker.ops.gpus import GpuReport, report_of
-from hvdocker.ops.session import Session
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.state import ContainerSeen, HostSeen
+from hvdocker.placement import gpus as verb
+from hvdocker.placement.gpus import GpuReport, report_of
+from hvdocker.transport.pool import Outcomes
+from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c, d]\n")
@@ -90,7 +90,7 @@ def test_a_driver_that_hangs_is_not_asked_at_every_look(monkeypatch: Any) -> Non
             {n: replace(s, gpu_error="") if n in without_gpus else s for n, s in answers.items()}, {}
         )
 
-    monkeypatch.setattr("hvdocker.hosts.observe.observe", observe)
+    monkeypatch.setattr("hvdocker.observe.hosts.observe", observe)
     looker = verb._Looker(Env(now=lambda: now[0]), inventory("hosts: [a]"), Session({}, {}))
     for moment in (0.0, 2.0, 59.0, 61.0):
         now[0] = moment

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from hvdocker.model.gpu import GpuProcess, GpuSeen
-from hvdocker.model.seen import ContainerSeen, HostSeen
-from hvdocker.plan.leases import GpuUse, Lease, gpu_uses, job_leases
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.state import ContainerSeen, HostSeen
+from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
 from tests.unit.builders import host_seen
 
 MEBI = 1 << 20

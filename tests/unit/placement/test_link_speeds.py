@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.report import PairReport
-from hvdocker.ops.links import keep_links, read_links
-from hvdocker.ops.locate import Located
+from hvdocker.doctor.pairs.keep_speeds import keep_links
+from hvdocker.doctor.report import PairReport
+from hvdocker.inventory.locate import Located
+from hvdocker.placement.link_speeds import read_links
 from tests.unit.builders import inventory
 
 LAB = inventory("hosts: [{host: gpu-a, name: a}, b, c]")

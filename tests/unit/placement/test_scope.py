@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.commands.worker import worker_spec
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, NotEnoughSlots
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.gpu import GpuProcess, GpuSeen
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.offer import GpuWish, Hold, Offer, Request, Slot
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
-from hvdocker.plan.asked import asked_np, request_words, up_again
-from hvdocker.plan.extent import (
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.placement.offers import offers_to_cluster, offers_to_job
+from hvdocker.placement.scope import (
     Extent,
     as_it_is,
     asked_for,
@@ -23,10 +22,11 @@ from hvdocker.plan.extent import (
     is_complete,
     with_outsiders,
 )
-from hvdocker.plan.offers import offers_to_cluster, offers_to_job
-from hvdocker.plan.places import places
-from hvdocker.plan.train import check_workers
-from hvdocker.plan.up import plan_up
+from hvdocker.placement.scope_label import asked_np, request_words, up_again
+from hvdocker.placement.slots import GpuWish, Hold, Offer, Request, Slot
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
+from hvdocker.training.plan.train import check_workers
 from tests.unit.builders import IMAGE, MAKER, host_seen, inventory, master, state_of
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\nimage: doc-hvd:cpu\n")
@@ -296,7 +296,7 @@ def test_all_gpus_of_a_kind_without_a_number() -> None:
 def test_the_head_is_where_the_smallest_share_is() -> None:
     state = lab()
     after = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
-    from hvdocker.plan.placing import place
+    from hvdocker.placement.strategies import place
 
     found = place(Request(np=6), offers_to_job(LAB, after, places(LAB, after)))
     assert found == Placement((Share("c", 1, devices("c", 0)), Share("a", 5, devices("a", 0, 1, 2, 3, 4))))

@@ -6,19 +6,12 @@ from dataclasses import dataclass, field
 import docker.errors
 import pytest
 
+from hvdocker.cluster.steps import AwaitSshd, MakeFolders, RemoveContainer, RemoveTree, StartContainer
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, Interrupted, Locked
-from hvdocker.hosts.apply import Context, apply, apply_all, roll_back
-from hvdocker.hosts.pool import each
-from hvdocker.model.event import Event
-from hvdocker.plan.steps import (
-    AwaitSshd,
-    MakeFolders,
-    Plan,
-    RemoveContainer,
-    RemoveTree,
-    Stage,
-    StartContainer,
-)
+from hvdocker.events import Event
+from hvdocker.plan.apply import Context, apply, apply_all, roll_back
+from hvdocker.plan.plan import Plan, Stage
+from hvdocker.transport.pool import each
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.model.job import Attempt, Hang, JobRecord, JobSpec, RankEnd, RuleMatch, Struck
-from hvdocker.model.placement import Placement, Share
+from hvdocker.protocol.job import Attempt, Hang, JobRecord, JobSpec, RankEnd, RuleMatch, Struck
+from hvdocker.protocol.placement import Placement, Share
 
 SPEC = JobSpec(
     job="train-abcd",

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from hvdocker.model.output import Line, LineAssembler, parse_line
+from hvdocker.protocol.output import Line, LineAssembler, parse_line
 
 HOSTS = ("b", "a", "a")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from hvdocker.model.placement import Placement, Share, from_label
+from hvdocker.protocol.placement import Placement, Share, from_label
 
 
 def shares(**slots: int) -> Placement:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hvdocker import assets
-from hvdocker.model.inventory import Inventory
-from hvdocker.plan.script import script_of
-from hvdocker.plan.steps import Plan
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.plan.plan import Plan
+from hvdocker.script.script import script_of
 
 STAND_INS = Path(__file__).parents[1] / "fixtures" / "script_bin"
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
-from hvdocker.commands import files
-from hvdocker.commands.command import Command
-from hvdocker.commands.reach import ssh_words
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import InventoryError
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.parse import parse
-from hvdocker.plan.places import places
-from hvdocker.plan.up import plan_up
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.parse import parse
+from hvdocker.shell import host_folders
+from hvdocker.shell.command import Command
+from hvdocker.transport.ssh.command_line import ssh_words
 from tests.unit.builders import MAKER, host_seen, state_of
-from tests.unit.plan.by_hand import Ran
+from tests.unit.script.by_hand import Ran
 
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
 INJECTIONS = (
@@ -145,10 +145,10 @@ def test_folders_of_any_name_are_made_filled_packed_and_removed(
         return done.stdout
 
     folder = tmp_path / ".hvdocker" / name
-    run(files.make_folders(str(folder), [f"{folder}/out", f"{folder}/{name}"]))
-    run(files.write_file(f"{folder}/{name}/{name}"), b"content")
-    archive = run(files.pack(str(folder), ["out", name]))
-    run(files.unpack(f"{tmp_path}/copy/{name}"), archive)
+    run(host_folders.make_folders(str(folder), [f"{folder}/out", f"{folder}/{name}"]))
+    run(host_folders.write_file(f"{folder}/{name}/{name}"), b"content")
+    archive = run(host_folders.pack(str(folder), ["out", name]))
+    run(host_folders.unpack(f"{tmp_path}/copy/{name}"), archive)
     assert (tmp_path / "copy" / name / name / name).read_text() == "content"
-    run(files.remove_tree(str(folder)))
+    run(host_folders.remove_tree(str(folder)))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]

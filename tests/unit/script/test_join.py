@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.gpu import GpuSeen
-from hvdocker.model.job import JobSpec, newcomers_job
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.extent import everything
-from hvdocker.plan.places import places
-from hvdocker.plan.steps import JoinJob
-from hvdocker.plan.up import plan_up
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.cluster.steps import JoinJob
+from hvdocker.observe.gpu import GpuSeen
+from hvdocker.placement.scope import everything
+from hvdocker.protocol.job import JobSpec, newcomers_job
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.plan.by_hand import STAND_INS, Ran, Way
-from tests.unit.plan.test_script import content
+from tests.unit.script.by_hand import STAND_INS, Ran, Way
+from tests.unit.script.test_script import content
 
 LAB = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")
 JOB, MASTER, WORKER = "train-abcd", "hvdocker-lab-train-abcd", "hvdocker-lab-worker"

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.plan.steps import CONTROLLER, Plan, PullImage, PushImage, Stage, Step
+from hvdocker.images.steps import PullImage, PushImage
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step
 from tests.unit.builders import inventory
-from tests.unit.plan.by_hand import Ran, Way
+from tests.unit.script.by_hand import Ran, Way
 
 LAB = inventory("hosts: [a]\nregistry: reg:5000")
 REMOTE = "reg:5000/x:y"

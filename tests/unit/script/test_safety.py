@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.down import plan_down
-from hvdocker.plan.places import places
-from hvdocker.plan.steps import Plan
-from hvdocker.plan.train import plan_train
-from hvdocker.plan.up import plan_up
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.down import plan_down
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.plan.plan import Plan
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.training.plan.train import plan_train
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.plan.by_hand import Ran, Way
+from tests.unit.script.by_hand import Ran, Way
 
 LAB = inventory("hosts: [a, b]")
 JOB = JobSpec(

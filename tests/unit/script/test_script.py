@@ -8,22 +8,25 @@ from pathlib import Path
 import pytest
 
 from hvdocker import assets
-from hvdocker.commands.container import create_command
-from hvdocker.commands.worker import Place, worker_spec
-from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, Capsule, Papers
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.requirements import Requirements, Wheel
-from hvdocker.model.seen import ClusterState, HostSeen
-from hvdocker.plan.down import plan_down
-from hvdocker.plan.places import places
-from hvdocker.plan.script import script_of
-from hvdocker.plan.steps import BuildLayer, Plan, Stage, WritePatch
-from hvdocker.plan.train import plan_train
-from hvdocker.plan.up import plan_up
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.down import plan_down
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.engine.container_spec import create_command
+from hvdocker.images.requirements import Requirements, Wheel
+from hvdocker.images.steps import BuildLayer
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, Capsule, Papers
+from hvdocker.observe.state import ClusterState, HostSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.plan.plan import Plan, Stage
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.script.script import script_of
+from hvdocker.training.plan.train import plan_train
+from hvdocker.training.steps import WritePatch
 from tests.unit.builders import CAPSULE, ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.plan.by_hand import Ran, Way
+from tests.unit.script.by_hand import Ran, Way
 
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
 WORKER = "hvdocker-lab-worker"

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from hvdocker.commands.command import Command, command, shell
+from hvdocker.shell.command import Command, command, shell
 
 NASTY = (
     "", " ", "two words", "'", '"', "it's \"quoted\"", "$HOME", "$(id)", "`id`", "a;b", "a&&b", "a|b", ">x",

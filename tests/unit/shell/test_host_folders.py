@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands import files
-from hvdocker.commands.command import Command
+from hvdocker.shell import host_folders
+from hvdocker.shell.command import Command
 
 
 def run(command: Command, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -22,7 +22,7 @@ def mode(path: Path) -> int:
 
 def test_private_folders_are_their_owners_only(tmp_path: Path) -> None:
     root = tmp_path / ".hvdocker" / "my lab"
-    assert run(files.make_folders(str(root), [f"{root}/code", f"{root}/jobs"])).returncode == 0
+    assert run(host_folders.make_folders(str(root), [f"{root}/code", f"{root}/jobs"])).returncode == 0
     assert [mode(root / name) for name in ("code", "jobs")] == [0o700, 0o700]
     assert mode(root) == mode(root.parent) == 0o700
 
@@ -30,7 +30,8 @@ def test_private_folders_are_their_owners_only(tmp_path: Path) -> None:
 def test_shared_folders_are_open_below_a_private_one(tmp_path: Path) -> None:
     root = tmp_path / ".hvdocker" / "lab"
     assert (
-        run(files.make_folders(str(root), [f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode == 0
+        run(host_folders.make_folders(str(root), [f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode
+        == 0
     )
     assert [mode(root / name) for name in ("code", "jobs")] == [0o777, 0o777]
     assert mode(root) == mode(root.parent) == 0o700
@@ -38,27 +39,27 @@ def test_shared_folders_are_open_below_a_private_one(tmp_path: Path) -> None:
 
 def test_making_folders_twice_is_fine_and_keeps_what_is_in_them(tmp_path: Path) -> None:
     for _ in range(2):
-        assert run(files.make_folders(str(tmp_path), [f"{tmp_path}/code"])).returncode == 0
+        assert run(host_folders.make_folders(str(tmp_path), [f"{tmp_path}/code"])).returncode == 0
         (tmp_path / "code" / "kept").touch()
     assert (tmp_path / "code" / "kept").exists()
 
 
 def test_whether_the_root_is_new_is_said_also_when_making_it_fails(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    assert run(files.make_folders(str(root), [f"{root}/code", "/proc/no"])).stdout == b"hvdocker-new\n"
-    assert run(files.make_folders(str(root), [f"{root}/code"])).stdout == b""
+    assert run(host_folders.make_folders(str(root), [f"{root}/code", "/proc/no"])).stdout == b"hvdocker-new\n"
+    assert run(host_folders.make_folders(str(root), [f"{root}/code"])).stdout == b""
 
 
 def test_a_file_in_the_way_of_a_folder_fails(tmp_path: Path) -> None:
     (tmp_path / "code").touch()
-    assert run(files.make_folders(str(tmp_path), [f"{tmp_path}/code"])).returncode != 0
+    assert run(host_folders.make_folders(str(tmp_path), [f"{tmp_path}/code"])).returncode != 0
 
 
 def test_removing_a_tree_takes_its_empty_parents_of_ours(tmp_path: Path) -> None:
     cluster = tmp_path / ".hvdocker" / "lab" / "w1"
     (cluster / "code" / "deep").mkdir(parents=True)
     (cluster / "code" / "deep" / "x.py").touch()
-    assert run(files.remove_tree(str(cluster))).returncode == 0
+    assert run(host_folders.remove_tree(str(cluster))).returncode == 0
     assert list(tmp_path.iterdir()) == []
     assert tmp_path.is_dir()
 
@@ -67,38 +68,38 @@ def test_removing_a_tree_leaves_a_neighbour_alone(tmp_path: Path) -> None:
     ours = tmp_path / ".hvdocker"
     for name in ("lab", "other"):
         (ours / name).mkdir(parents=True)
-    assert run(files.remove_tree(str(ours / "lab"))).returncode == 0
+    assert run(host_folders.remove_tree(str(ours / "lab"))).returncode == 0
     assert [path.name for path in ours.iterdir()] == ["other"]
 
 
 def test_removing_a_tree_never_goes_above_our_folder(tmp_path: Path) -> None:
     home = tmp_path / "empty home"
     (home / ".hvdocker" / "lab").mkdir(parents=True)
-    assert run(files.remove_tree(f"{home}/.hvdocker/lab")).returncode == 0
+    assert run(host_folders.remove_tree(f"{home}/.hvdocker/lab")).returncode == 0
     assert home.is_dir() and list(home.iterdir()) == []
 
 
 def test_removing_a_tree_elsewhere_takes_no_parents(tmp_path: Path) -> None:
     (tmp_path / "plain" / "folder").mkdir(parents=True)
-    assert run(files.remove_tree(f"{tmp_path}/plain/folder")).returncode == 0
+    assert run(host_folders.remove_tree(f"{tmp_path}/plain/folder")).returncode == 0
     assert (tmp_path / "plain").is_dir()
 
 
 def test_removing_what_is_not_there_is_fine(tmp_path: Path) -> None:
-    assert run(files.remove_tree(f"{tmp_path}/.hvdocker/lab")).returncode == 0
+    assert run(host_folders.remove_tree(f"{tmp_path}/.hvdocker/lab")).returncode == 0
 
 
 def test_a_written_file_is_whole_and_private(tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text("old")
-    assert run(files.write_file(str(path)), b"new\n").returncode == 0
+    assert run(host_folders.write_file(str(path)), b"new\n").returncode == 0
     assert path.read_bytes() == b"new\n"
     assert mode(path) == 0o600
     assert [entry.name for entry in tmp_path.iterdir()] == ["job.json"]
 
 
 def test_a_shared_file_is_readable_by_all(tmp_path: Path) -> None:
-    assert run(files.write_file(f"{tmp_path}/job.json", is_shared=True), b"x").returncode == 0
+    assert run(host_folders.write_file(f"{tmp_path}/job.json", is_shared=True), b"x").returncode == 0
     assert mode(tmp_path / "job.json") == 0o644
 
 
@@ -106,7 +107,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text("old")
     (tmp_path / "job.json.part").mkdir()
-    assert run(files.write_file(str(path)), b"new").returncode != 0
+    assert run(host_folders.write_file(str(path)), b"new").returncode != 0
     assert path.read_text() == "old"
 
 
@@ -115,32 +116,32 @@ def test_packing_and_unpacking(tmp_path: Path) -> None:
     for name in ("out", "logs"):
         (source / name).mkdir(parents=True)
         (source / name / "file").write_text(name)
-    packed = run(files.pack(str(source), ["out", "logs"]))
+    packed = run(host_folders.pack(str(source), ["out", "logs"]))
     assert packed.returncode == 0
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         assert sorted(tar.getnames()) == ["logs", "logs/file", "out", "out/file"]
     target = tmp_path / "some" / "where"
-    assert run(files.unpack(str(target)), packed.stdout).returncode == 0
+    assert run(host_folders.unpack(str(target)), packed.stdout).returncode == 0
     assert (target / "logs" / "file").read_text() == "logs"
 
 
 def test_packing_takes_those_of_the_names_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    packed = run(files.pack(str(tmp_path), ["out", "logs"]))
+    packed = run(host_folders.pack(str(tmp_path), ["out", "logs"]))
     assert packed.returncode == 0
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         assert tar.getnames() == ["logs"]
 
 
 def test_packing_where_a_job_wrote_nothing_is_an_empty_archive(tmp_path: Path) -> None:
-    packed = run(files.pack(str(tmp_path), ["out", "logs"]))
+    packed = run(host_folders.pack(str(tmp_path), ["out", "logs"]))
     assert (packed.returncode, packed.stderr) == (0, b"")
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         assert tar.getnames() == []
 
 
 def test_packing_a_folder_that_is_not_there_fails(tmp_path: Path) -> None:
-    assert run(files.pack(f"{tmp_path}/gone", ["out"])).returncode != 0
+    assert run(host_folders.pack(f"{tmp_path}/gone", ["out"])).returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -160,13 +161,13 @@ def test_a_running_jobs_folder_can_be_packed(
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", str(stand_in.parent), prepend=":")
     (tmp_path / "out").mkdir()
-    packed = run(files.pack(str(tmp_path), ["out"]))
+    packed = run(host_folders.pack(str(tmp_path), ["out"]))
     assert (packed.returncode, packed.stdout) == (code, b"archive\n")
 
 
 def test_members_are_written_also_where_the_folder_is_gone(tmp_path: Path) -> None:
     for text in (b"a=10.0.0.11 b=10.0.0.12\n", b"a=10.0.0.11\n"):
-        assert run(files.write_members(f"{tmp_path}/.hvdocker/lab"), text).returncode == 0
+        assert run(host_folders.write_members(f"{tmp_path}/.hvdocker/lab"), text).returncode == 0
         assert (tmp_path / ".hvdocker" / "lab" / "members").read_bytes() == text
     assert [path.name for path in (tmp_path / ".hvdocker" / "lab").iterdir()] == ["members"]
 
@@ -175,7 +176,7 @@ def test_code_of_another_host_is_open_where_a_container_of_another_user_reads_it
     for name, is_shared in (("own", False), ("open", True)):
         (tmp_path / "head" / "code").mkdir(parents=True, exist_ok=True)
         (tmp_path / "head" / "code" / "x.py").touch(0o600)
-        packed = run(files.pack(str(tmp_path / "head"), files.CODE)).stdout
+        packed = run(host_folders.pack(str(tmp_path / "head"), host_folders.CODE)).stdout
         (tmp_path / name).mkdir()
-        run(files.take_code(str(tmp_path / name), is_shared), packed)
+        run(host_folders.take_code(str(tmp_path / name), is_shared), packed)
     assert [mode(tmp_path / name / "code" / "x.py") for name in ("own", "open")] == [0o600, 0o644]

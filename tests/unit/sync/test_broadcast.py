@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.hosts.broadcast import Broadcast
-from hvdocker.hosts.pack import Piece
+from hvdocker.sync.broadcast import Broadcast
+from hvdocker.sync.pack import Piece
 
 DEADLINE_S = 30
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import HostUnreachable, Interrupted
-from hvdocker.hosts.apply import Context, apply
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.local import LocalLink
-from hvdocker.model.event import Event
-from hvdocker.plan.steps import Plan, Stage, SyncCode
+from hvdocker.events import Event
+from hvdocker.plan.apply import Context, apply
+from hvdocker.plan.plan import Plan, Stage
+from hvdocker.shell.command import Command
+from hvdocker.sync.steps import SyncCode
+from hvdocker.transport.link import Result
+from hvdocker.transport.local_link import LocalLink
 from tests.unit.builders import inventory
 
 

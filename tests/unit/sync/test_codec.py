@@ -2,7 +2,7 @@
 
 import pytest
 
-from hvdocker.model.codec import MB, Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
+from hvdocker.sync.codec import MB, Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.hosts.hash_cache import HashCache
-from hvdocker.hosts.walk import read_tree
+from hvdocker.sync.hash_cache import HashCache
+from hvdocker.sync.walk import read_tree
 
 
 @pytest.fixture

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.sync_files import UNKNOWN_BASE
 from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
-from hvdocker.hosts.delivery import Courier
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.pack import Parcel
-from hvdocker.hosts.pool import Outcomes
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.sync import How, SyncReport, sync_all
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.tree import Changes, Tree
+from hvdocker.shell.command import Command
+from hvdocker.sync.commands import UNKNOWN_BASE
+from hvdocker.sync.delivery import Courier
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.pack import Parcel
+from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.tree import Changes, Tree
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.link import Result
+from hvdocker.transport.local_link import LocalLink
+from hvdocker.transport.pool import Outcomes
 
 
 class CountingTree(Tree):

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.hash_cache import look_of
-from hvdocker.hosts.pack import Parcel, pack
-from hvdocker.model.tree import Changes, Entry, Tree
+from hvdocker.sync.hash_cache import look_of
+from hvdocker.sync.pack import Parcel, pack
+from hvdocker.sync.tree import Changes, Entry, Tree
 
 TEXT = b"x" * 100
 LARGE = 2 << 20

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts.hash_cache import HashCache
-from hvdocker.hosts.link import Result
-from hvdocker.hosts.question import Target
-from hvdocker.hosts.sync import How, SyncReport, sync, sync_all
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.codec import Codec, LinkSpeed
+from hvdocker.shell.command import Command
+from hvdocker.sync.codec import Codec, LinkSpeed
+from hvdocker.sync.hash_cache import HashCache
+from hvdocker.sync.host_index import Target
+from hvdocker.sync.sync import How, SyncReport, sync, sync_all
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.link import Result
 from tests.unit.fakes import FakeLink, RecordingLink
 
 

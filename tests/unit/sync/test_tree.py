@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.tree import Changes, Entry, Held, Tree, ancestors, changes, held_from
+from hvdocker.sync.tree import Changes, Entry, Held, Tree, ancestors, changes, held_from
 
 
 def tree(*entries: Entry) -> Tree:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.walk import read_tree
+from hvdocker.sync.walk import read_tree
 
 
 def write(folder: Path, name: str, text: str = "x") -> Path:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.ops.insist import LeftUndone, insist
+from hvdocker.training.ctrl_c import LeftUndone, insist
 
 
 def press() -> None:

@@ -3,21 +3,21 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
-from hvdocker.model.event import Event
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.requirements import Requirements, Wheel
-from hvdocker.model.secret import SecretSource
-from hvdocker.ops.capsule import Scene, papers_of
-from hvdocker.ops.command import Work
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session
-from hvdocker.ops.train_request import TrainRequest, Wish
-from hvdocker.plan.steps import Plan
+from hvdocker.env import Env
+from hvdocker.events import Event
+from hvdocker.images.requirements import Requirements, Wheel
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
+from hvdocker.jobs.capsule.store import Kept
+from hvdocker.plan.plan import Plan
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.secret import SecretSource
+from hvdocker.sync.walk import read_tree
+from hvdocker.training.make_capsule import Scene, papers_of
+from hvdocker.training.request import TrainRequest, Wish
+from hvdocker.training.user_command import Work
+from hvdocker.transport.session import Session
 from tests.unit.builders import CAPSULE, IMAGE, MAKER, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]\nport: 12345\nenv: {API_KEY: hunter2}\n")

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.model.placement import Placement
-from hvdocker.model.seen import ClusterState
-from hvdocker.model.ticket import RUNS, Ticket
-from hvdocker.ops.command import Work
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.queue import emptied, in_turn, queues, told, wish_words
-from hvdocker.ops.train_placing import choose_slots
-from hvdocker.ops.train_request import TrainRequest, Wish, check_request
+from hvdocker.inventory.locate import Located
+from hvdocker.locks.ticket import RUNS, Ticket, queues
+from hvdocker.observe.state import ClusterState
+from hvdocker.protocol.placement import Placement
+from hvdocker.training.queue import emptied, in_turn, told, wish_words
+from hvdocker.training.request import TrainRequest, Wish, check_request
+from hvdocker.training.slots import choose_slots
+from hvdocker.training.user_command import Work
 from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")

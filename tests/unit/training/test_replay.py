@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.hosts.git import see_git
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.capsule import CodeUsed, GitSeen
-from hvdocker.ops.capsule import request_words
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept
-from hvdocker.ops.locate import Located
-from hvdocker.ops.replay import ReplayOptions, request_again, same_code, with_environment
-from hvdocker.ops.train_request import TrainRequest
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen
+from hvdocker.jobs.capsule.git import see_git
+from hvdocker.jobs.capsule.store import Kept
+from hvdocker.sync.walk import read_tree
+from hvdocker.training.make_capsule import request_words
+from hvdocker.training.replay import ReplayOptions, request_again, same_code, with_environment
+from hvdocker.training.request import TrainRequest
 from tests.unit.builders import CAPSULE, inventory
 
 KEPT = Kept(CAPSULE, b"patch")

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
-from hvdocker.ops.command import work_of
-from hvdocker.ops.env import Env
-from hvdocker.ops.requirements import find_requirements
-from hvdocker.ops.train_request import TrainRequest, _requirements, check_request
+from hvdocker.training.request import TrainRequest, _requirements, check_request
+from hvdocker.training.requirements import find_requirements
+from hvdocker.training.user_command import work_of
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.endurance import Elastic, Endurance, Rule
-from hvdocker.ops.endurance import EnduranceFlags, check_elastic_tuning, endurance_of
+from hvdocker.protocol.resilience import Elastic, Endurance, Rule
+from hvdocker.training.resilience import EnduranceFlags, check_elastic_tuning, endurance_of
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 
+from hvdocker.cluster.down import DownReport
+from hvdocker.cluster.steps import RemoveTree
+from hvdocker.cluster.up import UpOptions
+from hvdocker.env import Env
 from hvdocker.errors import (
     ExitCode,
     HeadLost,
@@ -19,21 +23,18 @@ from hvdocker.errors import (
     JobStopped,
     UsageProblem,
 )
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.job import JobRecord, RankEnd
-from hvdocker.model.offer import Request
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.down import DownReport
-from hvdocker.ops.endurance import EnduranceFlags
-from hvdocker.ops.env import Env
-from hvdocker.ops.hooks import NAMES, Hooks
-from hvdocker.ops.locate import Located, read_inventory
-from hvdocker.ops.run import RunReport, Verbs, final_error, run
-from hvdocker.ops.train import Started, TrainReport, Viewer
-from hvdocker.ops.train_request import TrainRequest
-from hvdocker.ops.up import UpOptions
-from hvdocker.ops.watch import JobEnd
-from hvdocker.plan.steps import Plan, RemoveTree, plan_of
+from hvdocker.hooks.hooks import NAMES, Hooks
+from hvdocker.inventory.locate import Located, read_inventory
+from hvdocker.jobs.outcome import JobEnd
+from hvdocker.placement.slots import Request
+from hvdocker.plan.plan import Plan, plan_of
+from hvdocker.protocol.job import JobRecord, RankEnd
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
+from hvdocker.training.request import TrainRequest
+from hvdocker.training.resilience import EnduranceFlags
+from hvdocker.training.run import RunReport, Verbs, final_error, run
+from hvdocker.training.train import Started, TrainReport, Viewer
 
 JOB = "train-aaaa"
 DOWN = "hvdocker down -i inventory.yaml --cluster lab-"

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HvdockerError, NotEnoughSlots, UsageProblem
-from hvdocker.model.endurance import Elastic, Endurance
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops.command import Work
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.train import launch_anew
-from hvdocker.ops.train_placing import Anew, choose_slots
-from hvdocker.ops.train_request import TrainRequest, Wish, check_request
+from hvdocker.inventory.locate import Located
+from hvdocker.observe.state import ClusterState
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic, Endurance
+from hvdocker.training.request import TrainRequest, Wish, check_request
+from hvdocker.training.slots import Anew, choose_slots
+from hvdocker.training.train import launch_anew
+from hvdocker.training.user_command import Work
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.ops.command import Work, environment, work_of
+from hvdocker.training.user_command import Work, environment, work_of
 
 
 @pytest.fixture

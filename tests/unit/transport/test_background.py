@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hvdocker.hosts.aside import Aside
+from hvdocker.transport.background import Aside
 
 DEADLINE_S = 10.0
 

@@ -7,7 +7,7 @@ from typing import Any
 import docker.errors
 import pytest
 
-from hvdocker.hosts.engine import EngineClient, engine_client
+from hvdocker.transport.docker_api import EngineClient, engine_client
 
 PING = b"HTTP/1.1 200 OK\r\nApi-Version: 1.41\r\nContent-Length: 2\r\n\r\nOK"
 UPGRADED = b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"

@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.hosts.translate import connecting, talking
+from hvdocker.transport.errors import connecting, talking
 
 
 def connect_failure(error: Exception) -> HvdockerError:

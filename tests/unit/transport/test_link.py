@@ -1,9 +1,9 @@
 import pytest
 
-from hvdocker.commands.command import command, shell
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.link import Result, must
-from hvdocker.hosts.local import LocalLink
+from hvdocker.shell.command import command, shell
+from hvdocker.transport.link import Result, must
+from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
 
 

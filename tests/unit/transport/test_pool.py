@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from hvdocker.errors import HostErrors, HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.hosts.pool import Outcomes, each, each_within
+from hvdocker.transport.pool import Outcomes, each, each_within
 
 
 def test_every_hosts_outcome_in_the_order_asked() -> None:

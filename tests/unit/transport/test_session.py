@@ -6,11 +6,12 @@ from pathlib import Path
 import paramiko
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostErrors, HostUnreachable, LockedKey, UnknownHostKey, UsageProblem
-from hvdocker.hosts.keys import make_pair
-from hvdocker.ops.env import Env
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session, _may_trust, _unlocked, connected, with_image
+from hvdocker.images.default_image import with_image
+from hvdocker.inventory.locate import Located
+from hvdocker.transport.session import Session, _may_trust, _unlocked, connected
+from hvdocker.transport.ssh.key_pairs import make_pair
 from tests.unit.builders import inventory
 from tests.unit.fakes import Answer, FakeLink
 

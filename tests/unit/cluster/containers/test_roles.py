@@ -2,14 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.worker import Place, doctor_spec, master_spec, user_ids, worker_spec
-from hvdocker.model.gpu import GpuSeen
-from hvdocker.model.inventory import Host
-from hvdocker.model.job import JobSpec
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import EngineSeen
-from hvdocker.plan.places import places
+from hvdocker.cluster.containers.roles import doctor_spec, master_spec, user_ids, worker_spec
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.engine.container_spec import ContainerSpec
+from hvdocker.inventory.inventory import Host
+from hvdocker.observe.gpu import GpuSeen
+from hvdocker.observe.state import EngineSeen
+from hvdocker.placement.host_plan import Place
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import GIB, MAKER, host_seen, inventory, state_of
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}]\nmounts: ['/data:/data:ro']\nport: 12345\n")

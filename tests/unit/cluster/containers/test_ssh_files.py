@@ -1,18 +1,15 @@
 """The cluster's own SSH, file by file, compared whole."""
 
 from hvdocker import assets
-from hvdocker.commands.container_files import MASTER_TAKES, folders, trust_files, worker_files
-from hvdocker.commands.ssh_files import (
-    FileSpec,
+from hvdocker.cluster.containers.files import MASTER_TAKES, folders, trust_files, worker_files
+from hvdocker.cluster.containers.ssh_files import (
     Member,
     authorized_keys,
     known_hosts,
-    passwd_line,
     render_ssh_config,
     sshd_config,
-    user_name,
-    with_user,
 )
+from hvdocker.engine.file_spec import FileSpec, passwd_line, user_name, with_user
 
 MEMBERS = (Member("a", "10.0.0.11", "hvd"), Member("b", "10.0.0.12", "root"))
 KEYS = {"a": "ssh-ed25519 AAA", "b": "ssh-ed25519 BBB"}

@@ -2,10 +2,16 @@ from dataclasses import replace
 
 import pytest
 
+from hvdocker.cluster.plan.addresses import (
+    choose_port,
+    local_subnet,
+    places,
+    port_conflicts,
+    training_addresses,
+)
+from hvdocker.cluster.plan.fitness import NEWER_ENGINE, fitness_problems, is_too_old
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
-from hvdocker.model.seen import NetworkSeen
-from hvdocker.plan.fitness import NEWER_ENGINE, fitness_problems, is_too_old
-from hvdocker.plan.places import choose_port, local_subnet, places, port_conflicts, training_addresses
+from hvdocker.observe.state import NetworkSeen
 from tests.unit.builders import ENGINE, host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")

@@ -1,15 +1,8 @@
-from hvdocker.model.seen import ContainerSeen, NetworkSeen
-from hvdocker.plan.down import plan_down
-from hvdocker.plan.steps import (
-    CONTROLLER,
-    FetchJobs,
-    Plan,
-    RemoveContainer,
-    RemoveNetwork,
-    RemoveTree,
-    Stage,
-    StopJob,
-)
+from hvdocker.cluster.plan.down import plan_down
+from hvdocker.cluster.steps import RemoveContainer, RemoveNetwork, RemoveTree
+from hvdocker.jobs.steps import FetchJobs, StopJob
+from hvdocker.observe.state import ContainerSeen, NetworkSeen
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage
 from tests.unit.builders import as_made, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, b]")

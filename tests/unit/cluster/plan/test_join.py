@@ -4,43 +4,40 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.commands.absent import Absent
-from hvdocker.commands.ssh_files import Member
-from hvdocker.commands.worker import worker_spec
-from hvdocker.errors import HvdockerError, NotEnoughSlots
-from hvdocker.model.gpu import GpuSeen
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.job import Seat
-from hvdocker.model.offer import Hold, Offer, Request, Slot
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import ClusterState, ContainerSeen, HostSeen
-from hvdocker.ops.gpus import report_of
-from hvdocker.plan.extent import everything
-from hvdocker.plan.leases import job_leases
-from hvdocker.plan.offers import offers_to_job
-from hvdocker.plan.places import places
-from hvdocker.plan.placing import place
-from hvdocker.plan.secrets import aftermath, leftovers
-from hvdocker.plan.steps import (
-    CONTROLLER,
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.cluster.steps import (
     AwaitSshd,
     CheckMesh,
     CreateWorker,
-    EmptySecrets,
-    ForgetSecrets,
     JoinJob,
     MakeFolders,
     MakeKeys,
-    Plan,
     RefreshTrust,
     RemoveContainer,
-    Stage,
     StartContainer,
     TellMaster,
     Trust,
     WriteMembers,
 )
-from hvdocker.plan.up import plan_up
+from hvdocker.cluster.unreachable import Absent
+from hvdocker.errors import HvdockerError, NotEnoughSlots
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.secrets.plan import aftermath, leftovers
+from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets
+from hvdocker.observe.gpu import GpuSeen
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.placement.gpus import report_of
+from hvdocker.placement.leases import job_leases
+from hvdocker.placement.offers import offers_to_job
+from hvdocker.placement.scope import everything
+from hvdocker.placement.slots import Hold, Offer, Request, Slot
+from hvdocker.placement.strategies import place
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage
+from hvdocker.protocol.job import Seat
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import (
     HOST_KEYS,
     IMAGE,

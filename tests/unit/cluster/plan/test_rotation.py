@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_rotation
+from hvdocker.cluster.steps import CreateWorker, MakeKeys, RemoveContainer, Trust
 from hvdocker.errors import ExitCode, HvdockerError
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState
-from hvdocker.plan.places import places
-from hvdocker.plan.steps import CreateWorker, MakeKeys, Plan, RemoveContainer, Trust
-from hvdocker.plan.up import plan_rotation
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import ClusterState
+from hvdocker.plan.plan import Plan
 from tests.unit.builders import (
     CLIENT_KEY,
     IMAGE,
@@ -21,7 +22,7 @@ from tests.unit.builders import (
     state_of,
     with_worker,
 )
-from tests.unit.plan.test_up import LAB, MEMBERS, WORKER, all_anew, up
+from tests.unit.cluster.plan.test_up import LAB, MEMBERS, WORKER, all_anew, up
 
 
 def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:

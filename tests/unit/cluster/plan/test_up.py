@@ -4,31 +4,28 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.commands.ssh_files import Member
-from hvdocker.commands.worker import worker_spec
-from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
-from hvdocker.model.inventory import Inventory
-from hvdocker.model.seen import ClusterState, EngineSeen, HostSeen, ImageSeen, NetworkSeen
-from hvdocker.plan.places import places
-from hvdocker.plan.steps import (
-    CONTROLLER,
+from hvdocker.cluster.containers.roles import worker_spec
+from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.cluster.steps import (
     AwaitSshd,
-    BuildImage,
     CheckMesh,
     CreateWorker,
     MakeFolders,
     MakeKeys,
     MakeNetwork,
-    Plan,
     RefreshTrust,
     RemoveContainer,
-    ShipImage,
-    Stage,
     StartContainer,
     Trust,
     WriteMembers,
 )
-from hvdocker.plan.up import plan_up
+from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
+from hvdocker.images.steps import BuildImage, ShipImage
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.state import ClusterState, EngineSeen, HostSeen, ImageSeen, NetworkSeen
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage
 from tests.unit.builders import (
     ARM_ENGINE,
     CLIENT_KEY,

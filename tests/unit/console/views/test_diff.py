@@ -1,12 +1,12 @@
 from dataclasses import replace
 from io import StringIO
 
-from hvdocker.console.diff import show_difference
 from hvdocker.console.style import _THEME, HarmlessConsole
-from hvdocker.model.difference import Ran, difference
+from hvdocker.console.views.diff import show_difference
+from hvdocker.jobs.capsule.difference import Ran, difference
 from tests.unit.builders import CAPSULE
-from tests.unit.model.test_difference import RECORD
-from tests.unit.model.test_patch import TEXT
+from tests.unit.jobs.capsule.test_difference import RECORD
+from tests.unit.jobs.capsule.test_patch import TEXT
 
 OTHER = replace(CAPSULE, job="train-efgh", env={"SEED": "8"})
 

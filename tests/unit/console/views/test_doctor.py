@@ -2,9 +2,9 @@
 
 import pytest
 
-from hvdocker.console.doctor import GROUPS, show_report
 from hvdocker.console.style import out
-from hvdocker.model.report import Finding, HostReport, Mark, PairReport, Report
+from hvdocker.console.views.doctor import GROUPS, show_report
+from hvdocker.doctor.report import Finding, HostReport, Mark, PairReport, Report
 
 GOOD = (Finding("login", Mark.GOOD, "as ada"), Finding("clock", Mark.GOOD, "within 0.01 s"))
 RED = Finding(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from hvdocker.console.gpus import short_id, show_gpus
 from hvdocker.console.style import out
-from hvdocker.model.gpu import GpuProcess, GpuSeen
-from tests.unit.ops.test_gpus import report
+from hvdocker.console.views.gpus import short_id, show_gpus
+from hvdocker.observe.gpu import GpuProcess, GpuSeen
+from tests.unit.placement.test_gpus import report
 
 WIDE = """\
 host  gpu  id  model              free     of  use  °C  state

@@ -4,28 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.console.explain import show_explanation
-from hvdocker.console.hosts import HostView
-from hvdocker.console.job import JobView, show_summary
-from hvdocker.console.jobs import show_jobs
-from hvdocker.console.lock import show_locks
-from hvdocker.console.plan import show_plan
+from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport
+from hvdocker.cluster.steps import StartContainer
 from hvdocker.console.progress import Progress
-from hvdocker.console.status import show_status
 from hvdocker.console.style import err, out
+from hvdocker.console.views.exec_output import HostView
+from hvdocker.console.views.job import JobView, show_summary
+from hvdocker.console.views.jobs import show_jobs
+from hvdocker.console.views.lock import show_locks
+from hvdocker.console.views.placement import show_explanation
+from hvdocker.console.views.plan import show_plan
+from hvdocker.console.views.status import show_status
 from hvdocker.errors import HostUnreachable
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.event import Event
-from hvdocker.model.job import JobRecord, RankEnd
-from hvdocker.model.lock import Holder
-from hvdocker.model.offer import Offer, Request, Slot
-from hvdocker.model.output import Line
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.jobs import JobSeen, JobsReport
-from hvdocker.ops.lock import LockReport
-from hvdocker.ops.status import HostStatus, JobStatus, StatusReport
-from hvdocker.plan.placing import explain
-from hvdocker.plan.steps import CONTROLLER, BuildImage, Plan, StartContainer, plan_of
+from hvdocker.events import Event
+from hvdocker.images.steps import BuildImage
+from hvdocker.jobs.jobs import JobSeen, JobsReport
+from hvdocker.locks.holder import Holder
+from hvdocker.locks.lock import LockReport
+from hvdocker.placement.slots import Offer, Request, Slot
+from hvdocker.placement.strategies import explain
+from hvdocker.plan.plan import CONTROLLER, Plan, plan_of
+from hvdocker.protocol.job import JobRecord, RankEnd
+from hvdocker.protocol.output import Line
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
 from tests.unit.builders import inventory, with_worker
 
 PLACEMENT = Placement((Share("b", 1), Share("gpu-a", 2)))

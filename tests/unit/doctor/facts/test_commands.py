@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.health import check_hashes, clock, look, look_at_cards
-from hvdocker.commands.health_answer import read_clock, read_machine
-from hvdocker.commands.trial import look_inside, read_inside
-from hvdocker.model.health import MachineSeen
-from tests.unit.plan.doctor.facts import FIXTURES
+from hvdocker.doctor.facts.answer import read_machine
+from hvdocker.doctor.facts.commands import check_hashes, look, look_at_cards
+from hvdocker.doctor.facts.facts import MachineSeen
+from hvdocker.doctor.facts.trial_commands import look_inside, read_inside
+from hvdocker.observe.clock import clock, read_clock
+from tests.unit.doctor.judges.facts import FIXTURES
 
 SMI = """#!/bin/sh
 case "$1" in

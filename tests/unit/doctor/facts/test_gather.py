@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.container import ContainerSpec
-from hvdocker.commands.trial import trial_body, trial_spec
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.doctor.facts.code_drift import see_code
+from hvdocker.doctor.facts.gather import Attempts, see_clock, see_machine
+from hvdocker.doctor.facts.trial_commands import trial_body, trial_spec
+from hvdocker.doctor.facts.trial_container import try_container
+from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.code_state import see_code
-from hvdocker.hosts.health import Attempts, see_clock, see_machine
-from hvdocker.hosts.sync import sync
-from hvdocker.hosts.trial import try_container
-from hvdocker.hosts.walk import read_tree
-from hvdocker.plan.places import places
+from hvdocker.shell.command import Command
+from hvdocker.sync.sync import sync
+from hvdocker.sync.walk import read_tree
 from tests.unit.builders import MAKER, host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink, RecordingLink
 

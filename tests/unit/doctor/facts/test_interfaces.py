@@ -1,7 +1,7 @@
 """What a host's interfaces are, from what its shell says."""
 
-from hvdocker.commands.interfaces import InterfaceSeen, interfaces, read_interfaces
-from hvdocker.hosts.local import LocalLink
+from hvdocker.doctor.facts.interfaces import InterfaceSeen, interfaces, read_interfaces
+from hvdocker.transport.local_link import LocalLink
 
 TOLD = """\
 link lo 65536 0x9 unknown -1 wired

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.trial import look_inside, read_inside
+from hvdocker.doctor.facts.trial_commands import look_inside, read_inside
 
 
 def inside(top: Path) -> dict[str, str]:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from hvdocker.commands.health_answer import read_machine
-from hvdocker.model.health import MachineSeen
-from hvdocker.model.report import Finding
+from hvdocker.doctor.facts.answer import read_machine
+from hvdocker.doctor.facts.facts import MachineSeen
+from hvdocker.doctor.report import Finding
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "doctor"
 

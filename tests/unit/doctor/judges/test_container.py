@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.model.health import InsideSeen, Trial
-from hvdocker.model.report import Finding
-from hvdocker.plan.doctor.container import judge_container
-from tests.unit.plan.doctor.facts import machine
+from hvdocker.doctor.facts.facts import InsideSeen, Trial
+from hvdocker.doctor.judges.container import judge_container
+from hvdocker.doctor.report import Finding
+from tests.unit.doctor.judges.facts import machine
 
 ROOMY = InsideSeen({"python": "3.11.2"}, None, 4 << 30, None, 65536)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.model.health import EngineState
-from hvdocker.model.inventory import Host
-from hvdocker.model.seen import EngineSeen
-from hvdocker.plan.doctor.engine import judge_confinement, judge_engine
-from hvdocker.plan.doctor.fabric import judge_fabric
-from hvdocker.plan.doctor.lookup import judge_names, looked_up, off_loopback
+from hvdocker.doctor.facts.facts import EngineState
+from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
+from hvdocker.doctor.judges.host_names import judge_names, looked_up, off_loopback
+from hvdocker.doctor.judges.infiniband import judge_fabric
+from hvdocker.inventory.inventory import Host
+from hvdocker.observe.state import EngineSeen
 from tests.unit.builders import host_seen, inventory
-from tests.unit.plan.doctor.facts import machine, marks
+from tests.unit.doctor.judges.facts import machine, marks
 
 FINE = EngineState("overlay2", "extfs", "2", "systemd")
 

@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.commands.interfaces import InterfaceSeen
-from hvdocker.commands.pairs import Answer, MtuFound, Post, Problem, SshWay
-from hvdocker.errors import HvdockerError, LockedKey
-from hvdocker.model.health import (
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.fitness import fitness_problems
+from hvdocker.doctor.facts.facts import (
     ClockSeen,
     CodeSeen,
     DiskSeen,
@@ -23,18 +22,19 @@ from hvdocker.model.health import (
     MachineSeen,
     Trial,
 )
-from hvdocker.model.inventory import Host
-from hvdocker.model.report import Finding, Mark
-from hvdocker.model.seen import ImageSeen
-from hvdocker.plan.doctor.absence import missing
-from hvdocker.plan.doctor.across import judge_across
-from hvdocker.plan.doctor.finding import of_error
-from hvdocker.plan.doctor.host import Case, judge_host
-from hvdocker.plan.doctor.interfaces import judge_interfaces
-from hvdocker.plan.doctor.pairs import judge_pairs
-from hvdocker.plan.doctor.survey import Survey
-from hvdocker.plan.fitness import fitness_problems
-from hvdocker.plan.places import places
+from hvdocker.doctor.facts.interfaces import InterfaceSeen
+from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.judges.finding import of_error
+from hvdocker.doctor.judges.host import Case, judge_host
+from hvdocker.doctor.judges.interfaces import judge_interfaces
+from hvdocker.doctor.pairs.commands import Answer, MtuFound, Post, Problem, SshWay
+from hvdocker.doctor.pairs.gaps import missing
+from hvdocker.doctor.pairs.judge import judge_pairs
+from hvdocker.doctor.pairs.survey import Survey
+from hvdocker.doctor.report import Finding, Mark
+from hvdocker.errors import HvdockerError, LockedKey
+from hvdocker.inventory.inventory import Host
+from hvdocker.observe.state import ImageSeen
 from tests.unit.builders import (
     ARM_ENGINE,
     ENGINE,
@@ -45,7 +45,7 @@ from tests.unit.builders import (
     state_of,
     with_worker,
 )
-from tests.unit.plan.doctor.facts import FIXTURES, machine
+from tests.unit.doctor.judges.facts import FIXTURES, machine
 
 FINE_ENGINE = EngineState("overlay2", "extfs", "2", "systemd")
 PATH = "/srv/data"

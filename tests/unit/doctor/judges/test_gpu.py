@@ -2,11 +2,11 @@
 
 import pytest
 
-from hvdocker.model.health import InsideSeen, Trial
-from hvdocker.model.report import Mark
-from hvdocker.plan.doctor.gpu import DRIVERS, judge_cuda, judge_gpus, judge_toolkit
-from hvdocker.plan.fitness import version_numbers
-from tests.unit.plan.doctor.facts import machine, marks
+from hvdocker.cluster.plan.fitness import version_numbers
+from hvdocker.doctor.facts.facts import InsideSeen, Trial
+from hvdocker.doctor.judges.gpu import DRIVERS, judge_cuda, judge_gpus, judge_toolkit
+from hvdocker.doctor.report import Mark
+from tests.unit.doctor.judges.facts import machine, marks
 
 
 def test_a_cuda_that_nobody_can_read_is_not_known() -> None:

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.doctor.facts.facts import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
+from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.judges.host import Case, Words, judge_host
+from hvdocker.doctor.judges.worker import why_anew
+from hvdocker.doctor.report import Finding, Report
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.model.health import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
-from hvdocker.model.inventory import Host
-from hvdocker.model.lock import Holder
-from hvdocker.model.report import Finding, Report
-from hvdocker.model.seen import ContainerSeen
-from hvdocker.plan.doctor.across import judge_across
-from hvdocker.plan.doctor.host import Case, Words, judge_host
-from hvdocker.plan.doctor.worker import why_anew
-from hvdocker.plan.places import places
+from hvdocker.inventory.inventory import Host
+from hvdocker.locks.holder import Holder
+from hvdocker.observe.state import ContainerSeen
 from tests.unit.builders import MAKER, OTHER_IMAGE, host_seen, inventory, state_of, with_worker
-from tests.unit.plan.doctor.facts import machine
+from tests.unit.doctor.judges.facts import machine
 
 LAB = inventory("hosts: [a, b]\nport: 12345\n")
 INSIDE = InsideSeen({"python": "3.11.2", "horovod": "0.28.1"}, None, 4 << 30, None, 65536)

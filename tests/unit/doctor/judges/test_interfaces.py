@@ -2,9 +2,9 @@
 
 import pytest
 
-from hvdocker.commands.interfaces import InterfaceSeen
-from hvdocker.model.report import Finding, Mark
-from hvdocker.plan.doctor.interfaces import judge_interfaces
+from hvdocker.doctor.facts.interfaces import InterfaceSeen
+from hvdocker.doctor.judges.interfaces import judge_interfaces
+from hvdocker.doctor.report import Finding, Mark
 
 LO = InterfaceSeen("lo", 65536, addresses=("127.0.0.1/8",))
 DOCKER0 = InterfaceSeen("docker0", 1500, is_up=False, addresses=("172.17.0.1/16",), is_bridge=True)

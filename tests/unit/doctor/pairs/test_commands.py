@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hvdocker.commands.pairs import (
+from hvdocker.doctor.pairs.commands import (
     Answer,
     MtuFound,
     Post,

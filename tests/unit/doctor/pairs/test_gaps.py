@@ -2,10 +2,10 @@
 
 import pytest
 
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.doctor.pairs.gaps import lost, missing, old_image, without_post
+from hvdocker.doctor.pairs.survey import Absence
 from hvdocker.errors import HostUnreachable
-from hvdocker.plan.doctor.absence import lost, missing, old_image, without_post
-from hvdocker.plan.doctor.survey import Absence
-from hvdocker.plan.places import places
 from tests.unit.builders import IMAGE, host_seen, inventory, state_of
 
 LAB = inventory("hosts: [a, b]")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.pairs import Answer, MtuFound, Post, Problem, Speed, SshWay
-from hvdocker.model.report import Finding, Mark, PairReport
-from hvdocker.plan.doctor.pairs import judge_pairs
-from hvdocker.plan.doctor.survey import Absence, Pair, Survey
+from hvdocker.doctor.pairs.commands import Answer, MtuFound, Post, Problem, Speed, SshWay
+from hvdocker.doctor.pairs.judge import judge_pairs
+from hvdocker.doctor.pairs.survey import Absence, Pair, Survey
+from hvdocker.doctor.report import Finding, Mark, PairReport
 from tests.unit.builders import ADDRESSES
 
 PORTS = (41001, 42002, 43003)

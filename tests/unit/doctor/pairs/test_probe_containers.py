@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from hvdocker.doctor.pairs.probe_containers import LEFT_BEHIND_S, clear_station
 from hvdocker.errors import HostUnfit
-from hvdocker.hosts.stations import LEFT_BEHIND_S, clear_station
-from hvdocker.model.seen import ContainerSeen
+from hvdocker.observe.state import ContainerSeen
 from tests.unit.fakes import FakeLink
 
 NAME = "hvdocker-lab-doctor"

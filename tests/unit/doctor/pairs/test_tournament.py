@@ -2,7 +2,7 @@ from itertools import combinations
 
 import pytest
 
-from hvdocker.plan.doctor.schedule import rounds
+from hvdocker.doctor.pairs.tournament import rounds
 
 
 @pytest.mark.parametrize("count", range(51))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.build import BuildOptions, build_image
+from hvdocker.images.build.build import BuildOptions, build_image
 
 DEBIAN = "site/debian:1"
 NVIDIA = "nvidia/cuda:12.5.1-devel-ubuntu22.04"

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from hvdocker.commands.feed_ability import Ability, ability, read_ability
+from hvdocker.images.fan_out.ability import Ability, ability, read_ability
 
 SAID = "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\naddresses 10.0.0.1 10.1.0.1\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands import feed
-from hvdocker.commands.image_parts import ImageContent, Layer, parts_of
+from hvdocker.images.fan_out import commands
+from hvdocker.images.ship.parts import ImageContent, Layer, parts_of
 
 BODY = os.urandom(100_000)
 LAYER = Layer("sha256:" + "a" * 64, len(BODY))
@@ -15,7 +15,7 @@ IMAGE = ImageContent("x:y", b"{}", (LAYER,))
 
 
 def serve(folder: Path, *words: str, request: str | None = None) -> subprocess.CompletedProcess[bytes]:
-    (folder / "serve").write_text(feed.SERVE)
+    (folder / "serve").write_text(commands.SERVE)
     environment = {**os.environ, **({"SSH_ORIGINAL_COMMAND": request} if request is not None else {})}
     return subprocess.run(["sh", str(folder / "serve"), *words], env=environment, capture_output=True)
 
@@ -41,7 +41,7 @@ def test_a_layer_is_served_while_it_arrives(tmp_path: Path) -> None:
     path = tmp_path / LAYER.hex
     body, enough = BODY * 100, 9 << 20
     path.write_bytes(body[:enough])
-    (tmp_path / "serve").write_text(feed.SERVE)
+    (tmp_path / "serve").write_text(commands.SERVE)
     words = ["sh", str(tmp_path / "serve"), "here", LAYER.hex, str(len(body))]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as serving:
         assert serving.stdout
@@ -70,9 +70,9 @@ def run_load(folder: Path, engine: str) -> subprocess.CompletedProcess[str]:
 
 def prepared(folder: Path, engine: str) -> None:
     """With a program in the engine's place: what reaches it is what counts here."""
-    script, literals = feed.load_script(parts_of(IMAGE, 0), "./engine")
+    script, literals = commands.load_script(parts_of(IMAGE, 0), "./engine")
     (folder / "load").write_text(script)
-    (folder / "serve").write_text(feed.SERVE)
+    (folder / "serve").write_text(commands.SERVE)
     for name, content in literals.items():
         (folder / name).write_bytes(content)
     (folder / "engine").write_text(f"#!/bin/sh\n{engine}\n")
@@ -88,7 +88,7 @@ def test_an_engine_gets_the_very_archive(tmp_path: Path) -> None:
     (tmp_path / LAYER.hex).write_bytes(BODY)
     assert run_load(tmp_path, "cat > got").returncode == 0
     assert (tmp_path / "got").read_bytes() == archive()
-    assert feed.cut_status(run_load(tmp_path, "").stdout) is None
+    assert commands.cut_status(run_load(tmp_path, "").stdout) is None
 
 
 def test_a_part_that_is_loaded_is_not_loaded_again(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_what_the_engine_says_is_told_apart_from_what_did_not_arrive(tmp_path: P
     (tmp_path / LAYER.hex).write_bytes(BODY)
     refused = run_load(tmp_path, "cat > /dev/null; echo no space left on device; exit 1")
     assert (refused.returncode, refused.stderr) == (1, "no space left on device\n")
-    assert feed.cut_status(refused.stdout) is None
+    assert commands.cut_status(refused.stdout) is None
 
     (tmp_path / LAYER.hex).unlink()
     cut = run_load(tmp_path, "cat > /dev/null; exit 1")
     assert (cut.returncode, cut.stderr) == (1, "")
-    assert feed.cut_status(cut.stdout) == 1
+    assert commands.cut_status(cut.stdout) == 1
 
 
 def test_a_host_that_is_not_reached_is_told_apart_from_one_that_lacks_a_layer(tmp_path: Path) -> None:
@@ -116,15 +116,15 @@ def test_a_host_that_is_not_reached_is_told_apart_from_one_that_lacks_a_layer(tm
     (programs / "ssh").write_text("#!/bin/sh\nexit 255\n")
     (programs / "ssh").chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    (tmp_path / "fetch").write_text(feed.fetch_script([LAYER]))
+    (tmp_path / "fetch").write_text(commands.fetch_script([LAYER]))
     route = ["feed-0", "ann", "10.0.0.1", "20000", "1"]
     fetched = subprocess.run(["sh", str(tmp_path / "fetch"), *route], env=environment)
-    assert fetched.returncode == feed.UNREACHED
+    assert fetched.returncode == commands.UNREACHED
     prepared(tmp_path, "cat > /dev/null; exit 1")
     loaded = subprocess.run(
         ["sh", str(tmp_path / "load"), *route], env=environment, stdout=subprocess.PIPE, text=True
     )
-    assert feed.cut_status(loaded.stdout) == feed.UNREACHED
+    assert commands.cut_status(loaded.stdout) == commands.UNREACHED
 
 
 def test_the_script_says_while_it_loads_that_it_does(tmp_path: Path) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.feed_ability import Ability
-from hvdocker.commands.image_parts import ImageContent, Layer
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
-from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.feeders import Member
-from hvdocker.hosts.images.load import Present
-from hvdocker.hosts.images.swarm import Swarm, Tell
+from hvdocker.images.fan_out.ability import Ability
+from hvdocker.images.fan_out.fan_out import Swarm, Tell
+from hvdocker.images.fan_out.feeders import Member
+from hvdocker.images.ship.cache import LayerCache
+from hvdocker.images.ship.load import Present
+from hvdocker.images.ship.parts import ImageContent, Layer
+from hvdocker.shell.command import Command
 from tests.unit.fakes import FakeLink
 
 BODY = b"layer " * 100

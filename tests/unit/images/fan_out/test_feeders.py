@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from hvdocker.commands.feed_ability import Ability
-from hvdocker.commands.image_parts import ImageContent, Layer
-from hvdocker.hosts.images.feeders import Member, arranged, is_worth_it
-from hvdocker.hosts.images.load import Present
+from hvdocker.images.fan_out.ability import Ability
+from hvdocker.images.fan_out.feeders import Member, arranged, is_worth_it
+from hvdocker.images.ship.load import Present
+from hvdocker.images.ship.parts import ImageContent, Layer
 
 MIB = 1 << 20
 LARGE = 33 * MIB

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts.images.cache import LayerCache, own_cache
+from hvdocker.images.ship.cache import LayerCache, own_cache
 
 
 def put(cache: LayerCache, digest: str, content: bytes, used: int) -> None:

@@ -13,8 +13,8 @@ import pytest
 import zstandard
 
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.collect import collect
+from hvdocker.images.ship.cache import LayerCache
+from hvdocker.images.ship.export import collect
 
 BODIES = [b"lower layer " * 500, b"upper layer " * 700_000]
 CHAIN = [f"sha256:{hashlib.sha256(body).hexdigest()}" for body in BODIES]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from docker.errors import APIError
 
-from hvdocker.commands.image_parts import ImageContent, parts_of
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.hosts.images.cache import LayerCache
-from hvdocker.hosts.images.load import LayersGone, load, load_error
+from hvdocker.images.ship.cache import LayerCache
+from hvdocker.images.ship.load import LayersGone, load, load_error
+from hvdocker.images.ship.parts import ImageContent, parts_of
 
 IMAGE = ImageContent("x:y", b"{}", ())
 FULL = "write /layer: no space left on device"

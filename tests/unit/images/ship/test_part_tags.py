@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.image_parts import ImageContent, Layer, parts_of
-from hvdocker.hosts.images.parts import forget_parts
+from hvdocker.images.ship.part_tags import forget_parts
+from hvdocker.images.ship.parts import ImageContent, Layer, parts_of
 
 IMAGE = ImageContent("x:y", b"{}", ())
 OTHER = "sha256:other"

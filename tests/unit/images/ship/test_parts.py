@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from hvdocker.commands.image_parts import (
+from hvdocker.images.ship.parts import (
     ImageContent,
     Layer,
     Part,

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from hvdocker.commands.command import Command
-from hvdocker.commands.feed_ability import ability
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.images.cache import LayerCache, own_cache
-from hvdocker.hosts.images.shipment import Errand, docker_words, shipping
+from hvdocker.images.fan_out.ability import ability
+from hvdocker.images.ship.cache import LayerCache, own_cache
+from hvdocker.images.ship.shipment import Errand, docker_words, shipping
+from hvdocker.shell.command import Command
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
-from tests.unit.hosts.images.test_collect import BODIES, CHAIN, CONFIG, CONFIG_HEX, Engine, classic
-from tests.unit.hosts.images.test_swarm import kind
+from tests.unit.images.fan_out.test_fan_out import kind
+from tests.unit.images.ship.test_export import BODIES, CHAIN, CONFIG, CONFIG_HEX, Engine, classic
 
 SEEN = Engine(classic()).inspect_image("x:y")
 IMPORT = "/var/lib/docker/tmp/docker-import-1"

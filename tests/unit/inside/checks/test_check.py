@@ -1,6 +1,6 @@
 """The checks' words."""
 
-from inside.check import last_lines, main
+from inside.checks.check import last_lines, main
 
 
 def test_the_last_lines_are_those_with_words() -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside import listen, pairs, path_mtu
-from inside.check import main
+from inside.checks import listen, pairs, path_mtu
+from inside.checks.check import main
 
-IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
+IMAGE = Path(__file__).parents[4] / "images" / "doc-hvd"
 HOME = "127.0.0.1"
 TOKEN = "b4se32"
 
@@ -200,7 +200,9 @@ def test_a_refused_datagram_is_an_answer(doors: listen.Doors) -> None:
 def test_listening_goes_on_after_the_command_has_ended() -> None:
     """As the controller runs it: the output ends with the command, the listener with its time or a signal."""
     words = json.dumps({"address": HOME, "token": TOKEN, "seconds": 60, "sshd": None})
-    program = "import sys; sys.path[:0] = sys.argv[1:2]; from inside.check import main; main(sys.argv[2:])"
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:2]; from inside.checks.check import main; main(sys.argv[2:])"
+    )
     command = [sys.executable, "-c", program, str(IMAGE / "lib"), "listen", words]
     told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
     try:

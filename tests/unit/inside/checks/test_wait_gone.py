@@ -4,10 +4,10 @@ import json
 import subprocess
 from pathlib import Path
 
-from inside import roster
-from inside.leftovers import is_alive, wait_gone
-from inside.roster import Entry, present
-from inside.versions import versions_beside, versions_of
+from inside.checks.wait_gone import is_alive, wait_gone
+from inside.protocol import rank_registry
+from inside.protocol.rank_registry import Entry, present
+from inside.supervisor.versions import versions_beside, versions_of
 
 
 def rank_file(run: Path, rank: int, text: str) -> None:
@@ -52,10 +52,10 @@ def test_a_tensorflow_of_that_name_wins() -> None:
 
 
 def test_a_rank_that_ends_late_leaves_its_successor_alone(tmp_path: Path) -> None:
-    roster.enter("j", Entry(0, 8, "a"), tmp_path)
-    roster.make_stacks_folder("j", 0, tmp_path)
-    roster.leave("j", 0, 7, tmp_path)
+    rank_registry.enter("j", Entry(0, 8, "a"), tmp_path)
+    rank_registry.make_stacks_folder("j", 0, tmp_path)
+    rank_registry.leave("j", 0, 7, tmp_path)
     assert present("j", tmp_path) == [Entry(0, 8, "a")]
-    roster.leave("j", 0, 8, tmp_path)
+    rank_registry.leave("j", 0, 8, tmp_path)
     assert present("j", tmp_path) == []
     assert not list((tmp_path / "stacks" / "j").iterdir())

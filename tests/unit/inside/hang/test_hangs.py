@@ -6,9 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from inside.errands import Errands
-from inside.hang import HangSettings, HangWatch
-from inside.loop import Loop
+from inside.hang.watch import HangSettings, HangWatch
+from inside.runtime.loop import Loop
+from inside.runtime.parallel_commands import Errands
 from stage import Stage
 
 WAITS = "start(0, 'h1'); start(1, 'h2'); hang()"

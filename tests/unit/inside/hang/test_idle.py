@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from inside.silence import Silence
+from inside.hang.idle import Silence
 
 WARNING = (
     "[2024-05-05 10:00:00.1: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted"

@@ -3,9 +3,9 @@
 import faulthandler
 import tempfile
 
-from inside.bundle import rank_stack
-from inside.frames import Frame, main_frames
-from inside.odd import Odd, RankStack, odd_rank
+from inside.hang.bundle import rank_stack
+from inside.hang.frames import Frame, main_frames
+from inside.hang.odd_rank import Odd, RankStack, odd_rank
 
 PY_SPY = """\
 Process 77: python /train/train.py

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from hvdocker_stacks import SIGNAL
-from inside import asking
+from inside.hang import ask_python
 
-STACKS = Path(__file__).parents[3] / "images" / "doc-hvd" / "stacks"
+STACKS = Path(__file__).parents[4] / "images" / "doc-hvd" / "stacks"
 
 
 def python(script: str, tmp_path: Path, **env: str) -> "subprocess.CompletedProcess[str]":
@@ -24,7 +24,7 @@ def python(script: str, tmp_path: Path, **env: str) -> "subprocess.CompletedProc
 
 
 def test_both_ends_mean_the_same_signal() -> None:
-    assert asking.SIGNAL == SIGNAL
+    assert ask_python.SIGNAL == SIGNAL
 
 
 def test_nothing_is_imported_where_nobody_asks(tmp_path: Path) -> None:

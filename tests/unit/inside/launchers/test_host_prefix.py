@@ -1,9 +1,9 @@
 """Whose line it is, where the placement does not tell."""
 
 import pytest
-from inside.job import Seat
-from inside.markers import Filter
-from inside.naming import Naming
+from inside.launchers.host_prefix import Naming
+from inside.protocol.job import Seat
+from inside.protocol.marks import Filter
 
 SEATS = (Seat("a", "198.18.0.2", 1), Seat("b", "198.18.0.3", 2))
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.job import Job, JobError, Seat, parse_job, read_job
+from inside.protocol.job import Job, JobError, Seat, parse_job, read_job
 
 DATA: dict[str, Any] = {  # Any: JSON
     "job": "mnist-a2b3",

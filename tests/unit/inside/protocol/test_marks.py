@@ -1,7 +1,7 @@
 """Marks are taken out of the output, and nothing else is changed or delayed."""
 
 import pytest
-from inside.markers import Filter, Mark, encode, take_out
+from inside.protocol.marks import Filter, Mark, encode, take_out
 
 EXIT = {"event": "rank-exit", "rank": 1, "code": 3}
 MARK = encode(EXIT)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from inside.environment import launcher_env, parse_image_env, rank_env
-from inside.job import Job
+from inside.protocol.job import Job
+from inside.rank.environment import launcher_env, parse_image_env, rank_env
 
 JOB = Job(
     name="j",

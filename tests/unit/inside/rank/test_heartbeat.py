@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.beats import Beats, beat_s
-from inside.markers import take_out
-from inside.masking import Masker
-from inside.meter import TICKS_PER_S, Meter, Usage
-from inside.processes import family, parse_stat
-from inside.relay import Relay
+from inside.protocol.marks import take_out
+from inside.rank.heartbeat import Beats, beat_s
+from inside.rank.masking import Masker
+from inside.rank.relay import Relay
+from inside.rank.usage import TICKS_PER_S, Meter, Usage
+from inside.runtime.processes import family, parse_stat
 
 
 class Still(Meter):

@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from inside.uplink import GIVEN_UP_S, LOOK_S, Uplink, row_of
+from inside.rank.link_watch import GIVEN_UP_S, LOOK_S, Uplink, row_of
 
 CONNECTION = "198.18.0.11 33354 198.18.0.12 12345"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from inside.ranklog import RankLog
+from inside.rank.log import RankLog
 
 
 def no_complaint(message: str) -> None:

@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from inside.masking import LONGEST, Masker, words_of
+from inside.rank.masking import LONGEST, Masker, words_of
 
 WORDS = (b"s3cr3t", b"abcabd", b"abcd", b"cdef", b"aaaa", b"\xff\x00\xfe-")
 

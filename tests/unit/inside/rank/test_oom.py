@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from inside.child import Ended
-from inside.memory import Memory
+from inside.rank.oom import Memory
+from inside.runtime.child import Ended
 
 V1_GROUPS = "9:name=systemd:/docker/abc\n4:memory:/docker/abc\n0::/docker/abc\n"
 V1_MOUNTS = (

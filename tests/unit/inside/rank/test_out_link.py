@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inside.outlink import hold_live, is_live, point_out_to
+from inside.rank.out_link import hold_live, is_live, point_out_to
 
 
 def target(run: Path) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.leftovers import is_alive
-from inside.markers import take_out
-from inside.processes import processes
+from inside.checks.wait_gone import is_alive
+from inside.protocol.marks import take_out
+from inside.runtime.processes import processes
 
-IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
+IMAGE = Path(__file__).parents[4] / "images" / "doc-hvd"
 # A program of the image with the folder of a container of its own.
 PROGRAM = """
 import sys
@@ -47,7 +47,7 @@ class Container:
         job.update({"workdir": str(self.run), "endurance": {"hang_after_s": 1.0}, **more})
         (self.job / "job.json").write_text(json.dumps(job))
         process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, "inside.rank", str(self.run)],
+            [sys.executable, "-c", PROGRAM, "inside.rank.rank", str(self.run)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=self.env,
@@ -64,7 +64,7 @@ class Container:
 
     def stacks(self) -> dict[str, Any]:  # Any: JSON
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, "inside.stacks", str(self.run)],
+            [sys.executable, "-c", PROGRAM, "inside.hang.stacks", str(self.run)],
             capture_output=True,
             check=True,
             env=self.env,

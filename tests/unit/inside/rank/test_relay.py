@@ -7,24 +7,24 @@ import sys
 from pathlib import Path
 
 import pytest
-from inside.masking import Masker
-from inside.relay import Relay
-from inside.secrets import SecretError, forget_elsewhere, forget_secrets, read_secrets
+from inside.rank.masking import Masker
+from inside.rank.relay import Relay
+from inside.runtime.secrets import SecretError, forget_elsewhere, forget_secrets, read_secrets
 
-LIB = Path(__file__).parents[3] / "images" / "doc-hvd" / "lib"
+LIB = Path(__file__).parents[4] / "images" / "doc-hvd" / "lib"
 # The vigil of the rank wrapper over a real command, masked; what it prints is what the launcher would read,
 # and what is kept is in the file that is named first.
 VIGIL = """
 import os, signal, socket, subprocess, sys
 from pathlib import Path
-from inside.beats import Beats
-from inside.child import start
-from inside.meter import Meter
-from inside.rank import relays_of
-from inside.ranklog import RankLog
-from inside import uplink
-from inside.vigil import ENDING, Vigil
-from inside.wakeups import Wakeups
+from inside.rank.heartbeat import Beats
+from inside.runtime.child import start
+from inside.rank.usage import Meter
+from inside.rank.rank import relays_of
+from inside.rank.log import RankLog
+from inside.rank import link_watch as uplink
+from inside.rank.wait import ENDING, Vigil
+from inside.runtime.signals import Wakeups
 uplink.LOOK_S, uplink.GIVEN_UP_S = 0.05, 0.2
 wakeups = Wakeups((*ENDING, signal.SIGCHLD))
 here, there = socket.socketpair()

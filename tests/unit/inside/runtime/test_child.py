@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from inside.child import Child, StartError, start
+from inside.runtime.child import Child, StartError, start
 
 
 def run(*command: str, workdir: str = "/") -> Child:

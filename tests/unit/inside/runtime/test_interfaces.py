@@ -3,7 +3,15 @@
 import socket
 import struct
 
-from inside.interfaces import HEADER, IFA_ADDRESS, IFA_LOCAL, IFADDR, RTM_NEWADDR, messages, parse_address
+from inside.runtime.interfaces import (
+    HEADER,
+    IFA_ADDRESS,
+    IFA_LOCAL,
+    IFADDR,
+    RTM_NEWADDR,
+    messages,
+    parse_address,
+)
 
 
 def attribute(kind: int, data: bytes) -> bytes:

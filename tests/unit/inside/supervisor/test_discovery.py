@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from inside.discovery import HostsFile, discovered_text, parse_hosts
-from inside.job import Seat
+from inside.protocol.job import Seat
+from inside.supervisor.discovery import HostsFile, discovered_text, parse_hosts
 
 TEXT = (
     '{"hosts": [{"name": "a", "address": "198.18.0.2", "slots": 2}, {"name": "b", "address": "198.18.0.3"}]}'

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from inside.strikes import Strikes
+from inside.supervisor.failing_hosts import Strikes
 from stage import Stage
 
 ELASTIC = {"min_np": 1, "max_np": None}

@@ -1,9 +1,9 @@
 """Lines of ranks, and the rules about them."""
 
 import pytest
-from inside.endurance import Rule
-from inside.lines import LONGEST, Lines
-from inside.rules import Judge, Rulebook
+from inside.protocol.resilience import Rule
+from inside.supervisor.lines import LONGEST, Lines
+from inside.supervisor.log_rules import Judge, Rulebook
 
 
 def heard(*pieces: bytes) -> list[tuple[int, str]]:

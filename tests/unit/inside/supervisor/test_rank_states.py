@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inside.ledger import Ledger
+from inside.supervisor.rank_states import Ledger
 
 
 def mark(event: str, rank: int, **more: Any) -> dict[str, Any]:  # Any: JSON

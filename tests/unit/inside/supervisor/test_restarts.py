@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from inside.endurance import Endurance
-from inside.job import Seat
-from inside.restarts import (
+from inside.protocol.job import Seat
+from inside.protocol.resilience import Endurance
+from inside.supervisor.restarts import (
     elastic_words_for,
     end_words,
     first_ranks,

@@ -6,10 +6,10 @@ import fabric
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.hosts import ssh_config
-from hvdocker.hosts.ssh_config import SshConfig
-from hvdocker.model.inventory import Host, SshSettings
-from hvdocker.model.origin import Setting
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.inventory.origin import Setting
+from hvdocker.inventory.ssh_config import config as ssh_config
+from hvdocker.inventory.ssh_config.config import SshConfig
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.hosts import ssh_config
+from hvdocker.inventory.ssh_config import config as ssh_config
 
 pytestmark = pytest.mark.skipif(not shutil.which("ssh"), reason="there is no ssh to compare with")
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.model.capsule import PATCH_EVERYWHERE_BYTES, Capsule, Papers
+from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, Capsule, Papers
 from tests.unit.builders import CAPSULE
 
 

@@ -1,13 +1,21 @@
 from dataclasses import replace
 from typing import Any
 
-from hvdocker.model.capsule import CodeUsed, GitSeen, ImageUsed
-from hvdocker.model.difference import Change, FileChange, Outcome, Ran, RankOutcome, difference, read_record
-from hvdocker.model.patch import by_file
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.secret import SecretSource
+from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen, ImageUsed
+from hvdocker.jobs.capsule.difference import (
+    Change,
+    FileChange,
+    Outcome,
+    Ran,
+    RankOutcome,
+    difference,
+    read_record,
+)
+from hvdocker.jobs.capsule.patch import by_file
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.secret import SecretSource
 from tests.unit.builders import CAPSULE
-from tests.unit.model.test_patch import BINARY, TEXT
+from tests.unit.jobs.capsule.test_patch import BINARY, TEXT
 
 RECORD = {
     "state": "failed",

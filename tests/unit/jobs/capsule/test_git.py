@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.hosts.git import NoGit, check_out, see_git
-from hvdocker.hosts.walk import read_tree
-from hvdocker.model.capsule import GitSeen
+from hvdocker.jobs.capsule.capsule import GitSeen
+from hvdocker.jobs.capsule.git import NoGit, check_out, see_git
+from hvdocker.sync.walk import read_tree
 
 
 def git(folder: Path, *words: str) -> str:

@@ -1,4 +1,4 @@
-from hvdocker.model.patch import FilePatch, by_file
+from hvdocker.jobs.capsule.patch import FilePatch, by_file
 
 TEXT = b"""diff --git a/code/train.py b/code/train.py
 index 1..2 100644

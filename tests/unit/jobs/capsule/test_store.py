@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
+from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
-from hvdocker.model.capsule import Papers
-from hvdocker.model.event import Event
-from hvdocker.ops.env import Env
-from hvdocker.ops.kept import Kept, bring_papers, find_all, keep_at_home, seen_on_hosts
-from hvdocker.ops.locate import Located
-from hvdocker.ops.session import Session
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.capsule.capsule import Papers
+from hvdocker.jobs.capsule.store import Kept, bring_papers, find_all, keep_at_home, seen_on_hosts
+from hvdocker.shell.command import Command
+from hvdocker.transport.session import Session
 from tests.unit.builders import CAPSULE, host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink
 

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.commands.command import Command
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.model.event import Event
-from hvdocker.model.output import Line, LineFilter
-from hvdocker.model.past import Past
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops.copies import copy_of, last_of
-from hvdocker.ops.env import Env
-from hvdocker.ops.finding import Found, Sighting
-from hvdocker.ops.home import HomeJob
-from hvdocker.ops.logs import LogsWish, _of_copies, line_filter, why_no_container
-from hvdocker.ops.since import Since
+from hvdocker.events import Event
+from hvdocker.jobs.history import Past
+from hvdocker.jobs.local_jobs import HomeJob
+from hvdocker.jobs.log.copies import copy_of, last_of
+from hvdocker.jobs.log.since import Since
+from hvdocker.jobs.logs import LogsWish, _of_copies, line_filter, why_no_container
+from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.protocol.output import Line, LineFilter
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.shell.command import Command
 from tests.unit.builders import host_seen, state_of
 from tests.unit.fakes import FakeLink
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from hvdocker.commands.rank_logs import LastWords, last_words, read_last_words
-from hvdocker.hosts.local import LocalLink
+from hvdocker.jobs.log.rank_logs import LastWords, last_words, read_last_words
+from hvdocker.transport.local_link import LocalLink
 
 
 def asked(folder: Path, count: int = 2) -> list[LastWords]:

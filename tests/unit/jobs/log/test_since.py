@@ -1,7 +1,7 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.ops.since import Since, parse_since
+from hvdocker.jobs.log.since import Since, parse_since
 from tests.unit.fakes import FakeLink
 
 

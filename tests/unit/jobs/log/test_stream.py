@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.model.output import Line
-from hvdocker.model.placement import Placement, Share
-from hvdocker.model.seen import ClusterState
-from hvdocker.ops import watch
-from hvdocker.ops.stream import Reading
+from hvdocker.jobs import job_container
+from hvdocker.jobs.log.stream import Reading
+from hvdocker.observe.state import ClusterState
+from hvdocker.protocol.output import Line
+from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import host_seen, master, state_of
 
 PLACEMENT = Placement((Share("a", 1), Share("b", 1)))
@@ -121,7 +121,7 @@ def test_a_line_that_was_cut_in_the_middle_is_one_line() -> None:
     engine = Engine([at(1, "[1]<stdout>:half a "), at(1, "line\n"), at(2, "[0]<stderr>:end\n")], [1])
     link = Link(engine)
     reading = Reading(link, "job", lambda now: False, lambda error: link)
-    assert list(watch._parsed(reading.pieces(), PLACEMENT)) == [
+    assert list(job_container._parsed(reading.pieces(), PLACEMENT)) == [
         Line("half a line", 1, "b"),
         Line("end", 0, "a", True),
     ]
@@ -134,4 +134,4 @@ def test_of_two_masters_of_a_job_the_one_that_runs_is_meant_else_the_newest(old:
     second = type(second)(**{**vars(second), "id": "other"})
     state: ClusterState = state_of(host_seen("a", containers=(first,)), host_seen("b", containers=(second,)))
     wanted = first if old == "running" else second
-    assert watch.newest_masters(state) == {"train-abcd": wanted}
+    assert job_container.newest_masters(state) == {"train-abcd": wanted}

@@ -2,11 +2,11 @@
 
 import re
 
-from hvdocker.model.output import Line, LineFilter
-from hvdocker.model.placement import Placement, Share
-from hvdocker.ops import watch
-from hvdocker.ops.recent import SLACK, Recent, recent
-from tests.unit.ops.conftest import BEGIN, LogLink
+from hvdocker.jobs import job_container
+from hvdocker.jobs.log.tail import SLACK, Recent, recent
+from hvdocker.protocol.output import Line, LineFilter
+from hvdocker.protocol.placement import Placement, Share
+from tests.unit.jobs.conftest import BEGIN, LogLink
 
 PLACEMENT = Placement((Share("a", 1), Share("b", 1)))
 ALL = LineFilter()
@@ -22,7 +22,7 @@ def texts(found: Recent) -> list[str]:
 
 def gone_on(link: LogLink, found: Recent) -> list[str]:
     heard: list[Line] = []
-    watch.follow(link, "c", PLACEMENT, heard.append, since=found.since, skip=found.skip)
+    job_container.follow(link, "c", PLACEMENT, heard.append, since=found.since, skip=found.skip)
     return [line.text for line in heard]
 
 

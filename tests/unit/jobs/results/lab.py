@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from hvdocker.hosts.fetch import fetch_job
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.merge import MANIFEST, Fetched
+from hvdocker.jobs.results.fetch_files import fetch_job
+from hvdocker.jobs.results.merge import MANIFEST, Fetched
+from hvdocker.transport.local_link import LocalLink
 
 JOB = "train-abcd"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.fetch import fetch_job
-from hvdocker.hosts.local import LocalLink
-from hvdocker.hosts.merge import MANIFEST, Fetched
+from hvdocker.jobs.results.fetch_files import fetch_job
+from hvdocker.jobs.results.merge import MANIFEST, Fetched
+from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
-from tests.unit.hosts.lab import JOB, Lab
+from tests.unit.jobs.results.lab import JOB, Lab
 
 
 @pytest.fixture

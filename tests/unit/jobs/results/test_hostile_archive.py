@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.engine.archive import read_text, read_texts
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts import fetch
-from hvdocker.hosts.archive import read_text, read_texts
-from hvdocker.hosts.fetch import fetch_job
-from hvdocker.hosts.merge import Fetched
+from hvdocker.jobs.results import fetch_files as fetch
+from hvdocker.jobs.results.fetch_files import fetch_job
+from hvdocker.jobs.results.merge import Fetched
 from tests.unit.fakes import FakeLink
 
 JOB = "train-abcd"

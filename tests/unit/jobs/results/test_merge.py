@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import ExitCode, UsageProblem
-from hvdocker.hosts.merge import MANIFEST
-from tests.unit.hosts.lab import JOB, Lab
+from hvdocker.jobs.results.merge import MANIFEST
+from tests.unit.jobs.results.lab import JOB, Lab
 
 
 @pytest.fixture

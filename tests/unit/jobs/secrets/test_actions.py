@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 import docker.errors
 import pytest
 
+from hvdocker.cluster.steps import StartContainer
 from hvdocker.errors import HvdockerError
-from hvdocker.hosts.apply import Context, apply, roll_back
-from hvdocker.model.event import Event
-from hvdocker.model.secret import Secret, SecretSource
-from hvdocker.plan.steps import EmptySecrets, ForgetSecrets, PutSecrets, StartContainer, Step, plan_of
+from hvdocker.events import Event
+from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.plan.apply import Context, apply, roll_back
+from hvdocker.plan.plan import Step, plan_of
+from hvdocker.secret import Secret, SecretSource
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeEngine, FakeLink
 

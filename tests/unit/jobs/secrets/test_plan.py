@@ -4,27 +4,21 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from hvdocker.model import names
-from hvdocker.model.secret import SecretSource
-from hvdocker.model.seen import ClusterState, ContainerSeen
-from hvdocker.plan.places import places
-from hvdocker.plan.secrets import aftermath, deliveries, leftovers, orphaned, remains
-from hvdocker.plan.steps import (
-    CreateMaster,
-    EmptySecrets,
-    ForgetSecrets,
-    PutSecrets,
-    Stage,
-    StartContainer,
-    SyncCode,
-    WriteJob,
-    plan_of,
-)
-from hvdocker.plan.train import plan_train
+from hvdocker import names
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.steps import StartContainer
+from hvdocker.jobs.secrets.plan import aftermath, deliveries, leftovers, orphaned, remains
+from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.plan.plan import Stage, plan_of
+from hvdocker.secret import SecretSource
+from hvdocker.sync.steps import SyncCode
+from hvdocker.training.plan.train import plan_train
+from hvdocker.training.steps import CreateMaster, WriteJob
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.plan.by_hand import Ran, Way
-from tests.unit.plan.test_script import content
-from tests.unit.plan.test_train import JOB, LAB, PLACED
+from tests.unit.script.by_hand import Ran, Way
+from tests.unit.script.test_script import content
+from tests.unit.training.plan.test_train import JOB, LAB, PLACED
 
 SECRETS = (SecretSource("TOKEN"), SecretSource("CERT", "/home/me/it's.pem"))
 MASTER, WORKER = "hvdocker-lab-train-abcd", "hvdocker-lab-worker"

@@ -1,7 +1,7 @@
 """Offers in few words."""
 
-from hvdocker.model.offer import Hold, Offer, Slot
-from hvdocker.model.placement import Placement
+from hvdocker.placement.slots import Hold, Offer, Slot
+from hvdocker.protocol.placement import Placement
 
 MEMORY = {"A100": 81920, "T4": 15360}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
 
-from hvdocker.model.offer import Offer, Request, Slot
+from hvdocker.placement.slots import Offer, Request, Slot
 
 Links = dict[frozenset[str], float]
 Allocation = tuple[tuple[int, ...], ...]  # for every host the places of the slots that are taken

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.model.endurance import Elastic
-from hvdocker.model.offer import GpuWish, Hold, Offer, Request, Slot
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.placing import place_most
+from hvdocker.placement.slots import GpuWish, Hold, Offer, Request, Slot
+from hvdocker.placement.strategies import place_most
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.resilience import Elastic
 
 OFFERS = [Offer("a", (Slot(),) * 2), Offer("b", (Slot(),), (Hold("eval-abcd of kim", 3),))]
 

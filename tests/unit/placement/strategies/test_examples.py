@@ -3,10 +3,10 @@
 import pytest
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.model.offer import GpuWish, Hold, Offer, Request, Slot
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.placing import place
-from tests.unit.plan.placing.build import cpus, devices, gpus, shares, sizes
+from hvdocker.placement.slots import GpuWish, Hold, Offer, Request, Slot
+from hvdocker.placement.strategies import place
+from hvdocker.protocol.placement import Placement, Share
+from tests.unit.placement.strategies.build import cpus, devices, gpus, shares, sizes
 
 KIM = Hold("mnist-4kq2 of kim", 2)
 

@@ -3,12 +3,12 @@
 import random
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.model.offer import Request
-from hvdocker.model.placement import Share
-from hvdocker.plan.placing import explain, place
-from hvdocker.plan.placing.score import Judge
-from tests.unit.plan.placing.build import cpus, gpus, shares, sizes
-from tests.unit.plan.placing.test_optimal import links_of, offers_of, request_of
+from hvdocker.placement.slots import Request
+from hvdocker.placement.strategies import explain, place
+from hvdocker.placement.strategies.score import Judge
+from hvdocker.protocol.placement import Share
+from tests.unit.placement.strategies.build import cpus, gpus, shares, sizes
+from tests.unit.placement.strategies.test_optimal import links_of, offers_of, request_of
 
 
 def lost(request: Request, *rest: object) -> dict[str, tuple[dict[str, int], str]]:

@@ -6,10 +6,10 @@ import random
 import pytest
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.model.offer import GpuWish, Offer, Request, Slot
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.placing import place
-from tests.unit.plan.placing.scorer import Links, best_allocation, table_of
+from hvdocker.placement.slots import GpuWish, Offer, Request, Slot
+from hvdocker.placement.strategies import place
+from hvdocker.protocol.placement import Placement, Share
+from tests.unit.placement.strategies.scorer import Links, best_allocation, table_of
 
 SPEEDS = (1e9, 2.5e9, 1e10, 2.5e10)
 

@@ -3,10 +3,10 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.model.offer import GpuWish, Slot
-from hvdocker.model.placement import Share
-from hvdocker.plan.placing import parse_gpu, parse_hosts_flag
-from hvdocker.plan.placing.fitting import fits
+from hvdocker.placement.slots import GpuWish, Slot
+from hvdocker.placement.strategies import parse_gpu, parse_hosts_flag
+from hvdocker.placement.strategies.eligible import fits
+from hvdocker.protocol.placement import Share
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from hvdocker.errors import ExitCode, NotEnoughSlots
-from hvdocker.model.offer import GpuWish, Hold, Offer, Request
-from hvdocker.model.placement import Share
-from hvdocker.plan.placing import place
-from tests.unit.plan.placing.build import cpus, gpus, sizes
+from hvdocker.placement.slots import GpuWish, Hold, Offer, Request
+from hvdocker.placement.strategies import place
+from hvdocker.protocol.placement import Share
+from tests.unit.placement.strategies.build import cpus, gpus, sizes
 
 KIM = Hold("mnist-4kq2 of kim", 2)
 ADA = Hold("bert-7xx3 of ada", 1)

@@ -5,23 +5,23 @@ from dataclasses import replace
 
 import pytest
 
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.up import plan_up
+from hvdocker.cluster.plan.workers import worker_of
+from hvdocker.cluster.steps import CreateWorker, RefreshTrust, RemoveContainer
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.model.requirements import Requirements
-from hvdocker.model.seen import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
-from hvdocker.plan.places import places
-from hvdocker.plan.requirements import Layer, is_running, layer_on, plan_layer, plan_plain, worker_image
-from hvdocker.plan.steps import (
-    CONTROLLER,
-    BuildLayer,
-    CreateWorker,
-    Plan,
-    RefreshTrust,
-    RemoveContainer,
-    ShipImage,
-    Stage,
+from hvdocker.images.requirements import Requirements
+from hvdocker.images.steps import BuildLayer, ShipImage
+from hvdocker.observe.state import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage
+from hvdocker.training.plan.requirements import (
+    Layer,
+    is_running,
+    layer_on,
+    plan_layer,
+    plan_plain,
+    worker_image,
 )
-from hvdocker.plan.up import plan_up
-from hvdocker.plan.workers import worker_of
 from tests.unit.builders import (
     ARM_ENGINE,
     ENGINE,

@@ -3,25 +3,19 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.commands.worker import master_spec
+from hvdocker.cluster.containers.roles import master_spec
+from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
-from hvdocker.model.capsule import Papers
-from hvdocker.model.job import JobSpec
-from hvdocker.model.offer import Hold, Offer, Slot
-from hvdocker.model.placement import Placement, Share
-from hvdocker.plan.offers import offers_to_job
-from hvdocker.plan.places import places
-from hvdocker.plan.steps import (
-    CreateMaster,
-    MakeFolders,
-    Plan,
-    Stage,
-    StartContainer,
-    SyncCode,
-    WriteJob,
-    WritePatch,
-)
-from hvdocker.plan.train import check_workers, plan_train, standing
+from hvdocker.jobs.capsule.capsule import Papers
+from hvdocker.placement.offers import offers_to_job
+from hvdocker.placement.slots import Hold, Offer, Slot
+from hvdocker.plan.plan import Plan, Stage
+from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.placement import Placement, Share
+from hvdocker.sync.steps import SyncCode
+from hvdocker.training.plan.train import check_workers, plan_train, standing
+from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
 from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")

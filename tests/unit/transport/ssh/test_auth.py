@@ -8,8 +8,9 @@ import paramiko
 import pytest
 
 from hvdocker.errors import LockedKey, UsageProblem
-from hvdocker.hosts import login
-from hvdocker.hosts.login import Keyring, Login, key_files, opens
+from hvdocker.inventory.ssh_config.config import key_files
+from hvdocker.transport.ssh import auth
+from hvdocker.transport.ssh.auth import Keyring, Login, opens
 
 SECRET = "correct horse"
 
@@ -42,7 +43,7 @@ class Server:
 
 
 def blob(path: str) -> bytes:
-    found: bytes = login.PublicBlob.from_file(path).key_blob
+    found: bytes = auth.PublicBlob.from_file(path).key_blob
     return found
 
 

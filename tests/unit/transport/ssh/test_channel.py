@@ -9,8 +9,9 @@ import docker
 import paramiko
 import pytest
 
-from hvdocker.hosts import channel, connect, engine, orderly
-from hvdocker.hosts.connect import _Transport
+from hvdocker.transport import docker_api
+from hvdocker.transport.ssh import channel, channel_close, connect
+from hvdocker.transport.ssh.connect import _Transport
 
 DEADLINE_S = 10.0
 
@@ -42,18 +43,19 @@ def test_the_private_parts_of_its_channels_that_we_use_are_there(part: str) -> N
     assert callable(getattr(paramiko.Channel, part))
 
 
-@pytest.mark.parametrize("part", engine.DOCKER_PARTS)
+@pytest.mark.parametrize("part", docker_api.DOCKER_PARTS)
 def test_the_private_parts_of_the_docker_sdk_that_we_use_are_there(part: str) -> None:
     assert hasattr(docker.APIClient(base_url="tcp://localhost:1", version="1.40"), part)
 
 
 def private_parts_used() -> set[tuple[str, str]]:
-    """Every file below hosts/ with the parts it uses. One is private by its underscore; what belongs to
-    `self` is our own."""
-    folder = Path(channel.__file__).parent
+    """Every file that speaks SSH or Docker with the parts it uses. One is private by its underscore; what
+    belongs to `self` is our own."""
+    root = Path(channel.__file__).parents[2]
     return {
-        (file.relative_to(folder).as_posix(), node.attr)
-        for file in folder.rglob("*.py")
+        (file.relative_to(root).as_posix(), node.attr)
+        for package in ("transport", "engine", "images")
+        for file in (root / package).rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and is_private(node)
     }
@@ -61,24 +63,32 @@ def private_parts_used() -> set[tuple[str, str]]:
 
 def test_every_private_part_that_is_used_is_named() -> None:
     named = {*channel.PARAMIKO_PARTS, *channel.CHANNEL_PARTS, *connect.PARAMIKO_PREFERENCES}
-    named |= {*engine.DOCKER_PARTS, *orderly.CHANNEL_PARTS, *orderly.TRANSPORT_PARTS, "_pipe"}
+    named |= {*docker_api.DOCKER_PARTS, *channel_close.CHANNEL_PARTS, *channel_close.TRANSPORT_PARTS, "_pipe"}
     named |= {"_senders", "_flush"}  # of orderly's own class
     named |= {"_fp"}  # of urllib3's answers, which the SDK itself leans on
     used = private_parts_used()
     assert {(file, part) for file, part in used if part not in named} == set()
-    seen = {("channel.py", "_channels"), ("connect.py", "_preferred_kex"), ("pulse.py", "_send_user_message")}
-    seen |= {("engine.py", "_url"), ("layer.py", "_post_json"), ("images/load.py", "_stream_helper")}
+    seen = {
+        ("transport/ssh/channel.py", "_channels"),
+        ("transport/ssh/connect.py", "_preferred_kex"),
+        ("transport/ssh/keepalive.py", "_send_user_message"),
+    }
+    seen |= {
+        ("transport/docker_api.py", "_url"),
+        ("images/build/requirements_layer.py", "_post_json"),
+        ("images/ship/load.py", "_stream_helper"),
+    }
     assert seen <= used
 
 
 def test_no_part_of_the_docker_sdk_is_named_that_nobody_uses() -> None:
     used = {part for _, part in private_parts_used()} | parts_of_the_sdk_in_our_client()
-    assert set(engine.DOCKER_PARTS) - used == set()
+    assert set(docker_api.DOCKER_PARTS) - used == set()
 
 
 def parts_of_the_sdk_in_our_client() -> set[str]:
     """What our client has of its own, or asks of itself: renamed in the SDK, it would be called no more."""
-    tree = ast.parse(Path(engine.__file__).read_text(encoding="utf-8"))
+    tree = ast.parse(Path(docker_api.__file__).read_text(encoding="utf-8"))
     client = next(
         node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "EngineClient"
     )

@@ -6,8 +6,8 @@ from typing import Any
 import paramiko
 from paramiko.common import MSG_CHANNEL_CLOSE, cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
 
-from hvdocker.hosts.connect import _Transport
-from hvdocker.hosts.orderly import CHANNEL_PARTS, TRANSPORT_PARTS, OrderlyChannel
+from hvdocker.transport.ssh.channel_close import CHANNEL_PARTS, TRANSPORT_PARTS, OrderlyChannel
+from hvdocker.transport.ssh.connect import _Transport
 
 KINDS = {cMSG_CHANNEL_CLOSE: "close", cMSG_CHANNEL_DATA: "data", cMSG_CHANNEL_EOF: "eof"}
 

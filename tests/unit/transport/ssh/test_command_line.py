@@ -1,7 +1,7 @@
 import pytest
 
-from hvdocker.commands.reach import ssh_words
-from hvdocker.model.inventory import Host, SshSettings
+from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.transport.ssh.command_line import ssh_words
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import fabric
 import paramiko
 import pytest
 
-from hvdocker.hosts import connect as module
-from hvdocker.hosts.connect import MOST_OPENING, Credentials, Way, _pauses, _was_dropped, connect
-from hvdocker.model.inventory import Host
+from hvdocker.inventory.inventory import Host
+from hvdocker.transport.ssh import connect as module
+from hvdocker.transport.ssh.connect import MOST_OPENING, Credentials, Way, _pauses, _was_dropped, connect
 
 HOST = Host("a", "gpu-a")
 

@@ -5,8 +5,8 @@ import paramiko
 import pytest
 
 from hvdocker.errors import ExitCode, HostUnreachable, UnknownHostKey, UsageProblem
-from hvdocker.hosts import trust
-from hvdocker.hosts.keys import make_pair
+from hvdocker.transport.ssh import host_keys
+from hvdocker.transport.ssh.key_pairs import make_pair
 
 
 def key(entry: str = "[10.0.0.11]:2222") -> UnknownHostKey:
@@ -21,7 +21,7 @@ def some_key(folder: Path) -> paramiko.PKey:
 
 def test_a_new_file_is_the_users_own(tmp_path: Path) -> None:
     path = tmp_path / ".ssh" / "known_hosts"
-    trust.remember(key(), path)
+    host_keys.remember(key(), path)
     assert path.read_text() == "[10.0.0.11]:2222 ssh-ed25519 AAAA\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -30,28 +30,30 @@ def test_a_new_file_is_the_users_own(tmp_path: Path) -> None:
 def test_a_missing_newline_at_the_end_is_mended(tmp_path: Path) -> None:
     path = tmp_path / "known_hosts"
     path.write_text("old ssh-ed25519 BBBB")
-    trust.remember(key("one"), path)
-    trust.remember(key("two"), path)
+    host_keys.remember(key("one"), path)
+    host_keys.remember(key("two"), path)
     assert path.read_text() == "old ssh-ed25519 BBBB\none ssh-ed25519 AAAA\ntwo ssh-ed25519 AAAA\n"
 
 
-def judge(lines: list[trust.Line], *accepted: trust.Accepted, known: Path = Path("/k")) -> trust.Judge:
-    return trust.Judge("a", known, lines, accepted)
+def judge(
+    lines: list[host_keys.Line], *accepted: host_keys.Accepted, known: Path = Path("/k")
+) -> host_keys.Judge:
+    return host_keys.Judge("a", known, lines, accepted)
 
 
-def written(path: Path, *lines: str) -> list[trust.Line]:
+def written(path: Path, *lines: str) -> list[host_keys.Line]:
     path.write_text("".join(f"{line}\n" for line in lines))
-    return trust.KnownHosts().about("gpu-a", [path])
+    return host_keys.KnownHosts().about("gpu-a", [path])
 
 
 def test_what_is_remembered_is_believed(tmp_path: Path) -> None:
     shown, path = some_key(tmp_path), tmp_path / "known_hosts"
-    entry = trust.entry_for("10.0.0.11", 2222)
-    trust.remember(UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path)
-    lines = trust.KnownHosts().about(entry, [tmp_path / "not there", path])
+    entry = host_keys.entry_for("10.0.0.11", 2222)
+    host_keys.remember(UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path)
+    lines = host_keys.KnownHosts().about(entry, [tmp_path / "not there", path])
     judge(lines).missing_host_key(paramiko.SSHClient(), entry, shown)
     assert judge(lines).key_types == {"ssh-ed25519"}
-    assert trust.KnownHosts().about("10.0.0.11", [path]) == []
+    assert host_keys.KnownHosts().about("10.0.0.11", [path]) == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_what_is_remembered_is_believed(tmp_path: Path) -> None:
     ],
 )
 def test_how_known_hosts_names_a_host(host: str, port: int, entry: str) -> None:
-    assert trust.entry_for(host, port) == entry
+    assert host_keys.entry_for(host, port) == entry
 
 
 def test_an_unknown_key_is_refused_with_all_that_is_needed_to_accept_it(tmp_path: Path) -> None:
@@ -99,7 +101,7 @@ def test_a_line_about_others_is_left_alone(tmp_path: Path, names: str) -> None:
 
 def test_brackets_of_a_port_are_taken_as_they_are(tmp_path: Path) -> None:
     (tmp_path / "known").write_text("[*.example]:2222 ssh-ed25519 AAAA\n")
-    known = trust.KnownHosts()
+    known = host_keys.KnownHosts()
     assert known.about("[gpu.example]:2222", [tmp_path / "known"])
     assert not known.about("gpu.example", [tmp_path / "known"])
 
@@ -132,7 +134,7 @@ def test_a_certificate_authority_is_no_key_of_the_host(tmp_path: Path) -> None:
 
 
 def test_the_users_own_file() -> None:
-    assert trust.user_known_hosts(Path("/home/me")) == Path("/home/me/.ssh/known_hosts")
+    assert host_keys.user_known_hosts(Path("/home/me")) == Path("/home/me/.ssh/known_hosts")
 
 
 def test_a_key_accepted_just_now_is_not_asked_about_again(tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_a_key_accepted_just_now_is_not_asked_about_again(tmp_path: Path) -> Non
 
 
 def test_who_wants_nothing_remembered_gets_no_error() -> None:
-    trust.remember(key(), Path("/dev/null"))
+    host_keys.remember(key(), Path("/dev/null"))
     assert Path("/dev/null").is_char_device()
 
 
@@ -155,5 +157,5 @@ def test_a_broken_line_in_known_hosts_is_a_usage_problem(tmp_path: Path, line: b
     path = tmp_path / "known_hosts"
     path.write_bytes(line + b"\n")
     with pytest.raises(UsageProblem, match="has a line that is no host key") as caught:
-        trust.KnownHosts().about("gpu-a", [path])
+        host_keys.KnownHosts().about("gpu-a", [path])
     assert str(path) in caught.value.what and caught.value.exit_code == ExitCode.USAGE

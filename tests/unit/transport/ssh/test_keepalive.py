@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hvdocker.hosts import pulse as module
-from hvdocker.hosts.pulse import Ear, Heart, Patience, Pulse, Verdict
+from hvdocker.transport.ssh import keepalive as module
+from hvdocker.transport.ssh.keepalive import Ear, Heart, Patience, Pulse, Verdict
 
 DEADLINE_S = 10.0
 PATIENCE = Patience(beat_s=10, silence_s=20)

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hvdocker.errors import ExitCode, UsageProblem
-from hvdocker.hosts.keys import Keyring, Secret, make_pair, pair_from_private, read_brought
+from hvdocker.transport.ssh.key_pairs import Keyring, Secret, make_pair, pair_from_private, read_brought
 
 
 def write(folder: Path, private: str, public: str) -> tuple[Path, Path]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.hosts import wire
+from hvdocker.transport.ssh import tcp as wire
 
 TUNED = {
     "TCP_NODELAY": 1, "TCP_QUICKACK": 1, "TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3,

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from inside import paths
-from inside.leftovers import wait_gone
+from inside.checks.wait_gone import wait_gone
+from inside.protocol import paths
 
 AT_ONCE = 32
 MESH_TIMEOUT_S = 20
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def examine(what: str, order: str) -> int:
     """What only the doctor asks for."""
-    from inside import listen, pairs
+    from inside.checks import listen, pairs
 
     return {"listen": listen.main, "pairs": pairs.main, "bandwidth": pairs.bandwidth}[what](order)
 

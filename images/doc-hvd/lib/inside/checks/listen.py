@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from inside.check import banner_error
-from inside.interfaces import interface_of
-from inside.path_mtu import link_mtu
+from inside.checks.check import banner_error
+from inside.checks.path_mtu import link_mtu
+from inside.runtime.interfaces import interface_of
 
 # The first port is one that the kernel chose, as for Gloo; the others are anywhere, as for NCCL's.
 CHOSEN_BY_US = 2

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from inside.check import login_error
-from inside.interfaces import interface_of
-from inside.path_mtu import link_mtu, path_mtu
+from inside.checks.check import login_error
+from inside.checks.path_mtu import link_mtu, path_mtu
+from inside.runtime.interfaces import interface_of
 
 AT_ONCE = 64
 TRIPS = 8

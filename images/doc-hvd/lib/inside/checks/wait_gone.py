@@ -3,8 +3,8 @@
 import time
 from pathlib import Path
 
-from inside import paths
-from inside.roster import present
+from inside.protocol import paths
+from inside.protocol.rank_registry import present
 
 LOOK_S = 0.1
 

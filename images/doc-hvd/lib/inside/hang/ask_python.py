@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from inside.processes import PROC, catches
+from inside.runtime.processes import PROC, catches
 
 SIGNAL = signal.SIGRTMAX - 2
 ANSWER_S = 3.0

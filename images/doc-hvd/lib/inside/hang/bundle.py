@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inside.errands import Errands
-from inside.frames import main_frames
-from inside.loop import Loop
-from inside.odd import Odd, RankStack
-from inside.places import Places
+from inside.hang.frames import main_frames
+from inside.hang.odd_rank import Odd, RankStack
+from inside.protocol.layout import Places
+from inside.runtime.loop import Loop
+from inside.runtime.parallel_commands import Errands
 
 COLLECT_S = 30.0
 NO_ANSWER = "its host does not answer"

@@ -2,7 +2,7 @@
 
 import re
 
-from inside.markers import Mark
+from inside.protocol.marks import Mark
 
 # A rank that uses less than this share of a core between two beats counts as idle.
 IDLE_CORES = 0.05

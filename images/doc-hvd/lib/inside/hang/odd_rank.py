@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from inside.frames import Frame
+from inside.hang.frames import Frame
 
 # How many of the innermost calls are compared: below them ranks differ for harmless reasons.
 DEPTH = 3

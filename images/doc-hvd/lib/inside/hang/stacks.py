@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inside import paths, roster
-from inside.asking import ask
-from inside.brief import output_of
-from inside.environment import read_image_env
-from inside.job import Job, JobError, read_job
-from inside.masking import Masker, words_of
-from inside.processes import PROC, Process, command_of, family
-from inside.secrets import SecretError, read_secrets
+from inside.hang.ask_python import ask
+from inside.hang.short_command import output_of
+from inside.protocol import paths, rank_registry
+from inside.protocol.job import Job, JobError, read_job
+from inside.rank.environment import read_image_env
+from inside.rank.masking import Masker, words_of
+from inside.runtime.processes import PROC, Process, command_of, family
+from inside.runtime.secrets import SecretError, read_secrets
 
 PY_SPY_S = 8.0
 GPUS_S = 5.0
@@ -69,7 +69,7 @@ def collect(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
     """All ranks of the job here, and the GPUs."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
-    members = {entry: family(entry.pid) for entry in roster.present(job.name, run)}
+    members = {entry: family(entry.pid) for entry in rank_registry.present(job.name, run)}
     pool = ThreadPoolExecutor(AT_ONCE)
     gpus = pool.submit(gpu_use, smi)
     stacks = ask_all(
@@ -101,7 +101,7 @@ def ask_all(
 
 
 def told(
-    entry: roster.Entry, members: Sequence[Process], stacks: Mapping[Process, Stack]
+    entry: rank_registry.Entry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
     """One rank: its command first, then the processes that came from it."""
     seen = [process for process in members if process in stacks]

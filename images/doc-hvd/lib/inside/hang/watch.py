@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inside import bundle
-from inside.errands import Errands
-from inside.loop import Loop
-from inside.odd import Odd, odd_rank
-from inside.saying import say
-from inside.silence import Silence
+from inside.hang import bundle
+from inside.hang.idle import Silence
+from inside.hang.odd_rank import Odd, odd_rank
+from inside.runtime.loop import Loop
+from inside.runtime.parallel_commands import Errands
+from inside.runtime.say import say
 
 Living = Callable[[], Sequence[tuple[int, str]]]
 Collect = Callable[[Sequence[str]], Errands]

@@ -4,7 +4,7 @@ job that was run again elsewhere, or grew, a number alone would mislead."""
 import re
 from collections.abc import Callable, Sequence
 
-from inside.job import Seat
+from inside.protocol.job import Seat
 
 START = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
 # Two processes answer to the number.

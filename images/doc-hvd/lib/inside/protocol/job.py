@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inside import paths
-from inside.endurance import Endurance, parse_endurance
+from inside.protocol import paths
+from inside.protocol.resilience import Endurance, parse_endurance
 
 
 class JobError(Exception):

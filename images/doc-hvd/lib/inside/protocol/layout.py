@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from inside import paths
+from inside.protocol import paths
 
 # How long a login to a worker may take before its host counts as not answering.
 CONNECT_S = 5

@@ -6,7 +6,7 @@ import signal
 import time
 from contextlib import suppress
 
-from inside.processes import processes
+from inside.runtime.processes import processes
 
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 LOOK_S = 0.05

@@ -5,8 +5,8 @@ it starts, and each rank is given it back."""
 from collections.abc import Mapping
 from pathlib import Path
 
-from inside import paths
-from inside.job import Job
+from inside.protocol import paths
+from inside.protocol.job import Job
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 NO_DEVICES = ("", "-1", "none", "NoDevFiles")

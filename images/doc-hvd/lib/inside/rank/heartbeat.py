@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inside.markers import encode
-from inside.meter import Meter
-from inside.relay import Relay
+from inside.protocol.marks import encode
+from inside.rank.relay import Relay
+from inside.rank.usage import Meter
 
 # A quarter of the time after which a job counts as hanging, within these bounds.
 LEAST_S, MOST_S = 0.5, 5.0

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from inside import paths
-from inside.child import Ended
-from inside.processes import PROC
+from inside.protocol import paths
+from inside.runtime.child import Ended
+from inside.runtime.processes import PROC
 
 KILLED = 128 + 9
 COUNTERS = {"cgroup2": "memory.events", "cgroup": "memory.oom_control"}

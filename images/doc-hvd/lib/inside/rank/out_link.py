@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from inside import paths
+from inside.protocol import paths
 
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:

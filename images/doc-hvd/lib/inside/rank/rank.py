@@ -14,24 +14,24 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inside import paths, roster
-from inside.beats import Beats, beat_s
-from inside.brood import adopt, end_brood
-from inside.child import Child, Ended, StartError, kill_group, start
-from inside.environment import rank_env, rank_of, read_image_env
-from inside.interfaces import interface_of
-from inside.job import Job, JobError, read_job
-from inside.masking import Masker, words_of
-from inside.memory import Memory
-from inside.meter import Meter
-from inside.outlink import hold_live, point_out_to
-from inside.ranklog import RankLog
-from inside.relay import Relay
-from inside.report import Report, line_of, say
-from inside.secrets import SecretError, forget_secrets, read_secrets
-from inside.uplink import Uplink
-from inside.vigil import ENDING, Vigil
-from inside.wakeups import Wakeups
+from inside.protocol import paths, rank_registry
+from inside.protocol.job import Job, JobError, read_job
+from inside.rank.descendants import adopt, end_brood
+from inside.rank.environment import rank_env, rank_of, read_image_env
+from inside.rank.heartbeat import Beats, beat_s
+from inside.rank.link_watch import Uplink
+from inside.rank.log import RankLog
+from inside.rank.masking import Masker, words_of
+from inside.rank.oom import Memory
+from inside.rank.out_link import hold_live, point_out_to
+from inside.rank.relay import Relay
+from inside.rank.report import Report, line_of, say
+from inside.rank.usage import Meter
+from inside.rank.wait import ENDING, Vigil
+from inside.runtime.child import Child, Ended, StartError, kill_group, start
+from inside.runtime.interfaces import interface_of
+from inside.runtime.secrets import SecretError, forget_secrets, read_secrets
+from inside.runtime.signals import Wakeups
 
 # Kept beside what the rank said last: else nobody could tell why it ended.
 GONE = "the link to the head is gone: this rank was ended"
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     inner_end.close()
     code, orphan = guard(inner, guard_end)
     if orphan is not None:
-        roster.leave(arguments[0], rank_of(os.environ), orphan, run)
+        rank_registry.leave(arguments[0], rank_of(os.environ), orphan, run)
     return code
 
 
@@ -113,7 +113,7 @@ class Rank:
         self._report.started(interface)
         log = RankLog(paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say)
         log.begin(self._number, self._job.host, env["HVDOCKER_RESTART"], self._report.start)
-        roster.make_stacks_folder(self._job.name, self._number, self._run)
+        rank_registry.make_stacks_folder(self._job.name, self._number, self._run)
         try:
             return self._see_through(env, log)
         except (SecretError, StartError) as error:
@@ -121,7 +121,7 @@ class Rank:
             log.write(line_of(str(error)))
             return self._report.ended(Ended(error.code, None, 0))
         finally:
-            roster.leave(self._job.name, self._number, self._pid, self._run)
+            rank_registry.leave(self._job.name, self._number, self._pid, self._run)
 
     def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
         words = words_of(read_secrets(self._job.name, self._job.secrets, self._run))
@@ -138,8 +138,8 @@ class Rank:
     def _with(self, child: Child, words: Sequence[bytes], memory: Memory, log: RankLog) -> int:
         self._guard_link.send(str(child.pid).encode())
         self._pid = child.pid
-        entry = roster.Entry(self._number, child.pid, self._job.host, os.getpid())
-        roster.enter(self._job.name, entry, self._run)
+        entry = rank_registry.Entry(self._number, child.pid, self._job.host, os.getpid())
+        rank_registry.enter(self._job.name, entry, self._run)
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(line_of(message))
         every_s = beat_s(self._job.endurance.hang_after_s)

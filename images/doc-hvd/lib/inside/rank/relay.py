@@ -5,7 +5,7 @@ import os
 import select
 from collections.abc import Callable
 
-from inside.masking import Masker
+from inside.rank.masking import Masker
 
 # A pipe that polls as writable takes this much without blocking.
 ONE_WRITE = select.PIPE_BUF

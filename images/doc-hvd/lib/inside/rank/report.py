@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from inside import paths
-from inside.child import Ended
-from inside.job import Job
-from inside.markers import encode
-from inside.records import write_json
+from inside.protocol import paths
+from inside.protocol.atomic_json import write_json
+from inside.protocol.job import Job
+from inside.protocol.marks import encode
+from inside.runtime.child import Ended
 
 
 class Report:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from inside.processes import PROC, Process, family, threads
+from inside.runtime.processes import PROC, Process, family, threads
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Horovod's own cycle takes two threads, never a main one, and up to a third of a core, also where nothing

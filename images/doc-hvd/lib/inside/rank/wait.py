@@ -6,12 +6,12 @@ import signal
 import socket
 import sys
 
-from inside.beats import Beats
-from inside.brood import reap_orphans
-from inside.child import Child
-from inside.relay import Relay
-from inside.uplink import Uplink
-from inside.wakeups import Wakeups
+from inside.rank.descendants import reap_orphans
+from inside.rank.heartbeat import Beats
+from inside.rank.link_watch import Uplink
+from inside.rank.relay import Relay
+from inside.runtime.child import Child
+from inside.runtime.signals import Wakeups
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL

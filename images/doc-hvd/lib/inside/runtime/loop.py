@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from inside.wakeups import Wakeups
+from inside.runtime.signals import Wakeups
 
 # A poll takes no more than some 24 days.
 LONGEST_WAIT_S = 3600.0

@@ -7,8 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from inside.child import kill_group
-from inside.loop import Loop
+from inside.runtime.child import kill_group
+from inside.runtime.loop import Loop
 
 # More than this is no answer of ours; the rest is read and thrown away.
 LARGEST = 8 << 20

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from inside import paths
+from inside.protocol import paths
 
 CONNECT_S = 3
 SWEEP_S = 5.0

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from inside import bundle, paths
-from inside.child import StartError, start
-from inside.environment import launcher_env, read_image_env
-from inside.hang import Hang, HangSettings, HangWatch
-from inside.interfaces import interface_of
-from inside.job import Job
-from inside.loop import Loop
-from inside.markers import Mark
-from inside.naming import Naming
-from inside.places import Places
-from inside.pump import Pump
-from inside.record import Record
-from inside.rules import Judge
-from inside.saying import say
+from inside.hang import bundle
+from inside.hang.watch import Hang, HangSettings, HangWatch
+from inside.launchers.host_prefix import Naming
+from inside.protocol import paths
+from inside.protocol.job import Job
+from inside.protocol.layout import Places
+from inside.protocol.marks import Mark
+from inside.rank.environment import launcher_env, read_image_env
+from inside.runtime.child import StartError, start
+from inside.runtime.interfaces import interface_of
+from inside.runtime.loop import Loop
+from inside.runtime.say import say
+from inside.supervisor.launcher_output import Pump
+from inside.supervisor.log_rules import Judge
+from inside.supervisor.record import Record
 
 # Ranks have their grace before they are killed; the launcher needs a moment more to say so.
 LAUNCHER_EXTRA_S = 3.0

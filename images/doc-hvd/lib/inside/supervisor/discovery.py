@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inside.job import Job, Seat
-from inside.loop import Loop
-from inside.places import Places
-from inside.restarts import elastic_timeout_s, shortage_sentence, slots_of
-from inside.saying import say
-from inside.sessions import Sessions
+from inside.protocol.job import Job, Seat
+from inside.protocol.layout import Places
+from inside.runtime.loop import Loop
+from inside.runtime.say import say
+from inside.supervisor.logins import Sessions
+from inside.supervisor.restarts import elastic_timeout_s, shortage_sentence, slots_of
 
 LOOK_S = 1.0
 # How long the first run waits for hosts that are slow to answer.

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from inside.markers import Mark
-from inside.restarts import end_words
-from inside.saying import say
+from inside.protocol.marks import Mark
+from inside.runtime.say import say
+from inside.supervisor.restarts import end_words
 
 # A rank that lived this long did not fail because of where it was started.
 QUICK_S = 60.0

@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from inside import paths
-from inside.errands import run_errands
-from inside.loop import Loop
-from inside.places import Places
+from inside.protocol import paths
+from inside.protocol.layout import Places
+from inside.runtime.loop import Loop
+from inside.runtime.parallel_commands import run_errands
 
 # For all hosts together; a login is given up after CONNECT_S, unless its sshd hangs later on.
 PROBE_S = 8.0

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from inside.child import Child
-from inside.lines import Lines
-from inside.loop import Loop
-from inside.markers import Filter, Mark
+from inside.protocol.marks import Filter, Mark
+from inside.runtime.child import Child
+from inside.runtime.loop import Loop
+from inside.supervisor.lines import Lines
 
 # How long pipes are read on after the launcher has ended, while something else holds them open and is silent.
 SILENCE_S = 0.5

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from inside.markers import split_lines
+from inside.protocol.marks import split_lines
 
 # A longer line is heard as far as this.
 LONGEST = 1 << 15

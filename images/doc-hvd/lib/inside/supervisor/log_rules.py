@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from inside.endurance import Rule
-from inside.saying import say
+from inside.protocol.resilience import Rule
+from inside.runtime.say import say
 
 LONGEST_SHOWN = 500
 

@@ -7,9 +7,9 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 
-from inside.child import kill_group
-from inside.loop import Loop
-from inside.places import Places
+from inside.protocol.layout import Places
+from inside.runtime.child import kill_group
+from inside.runtime.loop import Loop
 
 RETRY_S = 1.5
 # A login that has not got through by then is begun anew.

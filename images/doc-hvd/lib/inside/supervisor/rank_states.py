@@ -4,7 +4,7 @@ import signal
 from collections.abc import Mapping
 from typing import Any
 
-from inside.markers import Mark
+from inside.protocol.marks import Mark
 
 LONG_AGO = float("-inf")
 SSH_FAILED = 255

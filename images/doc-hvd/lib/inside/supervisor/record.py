@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inside import paths
-from inside.job import Job
-from inside.ledger import Ledger
-from inside.markers import Mark
-from inside.places import Places
-from inside.records import write_json
-from inside.rules import Match
-from inside.saying import say
-from inside.strikes import Struck
+from inside.protocol import paths
+from inside.protocol.atomic_json import write_json
+from inside.protocol.job import Job
+from inside.protocol.layout import Places
+from inside.protocol.marks import Mark
+from inside.runtime.say import say
+from inside.supervisor.failing_hosts import Struck
+from inside.supervisor.log_rules import Match
+from inside.supervisor.rank_states import Ledger
 
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 # Changes that come together are written together.

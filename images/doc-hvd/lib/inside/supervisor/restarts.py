@@ -3,9 +3,9 @@
 import signal
 from collections.abc import Collection, Sequence
 
-from inside.endurance import Endurance
-from inside.job import Seat
-from inside.markers import Mark
+from inside.protocol.job import Seat
+from inside.protocol.marks import Mark
+from inside.protocol.resilience import Endurance
 
 LONGEST_PAUSE_S = 30.0
 # Horovod's own, where it is told nothing else.

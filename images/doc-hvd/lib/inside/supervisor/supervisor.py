@@ -5,18 +5,23 @@ import sys
 import time
 from collections.abc import Sequence
 
-from inside.attempt import FOLLOWS, Around, Attempt, Outcome, launcher_path
-from inside.child import StartError
-from inside.discovery import Discovery
-from inside.environment import read_image_env
-from inside.job import Job, JobError, Seat, read_job
-from inside.ledger import Ledger
-from inside.loop import Loop
-from inside.markers import Mark
-from inside.outlink import hold_live, point_out_to
-from inside.places import Places
-from inside.record import AttemptRecord, Record
-from inside.restarts import (
+from inside.protocol.job import Job, JobError, Seat, read_job
+from inside.protocol.layout import Places
+from inside.protocol.marks import Mark
+from inside.rank.environment import read_image_env
+from inside.rank.out_link import hold_live, point_out_to
+from inside.runtime.child import StartError
+from inside.runtime.loop import Loop
+from inside.runtime.say import say
+from inside.runtime.secrets import forget_elsewhere, forget_secrets
+from inside.supervisor.attempt import FOLLOWS, Around, Attempt, Outcome, launcher_path
+from inside.supervisor.discovery import Discovery
+from inside.supervisor.failing_hosts import Strikes
+from inside.supervisor.host_probes import answering, end_of_rank, lingering, settled
+from inside.supervisor.log_rules import Judge
+from inside.supervisor.rank_states import Ledger
+from inside.supervisor.record import AttemptRecord, Record
+from inside.supervisor.restarts import (
     elastic_words_for,
     failure_words,
     first_ranks,
@@ -31,12 +36,7 @@ from inside.restarts import (
     value_of,
     words_for,
 )
-from inside.rules import Judge
-from inside.saying import say
-from inside.secrets import forget_elsewhere, forget_secrets
-from inside.strikes import Strikes
-from inside.versions import versions_beside
-from inside.watch import answering, end_of_rank, lingering, settled
+from inside.supervisor.versions import versions_beside
 
 LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
 STILL = "ranks of this job still run on {}"

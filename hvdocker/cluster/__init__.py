@@ -1,0 +1,1 @@
+"""A cluster of workers: up, down, status, keys, and commands in it."""

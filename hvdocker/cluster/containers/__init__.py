@@ -1,0 +1,1 @@
+"""The containers of a cluster: their specifications, and the files in them. Pure."""

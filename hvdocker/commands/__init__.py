@@ -1,1 +1,0 @@
-"""WORDS: argument lists, container specifications and rendered files. Never runs anything."""

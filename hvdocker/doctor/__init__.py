@@ -1,0 +1,1 @@
+"""Whether hosts are ready to train: facts, judges, every pair of hosts."""

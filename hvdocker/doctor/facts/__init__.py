@@ -1,0 +1,1 @@
+"""What is found out about one host, and how it is asked. Nothing is judged."""

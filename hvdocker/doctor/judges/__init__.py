@@ -1,0 +1,1 @@
+"""Findings from facts, one file per subject. Pure."""

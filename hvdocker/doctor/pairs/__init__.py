@@ -1,0 +1,1 @@
+"""Every pair of hosts, each way: asked from inside the training image, and judged."""

@@ -1,0 +1,36 @@
+"""A file in a container, and the container's user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvdocker import names
+
+HOME = f"{names.IN_CONTAINER}/home"
+
+
+@dataclass(frozen=True)
+class FileSpec:
+    """A file in a container; `path` is below /run/hvdocker. Folders have no content."""
+
+    path: str
+    content: str | None
+    mode: int = 0o600
+
+
+def user_name(uid: int) -> str:
+    return "root" if uid == 0 else "hvd"
+
+
+def passwd_line(uid: int, gid: int) -> str:
+    return f"{user_name(uid)}:x:{uid}:{gid}:hvdocker:{HOME}:/bin/sh\n"
+
+
+def with_user(passwd: str, uid: int, gid: int) -> str:
+    """/etc/passwd with the container's user in it; root is always there."""
+    if uid == 0:
+        return passwd
+    kept = [line for line in passwd.splitlines(keepends=True) if not line.startswith("hvd:")]
+    if kept and not kept[-1].endswith("\n"):
+        kept[-1] += "\n"
+    return "".join(kept) + passwd_line(uid, gid)

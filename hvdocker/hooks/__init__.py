@@ -1,0 +1,1 @@
+"""A person's own programs, run before and after verbs."""

@@ -1,1 +1,0 @@
-"""THE OUTSIDE: links to hosts, their engines, files and keys; observing and applying."""

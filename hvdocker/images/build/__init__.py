@@ -1,0 +1,1 @@
+"""Building an image, and putting a job's requirements on it as one layer."""

@@ -1,0 +1,24 @@
+"""The image where the inventory names none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hvdocker import names
+from hvdocker.inventory.locate import Located
+from hvdocker.transport.session import Session
+
+
+def with_image(located: Located, session: Session) -> Located:
+    """The image where the inventory names none: the one with CUDA where a host has GPUs. Workers of a local
+    cluster get one each, or none does."""
+    inventory = located.inventory
+    if inventory.has_named_image or not session.links:
+        return located
+    from hvdocker.observe.hosts import see_gpus_of
+
+    names_to_ask = list(session.links)[:1] if inventory.is_local else list(session.links)
+    counts = see_gpus_of({name: session.links[name] for name in names_to_ask})
+    least = len(inventory.hosts) if inventory.is_local else 1
+    image = names.GPU_IMAGE if any(count >= least for count in counts.values()) else names.DEFAULT_IMAGE
+    return replace(located, inventory=replace(inventory, image=image))

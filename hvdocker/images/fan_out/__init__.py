@@ -1,0 +1,1 @@
+"""Hosts that pass an image on to each other."""

@@ -1,0 +1,1 @@
+"""Sending an image to hosts: only the layers that are missing, in parts."""

@@ -1,0 +1,25 @@
+"""The hosts that a flag names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hvdocker.errors import UsageProblem
+from hvdocker.inventory.inventory import Inventory
+
+
+def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+    """In the inventory's order, each once."""
+    wanted = set(hosts)
+    known = [host.name for host in inventory.hosts]
+    if strange := sorted(wanted - set(known)):
+        raise UsageProblem(
+            f"the inventory has no host {', '.join(strange)}",
+            lines=[f"hosts: {', '.join(known)}"],
+            fix="name one of these",
+        )
+    return tuple(name for name in known if name in wanted)
+
+
+def hosts_meant(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+    return check_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)

@@ -1,0 +1,1 @@
+"""OpenSSH's client configuration, read as OpenSSH reads it. Connects to nothing."""

@@ -1,0 +1,1 @@
+"""Jobs that exist: finding, following, stopping, fetching and comparing them."""

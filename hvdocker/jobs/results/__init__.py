@@ -1,0 +1,1 @@
+"""Outputs and logs on their way home."""

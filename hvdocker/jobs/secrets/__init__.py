@@ -1,0 +1,1 @@
+"""A job's secrets in containers: put there, forgotten, emptied."""

@@ -1,0 +1,24 @@
+"""Steps on jobs that run, or have run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvdocker.plan.plan import Step
+
+
+@dataclass(frozen=True)
+class StopJob(Step):
+    job: str
+    id: str
+
+    def describe(self) -> str:
+        return f"stop {self.job}, which is running"
+
+
+@dataclass(frozen=True)
+class FetchJobs(Step):
+    jobs: tuple[str, ...]
+
+    def describe(self) -> str:
+        return f"bring home outputs and logs of {', '.join(self.jobs)}"

@@ -1,1 +1,0 @@
-"""VERBS: one file per command, usable as a Python API. No typer, no rich."""

@@ -1,0 +1,1 @@
+"""Which slots: offers, leases, the scope of a cluster, the queue."""

@@ -1,0 +1,1 @@
+"""What the controller and the image say to each other. Standard library only; to be shipped into it."""

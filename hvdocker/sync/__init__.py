@@ -1,0 +1,1 @@
+"""The same code on every host: what is there, what is missing, one stream for all."""

@@ -1,0 +1,1 @@
+"""What has to be done to start a job. Pure."""

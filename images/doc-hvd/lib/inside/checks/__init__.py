@@ -1,0 +1,1 @@
+"""Checks that the controller runs in a container."""

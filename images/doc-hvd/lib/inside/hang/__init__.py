@@ -1,0 +1,1 @@
+"""Finding a hang, and the rank that the others wait for."""

@@ -1,0 +1,1 @@
+"""What is known of each launcher: its words, its lines, its failures."""

@@ -1,0 +1,1 @@
+"""The wrapper around each rank: environment, output, end."""

@@ -1,0 +1,1 @@
+"""Processes, signals, one loop: what every program here is built on."""
