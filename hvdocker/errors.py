@@ -176,7 +176,7 @@ def worst(codes: Iterable[int]) -> ExitCode:
     return next((code for code in order if code in seen), ExitCode.ERROR)
 
 
-def raise_together(what: str, errors: Sequence[HvdockerError]) -> None:
+def raise_all(what: str, errors: Sequence[HvdockerError]) -> None:
     """Nothing for none, the error itself for one, a group for several."""
     if len(errors) == 1:
         raise errors[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.contest import Bar, Contest, Contestant, Row
 from bench.ground import Ground, run
-from hvdocker.placement.slots import STRATEGIES, Offer, Request, Slot
+from hvdocker.placement.slots import STRATEGIES, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 
 HELLO = """\
@@ -48,7 +48,7 @@ def _placement(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
     def ours() -> None:
         for strategy in STRATEGIES:
-            assert place(Request(6000, strategy), offers).np == 6000
+            assert place(SlotRequest(6000, strategy), offers).np == 6000
 
     yield {"hvdocker": Contestant(ours)}
 

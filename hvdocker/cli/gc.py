@@ -51,7 +51,7 @@ def gc(
     no_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
-    from hvdocker.errors import raise_together
+    from hvdocker.errors import raise_all
     from hvdocker.gc.gc import GcOptions
     from hvdocker.gc.gc import gc as run
     from hvdocker.inventory.locate import locate
@@ -68,4 +68,4 @@ def gc(
         out().print(messages.nothing_left(len(located.inventory.hosts)))
     elif not dry_run:
         out().print(messages.collected(report.runs, len(list(report.plan.steps))))
-    raise_together("not everything could be looked at or given back", report.errors)
+    raise_all("not everything could be looked at or given back", report.errors)

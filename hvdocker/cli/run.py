@@ -118,7 +118,7 @@ def run(
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.request import TrainRequest
-    from hvdocker.training.resilience import EnduranceFlags
+    from hvdocker.training.resilience import ResilienceFlags
     from hvdocker.training.run import run as act
     from hvdocker.training.train import Viewer
 
@@ -139,7 +139,7 @@ def run(
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
-        endurance=EnduranceFlags(min_np, max_np, restarts, hang_after, on_hang),
+        endurance=ResilienceFlags(min_np, max_np, restarts, hang_after, on_hang),
         propagates_exit=propagate_exit,
         checksum=checksum,
         is_dry_run=dry_run,

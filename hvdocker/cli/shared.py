@@ -137,7 +137,7 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     from getpass import getpass
 
     from hvdocker.console.progress import Progress
-    from hvdocker.console.sanitize import harmless
+    from hvdocker.console.sanitize import sanitized
     from hvdocker.console.style import err
     from hvdocker.env import Env
     from hvdocker.errors import Interrupted
@@ -148,14 +148,14 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
         def ask(question: str) -> bool:
             progress.pause()
             try:
-                return typer.confirm(harmless(question), default=False, err=True)
+                return typer.confirm(sanitized(question), default=False, err=True)
             except typer.Abort:
                 raise Interrupted("nothing was done") from None
 
         def ask_secret(question: str) -> str:
             progress.pause()
             try:
-                return getpass(f"{harmless(question)}: ")
+                return getpass(f"{sanitized(question)}: ")
             except (KeyboardInterrupt, EOFError):
                 raise Interrupted("nothing was done") from None
 

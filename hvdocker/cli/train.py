@@ -117,7 +117,7 @@ def train(
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.request import TrainRequest
-    from hvdocker.training.resilience import EnduranceFlags
+    from hvdocker.training.resilience import ResilienceFlags
     from hvdocker.training.train import Viewer
     from hvdocker.training.train import train as run
     from hvdocker.training.train_hooks import TrainHooks
@@ -139,7 +139,7 @@ def train(
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
-        endurance=EnduranceFlags(min_np, max_np, restarts, hang_after, on_hang),
+        endurance=ResilienceFlags(min_np, max_np, restarts, hang_after, on_hang),
         propagates_exit=propagate_exit,
         checksum=checksum,
         is_detached=detach,

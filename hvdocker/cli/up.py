@@ -108,13 +108,13 @@ def up(
     from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
-    from hvdocker.placement.slot_flags import Wanted, request_of
+    from hvdocker.placement.slot_flags import SlotFlags, request_of
 
     check_keep(keep)
     check_script(script, dry_run)
     with working(quiet or script) as (env, progress):
         located = _located(env, inventory or inventory_flag, hosts, local, image, cluster)
-        wanted = Wanted(np, where, strategy, gpu, include, exclude)
+        wanted = SlotFlags(np, where, strategy, gpu, include, exclude)
         if explain and wanted.is_everything:
             raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
         request = None if wanted.is_everything else request_of(wanted, located.inventory)

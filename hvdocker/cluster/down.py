@@ -21,7 +21,7 @@ from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import Fetched
-    from hvdocker.locks.hold import Held
+    from hvdocker.locks.hold import HeldLocks
     from hvdocker.plan.apply import Context
     from hvdocker.transport.link import HostLink
 
@@ -55,7 +55,7 @@ class DownReport:
 
 
 @dataclass(frozen=True)
-class Sight:
+class ClusterToRemove:
     """What there is to take down, and which hosts could not be looked at."""
 
     state: ClusterState
@@ -110,7 +110,7 @@ def look(
     links: Mapping[str, HostLink],
     options: DownOptions,
     lost: tuple[HvdockerError, ...],
-) -> Sight:
+) -> ClusterToRemove:
     from hvdocker.observe.hosts import as_state, observe
 
     inventory = located.inventory
@@ -120,11 +120,11 @@ def look(
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     # A cluster that was asked for some slots only, and has them all here, has nothing elsewhere.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
-    return Sight(state, plan_down(inventory, state, jobs), away)
+    return ClusterToRemove(state, plan_down(inventory, state, jobs), away)
 
 
 def _take_down(
-    env: Env, located: Located, session: Session, seen: Sight, options: DownOptions, show: Show
+    env: Env, located: Located, session: Session, seen: ClusterToRemove, options: DownOptions, show: Show
 ) -> DownReport:
     from hvdocker.locks.lock import locked
 
@@ -137,7 +137,9 @@ def _take_down(
         return remove(env, located, session, now, held)
 
 
-def remove(env: Env, located: Located, session: Session, seen: Sight, held: Held) -> DownReport:
+def remove(
+    env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
+) -> DownReport:
     """Under the locks: brings home, then removes; what could not be removed is in the report."""
     from hvdocker.plan.apply import Context, apply_all
 

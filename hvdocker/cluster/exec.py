@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HostErrors, HvdockerError, raise_together
+from hvdocker.errors import HostErrors, HvdockerError, raise_all
 from hvdocker.inventory.locate import Located, cluster_flag
 from hvdocker.inventory.select_hosts import check_hosts
-from hvdocker.jobs.lookup import Sighting, look
+from hvdocker.jobs.lookup import JobsSeen, observe_jobs
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.protocol.output import LineAssembler
 from hvdocker.transport.session import connected
@@ -43,7 +43,7 @@ class ExecReport:
             if code and len(self.asked) > 1
         ]
         if self.troubles and not failed:
-            raise_together("the command could not be run everywhere", self.troubles)
+            raise_all("the command could not be run everywhere", self.troubles)
         if failed or self.troubles:
             raise HostErrors("the command failed on some hosts", (*failed, *self.troubles))
 
@@ -59,7 +59,7 @@ def execute(
     """`hosts` are all where none is named. Ctrl-C ends the command on the hosts too."""
     named = check_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
-        sighting = look(located, session)
+        sighting = observe_jobs(located, session)
         refuse_foreign_owner(located.inventory, sighting.state, env.maker().owner, is_forced)
         workers, missing = workers_of(env, located, sighting, named)
         outcomes = _run(env, sighting, workers, argv, on_line)
@@ -68,7 +68,7 @@ def execute(
 
 
 def workers_of(
-    env: Env, located: Located, sighting: Sighting, named: tuple[str, ...]
+    env: Env, located: Located, sighting: JobsSeen, named: tuple[str, ...]
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
     """The containers of the workers that run, by host, and why others do not. Hosts that are no part of a
     cluster that was asked for some slots only are missed by nobody, unless they are named."""
@@ -99,7 +99,7 @@ def _no_worker(env: Env, located: Located, name: str, state: str) -> HvdockerErr
 
 
 def _run(
-    env: Env, sighting: Sighting, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
+    env: Env, sighting: JobsSeen, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
 ) -> tuple[Mapping[str, int], tuple[HvdockerError, ...]]:
     from hvdocker.engine.container_exec import Inside, Patience, end_exec, run_inside
     from hvdocker.transport.pool import each

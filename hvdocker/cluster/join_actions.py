@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from hvdocker.cluster import steps
-from hvdocker.cluster.containers.files import told_files
+from hvdocker.cluster.containers.files import master_update_files
 from hvdocker.cluster.worker_actions import current_trust, remove_folder
 from hvdocker.engine import archive
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context
-from hvdocker.protocol.job import newcomers_job
+from hvdocker.protocol.job import job_file_for_new_host
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import command
 from hvdocker.sync import commands
-from hvdocker.transport.link import demand, must
+from hvdocker.transport.link import raise_if_failed, run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
@@ -33,15 +33,17 @@ def _make_folders(step: steps.JoinJob, context: Context) -> None:
     result = link.run(host_folders.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
     if host_folders.NEW in result.text.splitlines():
         context.made(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
-    demand(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
+    raise_if_failed(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
 
 
 def _bring_code(step: steps.JoinJob, context: Context) -> None:
     link = context.link(step.host)
     packed = context.link(step.head).stream(host_folders.pack(step.source, host_folders.CODE))
-    must(link, host_folders.take_code(step.folder, step.is_shared), "unpacking the code failed", packed)
+    run_or_raise(
+        link, host_folders.take_code(step.folder, step.is_shared), "unpacking the code failed", packed
+    )
     stage = commands.Stage(f"{step.folder}/code", "joining")
-    must(link, commands.adopt(stage), "writing the index of the code failed")
+    run_or_raise(link, commands.adopt(stage), "writing the index of the code failed")
 
 
 def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
@@ -56,23 +58,23 @@ def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
 def _bring_papers(step: steps.JoinJob, context: Context) -> None:
     packed = context.link(step.head).stream(host_folders.pack(step.head_job_folder, host_folders.PAPERS))
     unpack = host_folders.unpack(step.job_folder)
-    must(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
+    run_or_raise(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
 
 
 def _write_job(step: steps.JoinJob, context: Context) -> None:
     path = f"{step.head_job_folder}/job.json"
-    told = must(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
+    told = run_or_raise(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
     try:
-        text = newcomers_job(told.text, step.seat, step.devices)
+        text = job_file_for_new_host(told.text, step.seat, step.devices)
     except ValueError as error:
         raise HvdockerError(f"{path} is damaged", host=step.head, lines=[str(error)]) from error
     write = host_folders.write_file(f"{step.job_folder}/job.json", step.is_shared)
-    must(context.link(step.host), write, "writing the job's file failed", [text.encode()])
+    run_or_raise(context.link(step.host), write, "writing the job's file failed", [text.encode()])
 
 
 def _tell_master(step: steps.TellMaster, context: Context) -> None:
     """Nothing to undo: of a host whose worker does not answer the job makes no use, and `up` tells anew."""
-    told = told_files(current_trust(context), step.seats)
+    told = master_update_files(current_trust(context), step.seats)
     archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
 
 

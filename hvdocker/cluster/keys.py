@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hvdocker.cluster.plan.addresses import places, port_conflicts
+from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
 from hvdocker.cluster.plan.up import plan_rotation
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.cluster.up import UpReport, brought_public
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, Interrupted, raise_together
+from hvdocker.errors import HvdockerError, Interrupted, raise_all
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_image
 from hvdocker.inventory.locate import Located, cluster_flag
@@ -57,8 +57,8 @@ def _look(
 ) -> UpReport:
     inventory = located.inventory
     state = members_state(located, session, with_images=True)
-    placed = places(inventory, state)
-    raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
+    placed = host_plans(inventory, state)
+    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_rotation(inventory, state, placed, env.maker(), brought)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     if inventory.keys:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.observe.probe import port_holder
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 
 def port_errors(
-    links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, Place]
+    links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]
 ) -> list[HvdockerError]:
     errors: list[HvdockerError] = []
     for name in taken:

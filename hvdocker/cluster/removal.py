@@ -10,7 +10,7 @@ from typing import Any
 from hvdocker.cluster import steps
 from hvdocker.plan.apply import Context
 from hvdocker.shell import host_folders
-from hvdocker.transport.link import must
+from hvdocker.transport.link import run_or_raise
 
 
 def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
@@ -26,7 +26,7 @@ def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
     if link.run(host_folders.remove_tree(step.path), timeout_s=None).code == 0:
         return
     # Containers of another user wrote there: only root may remove it.
-    must(
+    run_or_raise(
         link,
         host_folders.remove_tree(step.path).as_root(),
         f"removing {step.path} failed",

@@ -9,11 +9,11 @@ from hvdocker import names
 from hvdocker.cluster.exec import workers_of
 from hvdocker.engine.container_commands import any_shell
 from hvdocker.env import Env
-from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.inventory import Host
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.select_hosts import check_hosts
-from hvdocker.jobs.lookup import look
+from hvdocker.jobs.lookup import observe_jobs
 from hvdocker.shell.command import Command, shell
 from hvdocker.transport.session import connected
 from hvdocker.transport.ssh.command_line import ssh_words
@@ -41,9 +41,9 @@ def worker_words(
     host = _host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
     with connected(env, alone, must_all=False) as session:
-        sighting = look(alone, session)
+        sighting = observe_jobs(alone, session)
         workers, missing = workers_of(env, alone, sighting, (name,))
-        raise_together("the host cannot be reached", missing)
+        raise_all("the host cannot be reached", missing)
         docker = _docker(session.links[name], host, bool(sighting.state.hosts[name].needs_sudo))
     terminal = ("-it",) if has_terminal else ("-i",)
     words = (*docker, "exec", *terminal, "-w", names.CODE_MOUNT, workers[name], *(rest or any_shell()))
@@ -52,7 +52,7 @@ def worker_words(
 
 def become(words: tuple[str, ...]) -> None:
     """This process turns into that program, and does not come back."""
-    from hvdocker.transport.local_process import become as turn_into
+    from hvdocker.transport.local_process import exec_program as turn_into
 
     try:
         turn_into(words)

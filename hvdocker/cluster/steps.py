@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hvdocker.cluster.containers.ssh_files import Member
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.plan.plan import Step
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 from hvdocker.units import count
 
 
@@ -112,7 +112,7 @@ class JoinJob(Step):
     head: str
     source: str
     folder: str
-    seat: Seat
+    seat: JobHost
     master: str
     worker: str
     uid: int
@@ -141,7 +141,7 @@ class TellMaster(Step):
     container: str
     uid: int
     gid: int
-    seats: tuple[Seat, ...] = ()
+    seats: tuple[JobHost, ...] = ()
 
     def describe(self) -> str:
         hosts = f", and that it has {', '.join(seat.name for seat in self.seats)}" if self.seats else ""

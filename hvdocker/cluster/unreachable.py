@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.cluster.containers.ssh_files import Member
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 
 _ADDRESS = r"[\w.:-]+"
 _HOST = re.compile(rf"^Host ([\w.-]+) ({_ADDRESS})\n +HostName \2\n +User (hvd|root)$", re.MULTILINE)
@@ -18,7 +18,7 @@ _PINNED = re.compile(rf"^(?:\[({_ADDRESS})\]:\d+|({_ADDRESS})) (ssh-ed25519 [\w+
 
 
 @dataclass(frozen=True)
-class Absent:
+class UnreachableHost:
     """`slots` of it are, by job, those that jobs have which run on without it."""
 
     member: Member
@@ -29,20 +29,22 @@ class Absent:
     def name(self) -> str:
         return self.member.name
 
-    def seat_in(self, job: str) -> Seat:
-        return Seat(self.name, self.member.address, self.slots[job])
+    def seat_in(self, job: str) -> JobHost:
+        return JobHost(self.name, self.member.address, self.slots[job])
 
-    def also(self, other: Absent | None) -> Absent:
+    def also(self, other: UnreachableHost | None) -> UnreachableHost:
         """As another job knows it, too."""
-        return Absent(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
+        return UnreachableHost(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
 
 
-def read_absent(job: str, config: str, known_hosts: str, slots: Mapping[str, int]) -> Iterator[Absent]:
+def read_unreachable(
+    job: str, config: str, known_hosts: str, slots: Mapping[str, int]
+) -> Iterator[UnreachableHost]:
     """Those hosts of the job that its master could log in to; the texts are its files."""
     pinned = dict(_pinned(known_hosts))
     for member in _members(config):
         if member.name in slots and member.address in pinned:
-            yield Absent(member, pinned[member.address], {job: slots[member.name]})
+            yield UnreachableHost(member, pinned[member.address], {job: slots[member.name]})
 
 
 def read_slots(hosts: str) -> dict[str, int]:

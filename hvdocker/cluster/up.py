@@ -8,28 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker.cluster.plan.addresses import places, port_conflicts
+from hvdocker.cluster.plan.addresses import host_plans as places
+from hvdocker.cluster.plan.addresses import port_conflicts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.port_conflict import port_errors
-from hvdocker.cluster.unreachable_hosts import absent_hosts
+from hvdocker.cluster.unreachable_hosts import unreachable_hosts
 from hvdocker.env import Env
-from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_together, worst
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_all, worst
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, forget, former_hosts, former_note, point_at
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.link_speeds import read_links
 from hvdocker.placement.scope import asked_for, everything, explained, is_complete
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import Explanation
 from hvdocker.plan.plan import Plan
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import Held
+    from hvdocker.locks.hold import HeldLocks
 
 Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]
@@ -46,7 +47,7 @@ class UpOptions:
     is_forced: bool = False
     lock_wait_s: float = 0.0
     # Some slots only; without it every host, with all that it has free.
-    request: Request | None = None
+    request: SlotRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class UpReport:
     """`missing` are hosts that do not answer, and that a running elastic job goes on without."""
 
     plan: Plan
-    places: Mapping[str, Place]
+    places: Mapping[str, HostPlan]
     missing: tuple[HvdockerError, ...] = ()
 
     @property
@@ -67,7 +68,7 @@ class UpReport:
 
     def complain(self) -> None:
         """Raises where hosts were missing; what was to do on the others is done all the same."""
-        raise_together("some hosts were left out", self.missing)
+        raise_all("some hosts were left out", self.missing)
 
     @property
     def slots(self) -> int:
@@ -133,13 +134,13 @@ def _look(
     inventory, request = located.inventory, options.request
     state, failed = _seen(env, inventory, session, options, known)
     # Each time: the job that goes on without them may have ended.
-    absent = absent_hosts(session.links, state, failed)
+    absent = unreachable_hosts(session.links, state, failed)
     if request:
         extent = asked_for(inventory, state, request, read_links(located))
     else:
         extent = everything(inventory, state)
     placed = places(inventory, state, extent)
-    raise_together("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
+    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_up(inventory, state, placed, env.maker(), brought_public(located), absent)
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
@@ -166,7 +167,7 @@ def _show(env: Env, plan: Plan, show: Show) -> None:
         env.listener(Event("note", note))
 
 
-def _concerned(state: ClusterState, request: Request | None) -> list[str]:
+def _concerned(state: ClusterState, request: SlotRequest | None) -> list[str]:
     """The hosts that may be changed."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
@@ -191,11 +192,11 @@ def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions
 
     state, unfit = partial_state(inventory, session.links)
     failed = {**session.failed, **unfit}
-    request = options.request or Request()
+    request = options.request or SlotRequest()
     named = {*request.include, *(share.host for share in request.exact)}
     is_torn = bool(state.workers()) and not is_complete(inventory, state) and not options.is_forced
     needed = [error for name, error in failed.items() if name in named or is_torn or not state.hosts]
-    raise_together("some hosts cannot be used", needed)
+    raise_all("some hosts cannot be used", needed)
     for name, error in failed.items():
         if name not in request.exclude:
             env.listener(Event("note", f"left out: {error.what}", name))
@@ -203,7 +204,7 @@ def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions
 
 
 def _make(
-    env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: Held, keep: str
+    env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: HeldLocks, keep: str
 ) -> None:
     """Undoes what this run made if it fails; not where another run got the lock, and may build on it."""
     from hvdocker.plan.apply import Context, apply, roll_back

@@ -21,7 +21,7 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.plan.apply import Context
 from hvdocker.plan.container_command import run_inside
 from hvdocker.shell import host_folders
-from hvdocker.transport.link import demand, must
+from hvdocker.transport.link import raise_if_failed, run_or_raise
 from hvdocker.transport.ssh import key_pairs
 
 SSHD_DEADLINE_S = 30
@@ -59,11 +59,11 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     result = link.run(host_folders.make_folders(step.root, step.paths, step.is_shared))
     if host_folders.NEW in result.text.splitlines():
         context.made(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
-    demand(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
+    raise_if_failed(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
 
 
 def remove_folder(context: Context, host: str, path: str) -> None:
-    must(context.link(host), host_folders.remove_tree(path), f"removing {path} failed")
+    run_or_raise(context.link(host), host_folders.remove_tree(path), f"removing {path} failed")
 
 
 def _make_network(step: steps.MakeNetwork, context: Context) -> None:
@@ -121,7 +121,7 @@ def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
 
 def _write_members(step: steps.WriteMembers, context: Context) -> None:
     write = host_folders.write_members(step.folder)
-    must(context.link(step.host), write, "writing the members failed", [f"{step.members}\n".encode()])
+    run_or_raise(context.link(step.host), write, "writing the members failed", [f"{step.members}\n".encode()])
 
 
 def _start(step: steps.StartContainer, context: Context) -> None:

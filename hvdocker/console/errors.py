@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.console.sanitize import harmless
+from hvdocker.console.sanitize import sanitized
 from hvdocker.errors import HostErrors, HvdockerError
 
 
@@ -33,6 +33,6 @@ def _details(console: Console, error: HvdockerError, indent: str) -> None:
         console.print(Text(f"{indent}$ {error.command}", style="command"))
     for line in error.lines:
         # The console sees to it too, but rich drops the ends of some sequences before.
-        console.print(Text(f"{indent}  {harmless(line)}", style="quiet"))
+        console.print(Text(f"{indent}  {sanitized(line)}", style="quiet"))
     if error.fix:
         console.print(Text(f"{indent}→ {error.fix}", style="fix"))

@@ -22,7 +22,7 @@ _ANY = re.compile(f"{_CONTROL.pattern}|{_HALF.pattern}")
 _COLOUR = re.compile(r"(\x1b\[[0-9;]{0,40}m)")
 
 
-def harmless(text: str) -> str:
+def sanitized(text: str) -> str:
     """The same text where there is nothing to take out, which is nearly always."""
     if not _ANY.search(text):
         return text
@@ -32,4 +32,4 @@ def harmless(text: str) -> str:
 def coloured(text: str) -> str:
     """Harmless, but with its colours: a rank may print in red. Rich reads them, not the terminal."""
     pieces = _COLOUR.split(text)
-    return "".join(piece if number % 2 else harmless(piece) for number, piece in enumerate(pieces))
+    return "".join(piece if number % 2 else sanitized(piece) for number, piece in enumerate(pieces))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.cluster.plan.addresses import places, port_conflicts
+from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
 from hvdocker.cluster.plan.fitness import (
     address_problems,
     architecture_problems,
@@ -19,7 +19,7 @@ from hvdocker.doctor.examine_interfaces import examine_interfaces
 from hvdocker.doctor.facts.facts import HostHealth
 from hvdocker.doctor.judges.between_hosts import judge_across
 from hvdocker.doctor.judges.host import Case, Words, judge_host
-from hvdocker.doctor.judges.worker import why_anew
+from hvdocker.doctor.judges.worker import why_replaced
 from hvdocker.doctor.pairs.examine import examine_pairs
 from hvdocker.doctor.pairs.keep_speeds import keep_links
 from hvdocker.doctor.report import Finding, PairReport, Report
@@ -30,7 +30,7 @@ from hvdocker.images.default_image import with_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
 from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope import is_complete, with_outsiders
 from hvdocker.placement.scope_label import asked_in
 from hvdocker.transport.session import Session, connected
@@ -66,7 +66,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
         networks, pairs = _between(env, inventory, session, state, placed, options, words)
         keep_links(located, pairs)
-    whys = why_anew(inventory, state, placed, env.maker())
+    whys = why_replaced(inventory, state, placed, env.maker())
     cases = [
         Case(
             inventory,
@@ -92,7 +92,7 @@ def _between(
     inventory: Inventory,
     session: Session,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     options: DoctorOptions,
     words: Words,
 ) -> tuple[Mapping[str, Finding], tuple[PairReport, ...]]:
@@ -120,7 +120,7 @@ def _examine(
     inventory: Inventory,
     session: Session,
     outcomes: Outcomes[HostSeen],
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
 ) -> dict[str, HostHealth]:
     """Hosts of a local cluster are one machine: it is looked at once."""
     from hvdocker.transport.pool import each
@@ -146,16 +146,16 @@ def _examine(
     return {host.name: healths[host.name] for host in inventory.hosts}
 
 
-def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, Place], Problems]:
+def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPlan], Problems]:
     """Where containers would live; hosts for which that cannot be said are left out, with the reason."""
     problems: Problems = {}
     try:
-        placed = places(inventory, state, with_outsiders(inventory, state))
+        placed = host_plans(inventory, state, with_outsiders(inventory, state))
     except HvdockerError as error:
         _note(problems, "address", getattr(error, "errors", None) or [error], list(state.hosts))
         left = {name: seen for name, seen in state.hosts.items() if name not in problems}
         rest = replace(state, hosts=left)
-        placed = places(inventory, rest, with_outsiders(inventory, rest)) if left else {}
+        placed = host_plans(inventory, rest, with_outsiders(inventory, rest)) if left else {}
     names = list(placed)
     _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
     _note(problems, "address", address_problems(placed), names)
@@ -165,7 +165,7 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, Place]
 
 
 def _note_ports(
-    session: Session, state: ClusterState, placed: Mapping[str, Place], problems: Problems
+    session: Session, state: ClusterState, placed: Mapping[str, HostPlan], problems: Problems
 ) -> None:
     for name in port_conflicts(state, placed):
         try:

@@ -16,7 +16,7 @@ from hvdocker.locks.lock_commands import look_at_lock
 from hvdocker.names import Maker
 from hvdocker.observe.gpu_query import HUNG
 from hvdocker.observe.state import HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
 if TYPE_CHECKING:
     from hvdocker.doctor.facts.gather import Attempts
@@ -33,7 +33,7 @@ class Examiner:
     entropy: Callable[[int], bytes]
 
     def examine(
-        self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: Place | None
+        self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: HostPlan | None
     ) -> HostHealth:
         """`seen` is what the ordinary observation gave, `unfit` why it gave nothing."""
         from hvdocker.doctor.facts.gather import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
@@ -69,7 +69,7 @@ class Examiner:
         return replace(health, failures=tuple(attempts.failures))
 
     def _with_cluster(
-        self, health: HostHealth, link: HostLink, place: Place, attempts: Attempts
+        self, health: HostHealth, link: HostLink, place: HostPlan, attempts: Attempts
     ) -> HostHealth:
         from hvdocker.doctor.facts.code_drift import see_code
 
@@ -79,7 +79,7 @@ class Examiner:
         code = attempts.to("looking at its code", lambda: see_code(link, f"{place.folder}/code"))
         return replace(health, trial=trial, code=code)
 
-    def _try(self, health: HostHealth, link: HostLink, place: Place) -> Trial | None:
+    def _try(self, health: HostHealth, link: HostLink, place: HostPlan) -> Trial | None:
         """Nothing is shipped for it: where no image of ours is, nothing is tried."""
         from hvdocker.doctor.facts.trial_container import own_image, try_container
 
@@ -102,7 +102,7 @@ class Examiner:
         return replace(found, is_other=is_other)
 
 
-def _image_of(place: Place) -> str | None:
+def _image_of(place: HostPlan) -> str | None:
     """The image that ranks run in: the worker's, else the cluster's, if it is made for us."""
     worker = place.seen.worker(place.name)
     if worker and worker.role == names.ROLE_WORKER and worker.is_running:

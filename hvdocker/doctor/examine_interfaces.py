@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hvdocker.doctor.facts.interfaces import InterfaceSeen, interfaces, read_interfaces
 from hvdocker.doctor.judges.interfaces import judge_interfaces
 from hvdocker.doctor.report import Finding
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOOK_TIMEOUT_S = 20.0
 
 
-def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, Place]) -> dict[str, Finding]:
+def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
     """By host; those of a local cluster have no interfaces of their own, and so no finding."""
     from hvdocker.transport.pool import each
 

@@ -7,21 +7,21 @@ from dataclasses import replace
 from hvdocker.doctor.doctor import DoctorOptions, doctor
 from hvdocker.doctor.report import Finding, Mark, Report
 from hvdocker.env import Env
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, raise_together
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 
 
 def check_hosts(
-    env: Env, located: Located, accept_new_host_keys: bool, request: Request | None
-) -> Request | None:
+    env: Env, located: Located, accept_new_host_keys: bool, request: SlotRequest | None
+) -> SlotRequest | None:
     """Who wants some slots only (`request`) does without the hosts that are not fit, unless they were named:
     returns the request without them."""
     report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
     errors = bad_news(report)
     spared = _spared(located, request, errors)
-    raise_together("some hosts are not fit to train", [one for one in errors if one.host not in spared])
+    raise_all("some hosts are not fit to train", [one for one in errors if one.host not in spared])
     for error in errors:
         env.listener(Event("note", f"left out: {error.what}", error.host))
     for host, finding in _found(report, Mark.WARN):
@@ -30,7 +30,7 @@ def check_hosts(
     return replace(request, exclude=(*request.exclude, *sorted(spared))) if request else None
 
 
-def _spared(located: Located, request: Request | None, errors: list[HvdockerError]) -> set[str]:
+def _spared(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
     """Not where they are all that there is: then their errors say more than that slots are missing."""
     if request is None:
         return set()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hvdocker.errors import JobStopped
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 # What engines say of a container that is on its way out.
@@ -14,12 +14,12 @@ _LEAVING = ("removing", "dead")
 
 
 @contextmanager
-def asking_job(link: HostLink, container: str, what: str) -> Iterator[None]:
+def asking_container(link: HostLink, container: str, what: str) -> Iterator[None]:
     """As `talking`. What an engine says of a container that is being removed depends on how far it has come
     (404, 409, or 500 for files that are gone): so it is asked once more whether there is one."""
     from docker.errors import APIError
 
-    with talking(link.name, what):
+    with translating_errors(link.name, what):
         try:
             yield
         except APIError as error:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hvdocker.engine import archive
 from hvdocker.engine.container_commands import EXEC, ranks_folder, signal_exec, signal_ranks
 from hvdocker.errors import HvdockerError
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 # How often it is looked whether what was asked to end has ended.
@@ -40,7 +40,7 @@ class Inside:
 
 def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) -> int:
     """Runs to the end, as the container's own user and without standard input; the exit code."""
-    with talking(link.name, f"running a command in {container}"):
+    with translating_errors(link.name, f"running a command in {container}"):
         engine = link.engine()
         made = engine.exec_create(
             container, list(what.argv), workdir=what.workdir, environment={EXEC: what.token}
@@ -57,7 +57,7 @@ def end_exec(link: HostLink, container: str, token: str, patience: Patience) -> 
     """SIGTERM to all processes with that mark, SIGKILL to those that are left after the grace."""
 
     def signal(number: str) -> list[int]:
-        return _numbers(ask_inside(link, container, list(signal_exec(number, token).argv))[1])
+        return _numbers(exec_in_container(link, container, list(signal_exec(number, token).argv))[1])
 
     _end(signal, patience)
 
@@ -67,7 +67,7 @@ def end_ranks(link: HostLink, container: str, job: str, patience: Patience) -> i
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
-        return _numbers(ask_inside(link, container, list(signal_ranks(number, job, pids).argv))[1])
+        return _numbers(exec_in_container(link, container, list(signal_ranks(number, job, pids).argv))[1])
 
     return _end(signal, patience) if pids else 0
 
@@ -85,7 +85,7 @@ def _end(signal: Callable[[str], list[int]], patience: Patience) -> int:
 
 
 def _rank_pids(link: HostLink, container: str, job: str) -> list[int]:
-    with talking(link.name, f"looking for ranks of {job}"):
+    with translating_errors(link.name, f"looking for ranks of {job}"):
         texts = archive.read_texts(link.engine(), container, ranks_folder(job))
     return [pid for pid in map(_pid, texts.values()) if pid > 1]
 
@@ -102,9 +102,9 @@ def _numbers(text: str) -> list[int]:
     return [int(line) for line in text.split() if line.isdigit()]
 
 
-def ask_inside(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
+def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
     """A command in a running container: its exit code, its output and its errors."""
-    with talking(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
+    with translating_errors(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
         engine = link.engine()
         made = engine.exec_create(container, argv)["Id"]
         out, err = engine.exec_start(made, demux=True)

@@ -36,11 +36,11 @@ echo "done"
 )
 
 
-def leavings(host: str) -> Command:
+def list_leftovers(host: str) -> Command:
     return shell(_SCRIPT, host, "/var/tmp")
 
 
-def read_leavings(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
+def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
     """Run folders and stale feeds; None where the script did not run to its end."""
     answer = read_probe(text)
     if not answer.is_whole:

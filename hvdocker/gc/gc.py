@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.cluster.down import DownOptions, Sight, look, remove
+from hvdocker.cluster.down import ClusterToRemove, DownOptions, look, remove
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 from hvdocker.events import Event, ignore
-from hvdocker.gc.leftovers import HostLeavings
+from hvdocker.gc.leftovers import HostLeftovers
 from hvdocker.gc.plan import DeadRun, dead_runs, plan_rest, whole
 from hvdocker.inventory.locate import Located, named
 from hvdocker.locks.lock import clear_dead_locks
@@ -20,7 +20,7 @@ from hvdocker.units import count
 
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import Fetched
-    from hvdocker.locks.hold import Held
+    from hvdocker.locks.hold import HeldLocks
     from hvdocker.transport.link import HostLink
 
 Show = Callable[[Plan], None]
@@ -49,7 +49,7 @@ class GcReport:
 class _Found:
     """Dead runs by their cluster's name, the plan of all else, and who could not be asked."""
 
-    runs: Mapping[str, tuple[Located, Sight]]
+    runs: Mapping[str, tuple[Located, ClusterToRemove]]
     rest: Plan
     errors: tuple[HvdockerError, ...]
 
@@ -73,12 +73,12 @@ def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan:
 def _look(
     env: Env, located: Located, session: Session, options: GcOptions, lost: list[HvdockerError]
 ) -> _Found:
-    from hvdocker.gc.observe import see_leavings
+    from hvdocker.gc.observe import see_leftovers
 
     env.listener(Event("gc", "looking for what nobody uses"))
     is_local = located.inventory.is_local
     links = dict(list(session.links.items())[: 1 if is_local else None])
-    seen = see_leavings(links, options.with_images, clears=not options.is_dry_run)
+    seen = see_leftovers(links, options.with_images, clears=not options.is_dry_run)
     mine = _mine(env, seen.done, options)
     runs = {run.cluster: _sight(env, located, session.links, run, options) for run in mine}
     owner = None if options.is_forced else env.maker().owner
@@ -87,7 +87,7 @@ def _look(
     return _Found(runs, rest, (*lost, *seen.failed.values()))
 
 
-def _mine(env: Env, found: Mapping[str, HostLeavings], options: GcOptions) -> list[DeadRun]:
+def _mine(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
     mine = []
     for run in dead_runs(found):
         if options.is_forced or run.is_of(env.maker().owner):
@@ -100,7 +100,7 @@ def _mine(env: Env, found: Mapping[str, HostLeavings], options: GcOptions) -> li
 
 def _sight(
     env: Env, located: Located, links: Mapping[str, HostLink], run: DeadRun, options: GcOptions
-) -> tuple[Located, Sight]:
+) -> tuple[Located, ClusterToRemove]:
     own = named(env, located, run.cluster)
     return own, look(env, own, links, DownOptions(discards=options.discards, is_forced=True), ())
 
@@ -153,7 +153,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Found, optio
     return report
 
 
-def _is_agreed(before: tuple[Located, Sight] | None, now: tuple[Located, Sight]) -> bool:
+def _is_agreed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]) -> bool:
     """A job that began since was not asked about."""
     return before is not None and set(now[1].running()) <= set(before[1].running())
 
@@ -163,7 +163,9 @@ def _unlike(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:
     return list({(error.host, error.what): error for error in errors}.values())
 
 
-def _give_back(env: Env, own: Located, session: Session, sight: Sight, held: Held, report: GcReport) -> None:
+def _give_back(
+    env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
+) -> None:
     """Where outputs cannot be brought home, nothing of that run goes; the others do."""
     try:
         done = remove(env, own, session, sight, held)

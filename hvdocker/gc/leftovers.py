@@ -25,7 +25,7 @@ class UnusedImage:
 
 
 @dataclass(frozen=True)
-class HostLeavings:
+class HostLeftovers:
     """`living` are the tokens of those who gave a sign of life on this host. `feeds` and `parts` are left of
     images that were sent, older than anybody's use of them."""
 

@@ -9,14 +9,14 @@ from docker import APIClient
 
 from hvdocker import names
 from hvdocker.errors import HostUnfit
-from hvdocker.gc.commands import leavings, read_leavings
-from hvdocker.gc.leftovers import HostLeavings, UnusedImage
+from hvdocker.gc.commands import list_leftovers, read_leftovers
+from hvdocker.gc.leftovers import HostLeftovers, UnusedImage
 from hvdocker.images.ship.part_tags import stale_parts
 from hvdocker.images.ship.parts import LABEL_PART
 from hvdocker.locks.tickets import queue_of
 from hvdocker.observe.engine import see_containers
 from hvdocker.observe.hosts import find_engine
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import Outcomes, each
 
@@ -24,18 +24,18 @@ TIMEOUT_S = 60.0
 _UNTAGGED = "<none>:<none>"
 
 
-def see_leavings(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> Outcomes[HostLeavings]:
+def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> Outcomes[HostLeftovers]:
     """`clears`: dead tickets go while the living ones are listed."""
     return each(links, lambda name: _see(links[name], with_images, clears))
 
 
-def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeavings:
-    with talking(link.name, "looking for what is left"):
+def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
+    with translating_errors(link.name, "looking for what is left"):
         find_engine(link)
         # Containers before signs of life: who makes containers gives a sign first.
         containers = see_containers(link.engine())
-        result = link.run(leavings(link.name), timeout_s=TIMEOUT_S)
-        found = read_leavings(result.text)
+        result = link.run(list_leftovers(link.name), timeout_s=TIMEOUT_S)
+        found = read_leftovers(result.text)
         if found is None:
             raise HostUnfit(
                 "the host could not be looked at: its shell did not run our script",
@@ -45,7 +45,7 @@ def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeavings:
             )
         # Its own tickets, wherever the queue is kept.
         tickets = queue_of({link.name: link}, {link.name: ("", "")}, clears)
-        return HostLeavings(
+        return HostLeftovers(
             containers=containers,
             living=frozenset(ticket.token for ticket in tickets),
             folders=found[0],

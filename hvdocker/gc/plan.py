@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from hvdocker import names
 from hvdocker.cluster.steps import RemoveContainer, RemoveTree
-from hvdocker.gc.leftovers import HostLeavings
+from hvdocker.gc.leftovers import HostLeftovers
 from hvdocker.images.steps import RemoveImage
-from hvdocker.jobs.secrets.plan import has_unseen, unborn
+from hvdocker.jobs.secrets.plan import has_unseen, steps_for_unstarted_job
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.plan.plan import Plan, Step, plan_of
 
@@ -33,7 +33,7 @@ class _Trace:
     lives: bool = False
 
 
-def dead_runs(found: Mapping[str, HostLeavings]) -> list[DeadRun]:
+def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
     """By label and mark. A host's own tickets tell who lives there: one sign on one host is enough."""
     traces: dict[str, _Trace] = {}
     for host, here in found.items():
@@ -50,7 +50,7 @@ def dead_runs(found: Mapping[str, HostLeavings]) -> list[DeadRun]:
     ]
 
 
-def _runs(here: HostLeavings) -> Iterator[tuple[str, str, str]]:
+def _runs(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
     """Cluster, token and owner of whatever a run made there."""
     for container in here.containers:
         token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
@@ -62,7 +62,7 @@ def _runs(here: HostLeavings) -> Iterator[tuple[str, str, str]]:
 
 def plan_rest(
     cluster: str,
-    found: Mapping[str, HostLeavings],
+    found: Mapping[str, HostLeftovers],
     taken: Sequence[str],
     owner: str | None,
     is_whole: bool = True,
@@ -84,7 +84,7 @@ def plan_rest(
             if why and not (is_taken or is_foreign or is_needed or container.id in seen_ids):
                 seen_ids.add(container.id)
                 containers.append(RemoveContainer(host, container.name, container.id, why))
-                secrets += unborn(container, seen)
+                secrets += steps_for_unstarted_job(container, seen)
     return plan_of(
         "gc",
         cluster,

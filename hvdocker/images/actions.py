@@ -11,7 +11,7 @@ from typing import Any
 from hvdocker.images import registry
 from hvdocker.images.build.build import BuildOptions, build_image, site_ca_bundle
 from hvdocker.images.build.requirements_layer import build_layer
-from hvdocker.images.ship.shipment import Errand, shipping
+from hvdocker.images.ship.shipment import ShipmentRequest, shipping
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.plan.apply import Context
 from hvdocker.plan.plan import Step
@@ -31,7 +31,7 @@ def prepare(some: list[Step], context: Context) -> Iterator[None]:
     registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
 
 
-def _errand(ships: list[ShipImage], context: Context) -> Errand:
+def _errand(ships: list[ShipImage], context: Context) -> ShipmentRequest:
     first = ships[0]
     described = {step.host: step.describe() for step in ships}
 
@@ -43,7 +43,9 @@ def _errand(ships: list[ShipImage], context: Context) -> Errand:
             context.say("image", described[host] + via, host, done=done, total=total)
 
     links = {step.host: context.link(step.host) for step in ships}
-    return Errand(context.inventory, first.image, first.source, context.engine(first.source), links, say)
+    return ShipmentRequest(
+        context.inventory, first.image, first.source, context.engine(first.source), links, say
+    )
 
 
 def _build_image(step: BuildImage, context: Context) -> None:

@@ -123,12 +123,12 @@ def _only(located: Located, host: Host) -> Located:
 
 def _build(env: Env, target: HostLink, request: BuildRequest) -> str:
     from hvdocker.images.build.build import BuildOptions, build_image
-    from hvdocker.transport.errors import talking
+    from hvdocker.transport.errors import translating_errors
 
     options = BuildOptions(
         request.target, request.ca_bundle, request.wheelhouse, request.base, request.cuda_image
     )
-    with talking(target.name, "building the image"):
+    with translating_errors(target.name, "building the image"):
         tag = build_image(
             target.engine(), options, lambda text: env.listener(Event("build", text, target.name))
         )

@@ -12,7 +12,7 @@ from hvdocker.images.steps import BuildImage, PullImage, PushImage, ShipImage
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen, ImageSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
@@ -24,7 +24,7 @@ class ImagePlan:
     content: str | None = None
 
 
-def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> ImagePlan:
+def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _source(state, hosts, arch)
@@ -37,7 +37,7 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, P
     return ImagePlan(ship=_delivery(inventory, hosts, source), image_id=image.id, content=image.content)
 
 
-def runs(container: ContainerSeen, place: Place, image: ImagePlan) -> bool:
+def runs(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
     """Whether it is of the cluster's image, perhaps with requirements on it. Ids name an image on its own
     engine only: a container's is compared with those of its own host."""
     if image.content is None:
@@ -101,7 +101,7 @@ def _has(seen: HostSeen, image: ImageSeen) -> bool:
     return seen.image is not None and seen.image.content == image.content
 
 
-def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], arch: str) -> ImagePlan:
+def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
         raise _nowhere(inventory)
     engine = state.controller_engine

@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.env import Env
-from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError, raise_together
+from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError, raise_all
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.fetch import save_log
-from hvdocker.jobs.head_loss import head_was_down, last_logs_kept, relink_of
+from hvdocker.jobs.head_loss import head_was_down, last_logs_kept, reconnect_for
 from hvdocker.jobs.log.copies import copy_of, last_of
-from hvdocker.jobs.log.tail import recent
-from hvdocker.jobs.lookup import Found, find, look
+from hvdocker.jobs.log.tail import read_tail
+from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.stop import clear_up
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement
@@ -44,17 +44,17 @@ class AttachViewer:
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
     with connected(env, located, must_all=False) as session:
-        found = find(env, located, look(located, session), wanted, prefers_running=True)
+        found = find_job(env, located, observe_jobs(located, session), wanted, prefers_running=True)
         if found.master is None:
             return _from_home(found)
         if not found.master.is_living:
             end = _end(found)
             return AttachReport(found.job, found.placement, end, _last_words(found, end))
-        return _to_the_end(env, located, found, viewer, relink_of(env, located, session, found))
+        return _to_the_end(env, located, found, viewer, reconnect_for(env, located, session, found))
 
 
 def _to_the_end(
-    env: Env, located: Located, found: Found, viewer: AttachViewer, relink: Relink
+    env: Env, located: Located, found: FoundJob, viewer: AttachViewer, relink: Reconnect
 ) -> AttachReport:
     """Where the head was lost nothing is cleared up: a `train` elsewhere may be placing the job anew."""
     assert found.master is not None
@@ -73,7 +73,7 @@ def _to_the_end(
     return AttachReport(found.job, found.placement, end, last or _last_words(found, end))
 
 
-def _end(found: Found) -> JobEnd:
+def _end(found: FoundJob) -> JobEnd:
     assert found.master is not None
     return _as_train_tells(job_container.end_of(found.link, found.master.name), found.head)
 
@@ -86,7 +86,7 @@ def _as_train_tells(end: JobEnd, head: str) -> JobEnd:
 
 
 def _follow(
-    found: Found, viewer: AttachViewer, last: dict[int, tuple[str, ...]], relink: Relink | None = None
+    found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], relink: Reconnect | None = None
 ) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
@@ -97,26 +97,26 @@ def _follow(
             last[line.rank] = (*last.get(line.rank, ())[1 - LAST_WORDS :], line.text)
         viewer.line(line)
 
-    before = recent(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
+    before = read_tail(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
     for line in before.lines:
         show(line)
     job_container.follow(link, container, placement, show, None, before.since, before.skip, relink)
 
 
-def _last_words(found: Found, end: JobEnd) -> dict[int, tuple[str, ...]]:
+def _last_words(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
     """Of a job that ended before anybody looked."""
     first = end.record.first_failure if end.record else None
     if first is None or found.master is None:
         return {}
-    said = recent(
+    said = read_tail(
         found.link, found.master.name, found.placement, LAST_WORDS, LineFilter(frozenset({first.rank}))
     )
     return {first.rank: tuple(line.text for line in said.lines if line.text.strip())}
 
 
-def _from_home(found: Found) -> AttachReport:
+def _from_home(found: FoundJob) -> AttachReport:
     """It was taken down; where a host is away it may still run there."""
-    raise_together("some hosts cannot be reached", list(found.sighting.away.values()))
+    raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
     past = found.home.past if found.home else None
     if past is None or past.exit_code is None:
         raise HvdockerError(

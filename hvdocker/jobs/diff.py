@@ -16,7 +16,7 @@ from hvdocker.jobs.capsule.difference import (
     read_record,
 )
 from hvdocker.jobs.capsule.patch import FilePatch
-from hvdocker.jobs.capsule.store import Kept, find_all
+from hvdocker.jobs.capsule.store import StoredCapsule, find_all
 
 
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:
@@ -36,7 +36,7 @@ def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
     }
 
 
-def _ran(kept: Kept) -> Ran:
+def _ran(kept: StoredCapsule) -> Ran:
     return Ran(kept.capsule, kept.patch, read_record(kept.record))
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, UsageProblem, raise_together
+from hvdocker.errors import HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.locate import Located, at_home
 from hvdocker.jobs.capsule.store import bring_papers
 from hvdocker.jobs.local_jobs import MARK, fetched_to, keep_master
-from hvdocker.jobs.lookup import Found, find, look
+from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.secrets.plan import ORDERLY
 from hvdocker.observe.state import ClusterState
 from hvdocker.transport.session import Session, connected
@@ -38,16 +38,16 @@ class FetchReport:
 
     def complain(self) -> None:
         """Raises where hosts were missing; what the others had is home all the same."""
-        raise_together("some hosts of the job could not be asked for its files", self.missing)
+        raise_all("some hosts of the job could not be asked for its files", self.missing)
 
 
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
     with connected(env, located, must_all=False) as session:
-        sighting = look(located, session)
-        found = find(env, located, sighting, wanted)
+        sighting = observe_jobs(located, session)
+        found = find_job(env, located, sighting, wanted)
         job, missing = found.job, missing_hosts(found)
         if not sighting.having(job):
-            raise_together("some hosts cannot be reached", missing)
+            raise_all("some hosts cannot be reached", missing)
             raise _nothing_there(found)
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
@@ -61,14 +61,14 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         return FetchReport(job, folder, fetched, is_running, missing)
 
 
-def has_ended(found: Found, missing: Sequence[HvdockerError]) -> bool:
+def has_ended(found: FoundJob, missing: Sequence[HvdockerError]) -> bool:
     """For sure, of a job that is not seen to run. A host that is away may have started it anew, but not where
     its supervisor ended by itself."""
     masters = [master for master in found.sighting.state.masters() if master.job == found.job]
     return not missing or any(not one.is_living and one.exit_code in ORDERLY for one in masters)
 
 
-def missing_hosts(found: Found) -> tuple[HvdockerError, ...]:
+def missing_hosts(found: FoundJob) -> tuple[HvdockerError, ...]:
     """Hosts that are away, and are or may be the job's: an elastic one may have been on any, and so may one
     whose container cannot be seen."""
     away = found.sighting.away
@@ -76,18 +76,18 @@ def missing_hosts(found: Found) -> tuple[HvdockerError, ...]:
     return tuple(error for name, error in away.items() if not is_told or name in found.placement.hosts)
 
 
-def _nothing_there(found: Found) -> UsageProblem:
+def _nothing_there(found: FoundJob) -> UsageProblem:
     what = f"no host has anything of {found.job} any more"
     return UsageProblem(what, fix=f"it lies here: {found.home.folder}" if found.home else None)
 
 
 def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
     from hvdocker.jobs.results.fetch_files import fetch_job
-    from hvdocker.transport.errors import talking
+    from hvdocker.transport.errors import translating_errors
 
     hosts = [name for name, seen in state.hosts.items() if job in seen.job_folders]
     folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
-    with talking(", ".join(hosts), f"fetching {job}"):
+    with translating_errors(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
     fetched.skipped += bring_papers(located, session, state, job, folder)
     for number, master in enumerate(master for master in state.masters() if master.job == job):
@@ -113,12 +113,12 @@ def _keep(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
 
 def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) -> Mapping[str, Any]:
     """The container, as its engine describes it. Any: that is JSON."""
-    from hvdocker.engine.container_access import asking_job
+    from hvdocker.engine.container_access import asking_container
 
     path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{name}.part")
-    with asking_job(link, container, "reading the job's log"):
+    with asking_container(link, container, "reading the job's log"):
         # What lies there may have come from a host: a link would lead to another file.
         draft.unlink(missing_ok=True)
         with draft.open("xb") as file:

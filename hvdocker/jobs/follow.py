@@ -16,7 +16,7 @@ from hvdocker.jobs.fetch import save_log
 from hvdocker.jobs.head_loss import Head, head_was_down, judge_head
 from hvdocker.jobs.orphan_ranks import Leftover, interrupted
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.secrets.plan import ORDERLY
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.output import Line
@@ -30,7 +30,7 @@ LINES_KEPT = 10
 
 
 @dataclass
-class Watching:
+class JobFollower:
     """By host, `folders` are the job's, and `workers` the containers with its ranks, but for the head's.
     `clear` is what is left to do when it ended as it should not. `last` has the last lines of each rank."""
 
@@ -92,18 +92,18 @@ class Watching:
     def _container(self) -> str:
         return names.master_name(self.located.inventory.cluster, self.job.job)
 
-    def _relink(self) -> Relink:
+    def _relink(self) -> Reconnect:
         job, name = self.job, self.job.placement.head
         head = Head(job.job, name, job.addresses[name], job.port, self.folders)
         judge = partial(judge_head, self.env, self.located, head)
-        return Relink(self.env, self.located, self.session, job.job, name, judge)
+        return Reconnect(self.env, self.located, self.session, job.job, name, judge)
 
     def _keep(self, line: Line) -> None:
         if line.rank is not None and line.text.strip():
             self.last[line.rank] = (*self.last.get(line.rank, ())[1 - LINES_KEPT :], line.text)
         self.on_line(line)
 
-    def _steady(self, relink: Relink, work: Callable[[HostLink], T]) -> T:
+    def _steady(self, relink: Reconnect, work: Callable[[HostLink], T]) -> T:
         try:
             return work(self._link)
         except HostUnreachable as error:

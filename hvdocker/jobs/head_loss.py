@@ -17,9 +17,9 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.fetch import bring_home
 from hvdocker.jobs.log.rank_logs import LastWords, last_words, read_last_words
-from hvdocker.jobs.lookup import Found
-from hvdocker.jobs.reconnect import Relink
-from hvdocker.jobs.secrets.plan import orphaned
+from hvdocker.jobs.lookup import FoundJob
+from hvdocker.jobs.reconnect import Reconnect
+from hvdocker.jobs.secrets.plan import steps_after_head_loss
 from hvdocker.observe.state import ClusterState
 from hvdocker.plan.plan import plan_of
 from hvdocker.transport.session import Session, connected, reopened
@@ -44,7 +44,7 @@ class Head:
     folders: Mapping[str, str]
 
 
-def head_of(found: Found) -> Head | None:
+def head_of(found: FoundJob) -> Head | None:
     """As labels tell it, to whoever did not start the job; None where its worker is gone."""
     sighting, worker = found.sighting, found.sighting.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
@@ -57,10 +57,10 @@ def head_of(found: Found) -> Head | None:
     return Head(found.job, found.head, address, int(port), folders)
 
 
-def relink_of(env: Env, located: Located, session: Session, found: Found) -> Relink:
+def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob) -> Reconnect:
     """For those who watch a job that they found."""
     judge = partial(judge_head, env, located, head_of(found))
-    return Relink(env, located, session, found.job, found.head, judge)
+    return Reconnect(env, located, session, found.job, found.head, judge)
 
 
 def judge_head(env: Env, located: Located, head: Head | None) -> HvdockerError | None:
@@ -109,11 +109,11 @@ def last_logs_kept(env: Env, located: Located, job: str) -> Iterator[None]:
     try:
         yield
     except HeadLost:
-        wind_up(env, located, job, has_secrets=False)
+        clean_up_lost_job(env, located, job, has_secrets=False)
         raise
 
 
-def wind_up(env: Env, located: Located, job: str, has_secrets: bool) -> None:
+def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -> None:
     """What is left to do for a job that is over with its head, on the hosts that answer, as far as that goes:
     what they have of it comes home, and its secrets go. Wrappers kept them for a restart."""
     from hvdocker.observe.hosts import partial_state
@@ -135,7 +135,7 @@ def forget_secrets(
     """What fails is a note: there is something worse to tell."""
     from hvdocker.plan.apply import Context, apply_all
 
-    plan = plan_of("train", located.inventory.cluster, ("secrets", orphaned(state, job)))
+    plan = plan_of("train", located.inventory.cluster, ("secrets", steps_after_head_loss(state, job)))
     for error in apply_all(plan, Context(located.inventory, links, env.listener)):
         env.listener(Event("note", f"secrets of {job} may be left there: {error.what}", error.host))
 
@@ -172,14 +172,16 @@ def _heard(head: Head, links: Mapping[str, HostLink], worker: str) -> dict[str, 
 
 def _hears(link: HostLink, head: Head, worker: str) -> bool:
     """An sshd may not forward: then the worker is asked, whose way it is anyway."""
-    from hvdocker.engine.container_exec import ask_inside
+    from hvdocker.engine.container_exec import exec_in_container
     from hvdocker.observe.hosts import find_engine
 
     greeting = link.greeting(head.address, head.port, GREETING_S)
     if greeting is not None:
         return bool(greeting)
     find_engine(link)
-    code, out, err = ask_inside(link, worker, list(check_sshd(head.address, head.port, GREETING_S).argv))
+    code, out, err = exec_in_container(
+        link, worker, list(check_sshd(head.address, head.port, GREETING_S).argv)
+    )
     if code not in (0, 1):
         raise HvdockerError(f"{worker} could not ask for the head (exit {code})", lines=[out, err])
     return code == 0

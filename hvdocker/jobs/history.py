@@ -24,7 +24,7 @@ _Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Papers:
+class JobTexts:
     """The texts of a job's files, empty where there is none. `master` is what its container looked like when
     its log came home."""
 
@@ -35,7 +35,7 @@ class Papers:
 
 
 @dataclass(frozen=True)
-class Past:
+class PastJob:
     """`state` is `unknown` where the job was not seen to end."""
 
     job: str
@@ -52,7 +52,7 @@ class Past:
     record: JobRecord | None = None
 
 
-def read_past(job: str, papers: Papers) -> Past:
+def read_past_job(job: str, papers: JobTexts) -> PastJob:
     master, spec, record, capsule = (
         _object(text) for text in (papers.master, papers.job, papers.record, papers.capsule)
     )
@@ -61,7 +61,7 @@ def read_past(job: str, papers: Papers) -> Past:
     finished = _first(_number(record.get("finished")), _number(master.get("finished")))
     code = _first(_whole(record.get("code")), _whole(master.get("exit_code")))
     state = _state(record, code)
-    return Past(
+    return PastJob(
         job=job,
         cluster=_text(
             labels.get(names.LABEL_CLUSTER),

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hvdocker import names
-from hvdocker.jobs.log.stream import Again, Reading
+from hvdocker.jobs.log.stream import Again, LogReader
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.launchers.horovod_output import without_noise
 from hvdocker.observe.state import ClusterState, ContainerSeen
@@ -59,9 +59,9 @@ def _all_lines(
     tail: int | None,
     since: float | None,
 ) -> Iterator[Line]:
-    from hvdocker.engine.container_access import asking_job
+    from hvdocker.engine.container_access import asking_container
 
-    with asking_job(link, container, "reading the job's output"):
+    with asking_container(link, container, "reading the job's output"):
         stream = link.engine().logs(
             container, stream=True, follow=follow, tail=tail if tail is not None else "all", since=since
         )
@@ -90,7 +90,7 @@ def follow(
 ) -> HostLink:
     """Every line once, until the job has ended; the first `skip` lines after `since` are left out. A link
     that breaks is replaced by what `again` gives; the last one is returned."""
-    reading = Reading(link, container, lambda now: is_running(now, container), again, tail, since)
+    reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     for line in without_noise(islice(_parsed(reading.pieces(), placement), skip, None)):
         on_line(line)
     return reading.link
@@ -110,9 +110,9 @@ def last_lines(
 
 def end_of(link: HostLink, container: str) -> JobEnd:
     from hvdocker.engine import archive
-    from hvdocker.engine.container_access import asking_job, is_gone, taken_down
+    from hvdocker.engine.container_access import asking_container, is_gone, taken_down
 
-    with asking_job(link, container, "reading the job's record"):
+    with asking_container(link, container, "reading the job's record"):
         engine: APIClient = link.engine()
         state = engine.inspect_container(container)["State"]
         if state["Running"]:
@@ -129,9 +129,9 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
     """SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after its grace."""
     from docker.errors import APIError
 
-    from hvdocker.engine.container_access import asking_job
+    from hvdocker.engine.container_access import asking_container
 
-    with asking_job(link, container, "stopping the job"):
+    with asking_container(link, container, "stopping the job"):
         if at_once:
             try:
                 link.engine().kill(container)
@@ -143,7 +143,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
 
 
 def is_running(link: HostLink, container: str) -> bool:
-    from hvdocker.engine.container_access import asking_job
+    from hvdocker.engine.container_access import asking_container
 
-    with asking_job(link, container, "looking at the job"):
+    with asking_container(link, container, "looking at the job"):
         return bool(link.engine().inspect_container(container)["State"]["Running"])

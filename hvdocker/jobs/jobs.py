@@ -13,7 +13,7 @@ from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.history import ENDS, stem_of
-from hvdocker.jobs.local_jobs import HomeJob, jobs_at_home
+from hvdocker.jobs.local_jobs import LocalJob, local_jobs
 from hvdocker.locks.ticket import Ticket, queues
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.placement import Placement
@@ -137,13 +137,13 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
         queued = tickets.look(session.links)
     errors = {**queued.failed, **masters.failed, **seen.failed, **session.failed}
     state = as_state(inventory, seen.done, with_images=False)
-    found = history(_live(masters.done, state, env.now()), jobs_at_home(located).values())
+    found = history(_live(masters.done, state, env.now()), local_jobs(located).values())
     shown = found if shows_all else _newest(found)
     places = [Waiting(*place) for place in queues(_once(queued.done))]
     return JobsReport(inventory, tuple(shown), tuple(places), len(found) - len(shown), errors)
 
 
-def history(live: Iterable[JobSeen], homes: Iterable[HomeJob]) -> list[JobSeen]:
+def history(live: Iterable[JobSeen], homes: Iterable[LocalJob]) -> list[JobSeen]:
     """Every job once: what is seen counts, what came home fills the gaps. Running ones first, then newest."""
     found: dict[tuple[str, str], JobSeen] = {}
     for seen in sorted(live, key=lambda job: (not job.is_running, -(job.created or 0.0))):
@@ -178,7 +178,7 @@ def _filled(live: JobSeen, home: JobSeen) -> JobSeen:
     )
 
 
-def _at_home(home: HomeJob) -> JobSeen:
+def _at_home(home: LocalJob) -> JobSeen:
     past = home.past
     return JobSeen(
         job=past.job,

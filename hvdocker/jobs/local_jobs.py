@@ -11,7 +11,7 @@ from pathlib import Path
 from hvdocker import names
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, JOB_FILE, RECORD_FILE
-from hvdocker.jobs.history import Papers, Past, read_past
+from hvdocker.jobs.history import JobTexts, PastJob, read_past_job
 
 MARK = "fetched.json"
 MASTER = "master.json"
@@ -21,10 +21,10 @@ MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class HomeJob:
+class LocalJob:
     """`folder` is where its files are: another one where a person said so to `fetch`."""
 
-    past: Past
+    past: PastJob
     folder: Path
 
     @property
@@ -42,23 +42,23 @@ class HomeJob:
         return found
 
 
-def jobs_at_home(located: Located) -> dict[str, HomeJob]:
+def local_jobs(located: Located) -> dict[str, LocalJob]:
     """Newest first; those of which nobody knows when they began come last."""
-    found = [home_job(located, job) for job in _folders(located.jobs)]
+    found = [local_job(located, job) for job in _folders(located.jobs)]
     found.sort(key=lambda home: (-(home.past.started or 0.0), home.past.job))
     return {home.past.job: home for home in found}
 
 
-def home_job(located: Located, job: str) -> HomeJob:
+def local_job(located: Located, job: str) -> LocalJob:
     own = located.jobs / job
     folder = fetched_to(located, job) or own
-    papers = Papers(
+    papers = JobTexts(
         master=_read(own / MASTER),
         job=_read(own / JOB_FILE),
         record=_read(folder / RECORD_FILE) or _read(own / RECORD_COPY),
         capsule=_read(own / CAPSULE_FILE),
     )
-    return HomeJob(read_past(job, papers), folder)
+    return LocalJob(read_past_job(job, papers), folder)
 
 
 def fetched_to(located: Located, job: str) -> Path | None:

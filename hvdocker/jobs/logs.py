@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hvdocker.env import Env
-from hvdocker.errors import UsageProblem, raise_together
+from hvdocker.errors import UsageProblem, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.select_hosts import check_hosts
 from hvdocker.jobs import job_container
-from hvdocker.jobs.head_loss import last_logs_kept, relink_of
+from hvdocker.jobs.head_loss import last_logs_kept, reconnect_for
 from hvdocker.jobs.log.copies import copy_of, last_of
 from hvdocker.jobs.log.since import Since
-from hvdocker.jobs.log.tail import recent
-from hvdocker.jobs.lookup import Found, find, look
-from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.log.tail import read_tail
+from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
+from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.transport.session import connected
 
@@ -49,16 +49,16 @@ def logs(
     if located.inventory.hosts:
         check_hosts(located.inventory, wish.lines.hosts)
     with connected(env, located, must_all=False) as session:
-        found = find(env, located, look(located, session), wanted)
+        found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master:
             with last_logs_kept(env, located, found.job):
-                _of_container(found, wish, on_line, relink_of(env, located, session, found))
+                _of_container(found, wish, on_line, reconnect_for(env, located, session, found))
         else:
             _of_copies(env, found, wish, on_line)
         return found.job
 
 
-def _of_container(found: Found, wish: LogsWish, on_line: job_container.OnLine, relink: Relink) -> None:
+def _of_container(found: FoundJob, wish: LogsWish, on_line: job_container.OnLine, relink: Reconnect) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     since = wish.since.on(link) if wish.since else None
@@ -69,7 +69,7 @@ def _of_container(found: Found, wish: LogsWish, on_line: job_container.OnLine, r
 
     if wish.tail is not None:
         is_open = wish.follows and job_container.is_running(link, container)
-        last = recent(link, container, placement, wish.tail, wish.lines, since, is_open)
+        last = read_tail(link, container, placement, wish.tail, wish.lines, since, is_open)
         for line in last.lines:
             on_line(line)
         if is_open:
@@ -83,7 +83,7 @@ def _of_container(found: Found, wish: LogsWish, on_line: job_container.OnLine, r
         job_container.is_running(link, container)
 
 
-def _of_copies(env: Env, found: Found, wish: LogsWish, on_line: job_container.OnLine) -> None:
+def _of_copies(env: Env, found: FoundJob, wish: LogsWish, on_line: job_container.OnLine) -> None:
     copy = copy_of(found)
     env.listener(Event("note", f"{why_no_container(found)}; these lines are {copy.where}"))
     if wish.since:
@@ -91,10 +91,10 @@ def _of_copies(env: Env, found: Found, wish: LogsWish, on_line: job_container.On
     for line in last_of(copy.lines, wish.lines, wish.tail):
         on_line(line)
     if wish.follows:
-        raise_together("some hosts cannot be reached", list(found.sighting.away.values()))
+        raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
 
 
-def why_no_container(found: Found) -> str:
+def why_no_container(found: FoundJob) -> str:
     away = found.sighting.away
     head = found.placement.hosts[:1]
     if head and head[0] in away:

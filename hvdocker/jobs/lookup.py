@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, raise_together
+from hvdocker.errors import HvdockerError, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.history import Papers, read_past
+from hvdocker.jobs.history import JobTexts, read_past_job
 from hvdocker.jobs.job_container import newest_masters
-from hvdocker.jobs.local_jobs import HomeJob, jobs_at_home
+from hvdocker.jobs.local_jobs import LocalJob, local_jobs
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import Session
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sighting:
+class JobsSeen:
     """`failed` are the hosts that cannot be looked at; `away` are those of them on which the cluster may have
     something."""
 
@@ -41,13 +41,13 @@ class Sighting:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundJob:
     """`master` is None where it is gone, or its host is away; `home` where nothing of the job lies here."""
 
     job: str
-    sighting: Sighting
+    sighting: JobsSeen
     master: ContainerSeen | None = None
-    home: HomeJob | None = None
+    home: LocalJob | None = None
     # What the job's files say, on a host or at home.
     told: Placement = field(default_factory=lambda: Placement(()))
 
@@ -66,7 +66,7 @@ class Found:
         return self.sighting.links[self.head]
 
 
-def look(located: Located, session: Session) -> Sighting:
+def observe_jobs(located: Located, session: Session) -> JobsSeen:
     from hvdocker.observe.hosts import as_state, observe
     from hvdocker.placement.scope import is_complete
 
@@ -77,30 +77,30 @@ def look(located: Located, session: Session) -> Sighting:
     ordered = {host.name: failed[host.name] for host in inventory.hosts if host.name in failed}
     # A cluster that was asked for some slots only, and has them all here, has nothing elsewhere.
     has_all = bool(ordered) and is_complete(inventory, state)
-    return Sighting(state, session.links, {} if has_all else ordered, ordered)
+    return JobsSeen(state, session.links, {} if has_all else ordered, ordered)
 
 
-def find(
-    env: Env, located: Located, sighting: Sighting, wanted: str | None, prefers_running: bool = False
-) -> Found:
+def find_job(
+    env: Env, located: Located, sighting: JobsSeen, wanted: str | None, prefers_running: bool = False
+) -> FoundJob:
     """Jobs whose container is there come before those of which only files are left, and these before those
     that only lie at home. Where the one that is meant may be on a host that is away: better no job than
     another one."""
     masters = {job: one for job, one in newest_masters(sighting.state).items() if names.is_plain(job)}
-    homes = jobs_at_home(located)
+    homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}
     folders = [job for host in sighting.state.hosts.values() for job in host.job_folders]
     others = sorted(folders, key=lambda job: age.get(job, len(age)))
     tiers = (_ordered(masters, prefers_running), [*filter(names.is_plain, others)], [*homes])
     if sighting.away and not (wanted and any(job.startswith(wanted) for tier in tiers for job in tier)):
         _name_the_rest(env, [job for tier in tiers for job in tier], wanted)
-        raise_together("some hosts cannot be reached", list(sighting.away.values()))
+        raise_all("some hosts cannot be reached", list(sighting.away.values()))
     job = _match(wanted, tiers)
     home = homes.get(job)
     if job in masters:
-        return Found(job, sighting, masters[job], home)
+        return FoundJob(job, sighting, masters[job], home)
     told = home.past.placement if home else Placement(())
-    return Found(job, sighting, None, home, told if told.shares else _told_there(sighting, job))
+    return FoundJob(job, sighting, None, home, told if told.shares else _told_there(sighting, job))
 
 
 def known_jobs(state: ClusterState) -> list[str]:
@@ -109,12 +109,12 @@ def known_jobs(state: ClusterState) -> list[str]:
     return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_plain(job)]
 
 
-def _told_there(sighting: Sighting, job: str) -> Placement:
+def _told_there(sighting: JobsSeen, job: str) -> Placement:
     from hvdocker.shell.command import command
 
     for host in sighting.having(job):
         text = sighting.links[host].run(command("cat", f"{sighting.folder(host, job)}/job.json")).text
-        if (told := read_past(job, Papers(job=text)).placement).shares:
+        if (told := read_past_job(job, JobTexts(job=text)).placement).shares:
             return told
     return Placement(())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker.errors import JobFailed, JobStopped
-from hvdocker.protocol.job import Hang, JobRecord, RankEnd, Struck
+from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement
 from hvdocker.units import count, show_seconds
 
@@ -163,7 +163,7 @@ def remarks(record: JobRecord) -> list[str]:
     return told
 
 
-def _struck(one: Struck) -> str:
+def _struck(one: DroppedHost) -> str:
     again = f"a rank failed there {one.times} times in a row within a minute of its start (last: {one.how})"
     return f"{one.host} {'was left out' if one.then == 'drop' else 'is the head'}: {again}"
 

@@ -22,7 +22,7 @@ LONGEST_PAUSE_S = 8.0
 
 
 @dataclass
-class Relink:
+class Reconnect:
     """`judge` says what is the matter where the host stays away; None where that cannot be told."""
 
     env: Env
@@ -73,11 +73,11 @@ class Relink:
     def _open(self) -> HostLink:
         """A host whose engine does not answer yet is not back."""
         from hvdocker.observe.hosts import find_engine
-        from hvdocker.transport.errors import talking
+        from hvdocker.transport.errors import translating_errors
 
         link = self.open(self.env, self.located, self.host)
         try:
-            with talking(self.host, "asking the engine"):
+            with translating_errors(self.host, "asking the engine"):
                 find_engine(link)
                 link.engine().ping()
         except BaseException:

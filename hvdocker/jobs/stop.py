@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
-from hvdocker.errors import HostUnreachable, HvdockerError, raise_together
+from hvdocker.errors import HostUnreachable, HvdockerError, raise_all
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.lookup import Found, find, look
-from hvdocker.jobs.secrets.plan import ORDERLY, aftermath
+from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
+from hvdocker.jobs.secrets.plan import ORDERLY, steps_after_stop
 from hvdocker.locks.owner import refuse_foreign_job, refuse_foreign_owner
 from hvdocker.plan.plan import plan_of
 from hvdocker.protocol.job import GRACE_S
@@ -31,12 +31,12 @@ class StopReport:
     troubles: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        raise_together(f"{self.job} could not be stopped everywhere", self.troubles)
+        raise_all(f"{self.job} could not be stopped everywhere", self.troubles)
 
 
 def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> StopReport:
     with connected(env, located, must_all=False) as session:
-        found = find(env, located, look(located, session), wanted)
+        found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master is None:
             refuse_foreign_owner(located.inventory, found.sighting.state, env.maker().owner, is_forced)
             return _without_master(found)
@@ -57,7 +57,7 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
         return StopReport(found.job, was_running or bool(ended), ended, troubles)
 
 
-def clear_up(env: Env, located: Located, found: Found) -> None:
+def clear_up(env: Env, located: Located, found: FoundJob) -> None:
     """A supervisor that had to be killed could not remove the job's secrets."""
     master = found.master
     if master is None or not master.secrets:
@@ -66,12 +66,12 @@ def clear_up(env: Env, located: Located, found: Found) -> None:
         return
     from hvdocker.plan.apply import Context, apply_all
 
-    steps = aftermath(found.head, master, tuple(found.sighting.state.workers().values()))
+    steps = steps_after_stop(found.head, master, tuple(found.sighting.state.workers().values()))
     plan = plan_of("stop", located.inventory.cluster, ("secrets", steps))
     apply_all(plan, Context(located.inventory, found.sighting.links, env.listener))
 
 
-def _without_master(found: Found) -> StopReport:
+def _without_master(found: FoundJob) -> StopReport:
     ended, troubles = _end_elsewhere(found)
     away = found.sighting.away
     if not away:
@@ -79,7 +79,7 @@ def _without_master(found: Found) -> StopReport:
     return StopReport(found.job, bool(ended), ended, (*troubles, _out_of_reach(found)))
 
 
-def _out_of_reach(found: Found) -> HvdockerError:
+def _out_of_reach(found: FoundJob) -> HvdockerError:
     away = found.sighting.away
     head = next(iter(found.placement.hosts), "")
     is_known = head in away
@@ -92,7 +92,7 @@ def _out_of_reach(found: Found) -> HvdockerError:
     )
 
 
-def _end_elsewhere(found: Found) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
+def _end_elsewhere(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
     """In the workers that can be reached, on all hosts at once."""
     from hvdocker.engine.container_exec import Patience, end_ranks
     from hvdocker.transport.pool import each

@@ -8,28 +8,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from hvdocker.locks.holder import Claim
-from hvdocker.locks.tickets import BEAT_S, Present, sign_of
-from hvdocker.transport.background import undisturbed
+from hvdocker.locks.tickets import BEAT_S, HeldTicket, sign_of
+from hvdocker.transport.background import uninterrupted
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import each
 
 
 @contextmanager
-def present_everywhere(
+def heartbeat_on_all_hosts(
     links: Mapping[str, HostLink], claim: Claim, kind: str, wish: str, beat_s: float = BEAT_S
 ) -> Iterator[None]:
     """One ticket per host, all with the claim's token, for as long as the block lasts. Each is renewed apart
     from the others: a host that is stuck silences none but itself."""
     sign = sign_of(claim, kind, wish)
-    tickets = {name: Present(link, sign) for name, link in links.items()}
+    tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:
-        undisturbed(lambda: _join(tickets))
+        uninterrupted(lambda: _join(tickets))
         for ticket in tickets.values():
             threading.Thread(target=ticket.beat_on, args=(beat_s,), name="ticket", daemon=True).start()
         yield
     finally:
-        undisturbed(lambda: each(tickets, lambda name: tickets[name].leave()))
+        uninterrupted(lambda: each(tickets, lambda name: tickets[name].leave()))
 
 
-def _join(tickets: Mapping[str, Present]) -> None:
+def _join(tickets: Mapping[str, HeldTicket]) -> None:
     each(tickets, lambda name: tickets[name].join()).or_raise("some hosts could not be told of this run")

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_all
 from hvdocker.events import Event, Listener, ignore
 from hvdocker.locks.holder import LOCK_DIR, STALE_S, Claim, Holder
 from hvdocker.locks.lock_commands import (
@@ -35,7 +35,7 @@ from hvdocker.locks.lock_commands import (
 )
 from hvdocker.locks.process_id import is_gone
 from hvdocker.shell.command import Command
-from hvdocker.transport.background import Aside, undisturbed
+from hvdocker.transport.background import BackgroundThreads, uninterrupted
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import Outcomes, each
 from hvdocker.units import show_seconds
@@ -52,7 +52,7 @@ class Unwritable(HostUnfit):
 
 
 @dataclass(frozen=True)
-class Manner:
+class LockOptions:
     """`inventory_flag` is what our own commands need to mean this cluster (` -i FILE`). A lock that is not
     needed is done without where none can be written."""
 
@@ -67,10 +67,10 @@ def holding(
     listener: Listener = ignore,
     wait_s: float = 0.0,
     beat_s: float = BEAT_S,
-    manner: Manner = Manner(),
-) -> Iterator[Held]:
+    manner: LockOptions = LockOptions(),
+) -> Iterator[HeldLocks]:
     """The locks of all these hosts, for as long as the block lasts."""
-    held = Held(links, claim, listener, manner)
+    held = HeldLocks(links, claim, listener, manner)
     beats = threading.Thread(target=held.beat_on, args=(beat_s,), name="lock", daemon=True)
     beats.start()
     try:
@@ -80,7 +80,7 @@ def holding(
         held.give_back()
 
 
-class Held:
+class HeldLocks:
     """The locks of one run."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Held:
         links: Mapping[str, HostLink],
         claim: Claim,
         listener: Listener = ignore,
-        manner: Manner = Manner(),
+        manner: LockOptions = LockOptions(),
     ) -> None:
         self._links = links
         self._claim = claim
@@ -104,7 +104,7 @@ class Held:
         self._beating: set[str] = set()
         self._round = 0
         self._is_over = threading.Event()
-        self._aside = Aside()
+        self._aside = BackgroundThreads()
 
     @property
     def is_lost(self) -> bool:
@@ -123,7 +123,7 @@ class Held:
             return
         is_hasty = any(answer.holder and answer.holder.held_s < _HASTY_S for answer in held.values())
         if wait_s <= 0 and not is_hasty:
-            raise_together("some hosts are locked", self._locked(held))
+            raise_all("some hosts are locked", self._locked(held))
         self.has_waited = True
         self._release(list(self._taken))
         self._take_in_order(
@@ -136,7 +136,7 @@ class Held:
             while not (answer := self._try(name)).is_taken:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise_together("", self._locked({name: answer}))
+                    raise_all("", self._locked({name: answer}))
                 self._listener(Event("lock", f"waiting: {_doing(answer.holder)}", name))
                 time.sleep(min(_POLL_S, left))
             self._listener(Event("lock", "locked", name, is_end=True))
@@ -187,7 +187,7 @@ class Held:
                 text = f"its lock could not be given back: it is free in {STALE_S} s"
                 self._listener(Event("note", text, name))
 
-        undisturbed(lambda: each(names, give_back))
+        uninterrupted(lambda: each(names, give_back))
 
     def _gives_back(self, name: str) -> bool:
         try:

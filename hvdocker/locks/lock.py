@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, Locked, UsageProblem, raise_together
+from hvdocker.errors import HvdockerError, Locked, UsageProblem, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, inventory_flag
@@ -17,7 +17,7 @@ from hvdocker.locks.holder import Claim, Holder
 from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import Held
+    from hvdocker.locks.hold import HeldLocks
     from hvdocker.transport.link import HostLink
 
 
@@ -29,12 +29,12 @@ def locked(
     verb: str,
     wait_s: float,
     is_needed: bool = True,
-) -> Iterator[Held]:
+) -> Iterator[HeldLocks]:
     """The locks of these hosts; what was seen of them before has to be looked at again inside."""
-    from hvdocker.locks.hold import Manner, holding
+    from hvdocker.locks.hold import LockOptions, holding
 
     claim = claim_of(env, located, verb)
-    manner = Manner(inventory_flag(env, located), is_needed)
+    manner = LockOptions(inventory_flag(env, located), is_needed)
     if located.inventory.is_local:
         # One machine has one lock, whatever its workers are called.
         links = dict(list(links.items())[:1])
@@ -128,7 +128,7 @@ def lock_release(
         errors += [*seen.failed.values(), *done.failed.values()]
         errors += [_others(name, holder) for name, holder in holders.items() if name not in own]
         errors += [_others(name, after.holder) for name, after in done.done.items() if after.holder]
-    raise_together("some locks were not released", errors)
+    raise_all("some locks were not released", errors)
     return own
 
 

@@ -19,7 +19,7 @@ RUNS = "runs"
 
 
 @dataclass(frozen=True)
-class Sign(Claim):
+class TicketText(Claim):
     """What a living client says of itself. `wish` is what it wants, in words: `4 slots`."""
 
     kind: str = WAITS
@@ -27,7 +27,7 @@ class Sign(Claim):
 
 
 @dataclass(frozen=True)
-class Ticket(Sign):
+class Ticket(TicketText):
     """A sign that was found on a host. Its number is its place; `age_s` is the time since it was renewed,
     `held_s` since it was made, both by the host's clock."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, Sign, Ticket, read_ticket
+from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, Ticket, TicketText, read_ticket
 from hvdocker.locks.tmp_folder import ENTER
 from hvdocker.shell.command import Command, shell
 
@@ -130,7 +130,7 @@ class TicketAnswer:
     order: tuple[str, str] = ("", "")
 
 
-def join_queue(sign: Sign, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
 
 

@@ -15,7 +15,7 @@ from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.events import Event, Listener, ignore
 from hvdocker.locks.holder import Claim
 from hvdocker.locks.process_id import is_gone
-from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, WAITS, Sign, Ticket
+from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, WAITS, Ticket, TicketText
 from hvdocker.locks.ticket_commands import (
     TicketAnswer,
     join_queue,
@@ -25,7 +25,7 @@ from hvdocker.locks.ticket_commands import (
     renew_ticket,
 )
 from hvdocker.shell.command import Command
-from hvdocker.transport.background import undisturbed
+from hvdocker.transport.background import uninterrupted
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import Outcomes, each
 
@@ -36,35 +36,35 @@ _LONGEST = 100
 
 
 @contextmanager
-def present(
+def holding_ticket(
     links: Mapping[str, HostLink],
     claim: Claim,
     kind: str = WAITS,
     wish: str = "",
     listener: Listener = ignore,
     beat_s: float = BEAT_S,
-) -> Iterator[Present]:
+) -> Iterator[HeldTicket]:
     """A sign of life for as long as the block lasts, or until it is taken back."""
     host = lowest(links, {})
-    found = Present(links[host], sign_of(claim, kind, wish), listener)
+    found = HeldTicket(links[host], sign_of(claim, kind, wish), listener)
     beats = threading.Thread(target=found.beat_on, args=(beat_s,), name="ticket", daemon=True)
     try:
-        undisturbed(found.join)
+        uninterrupted(found.join)
         beats.start()
         yield found
     finally:
         found.leave()
 
 
-def sign_of(claim: Claim, kind: str, wish: str) -> Sign:
+def sign_of(claim: Claim, kind: str, wish: str) -> TicketText:
     words = {name: str(value)[:_LONGEST] for name, value in asdict(claim).items()}
-    return Sign(**words, kind=kind, wish=wish[:_LONGEST])
+    return TicketText(**words, kind=kind, wish=wish[:_LONGEST])
 
 
-class Present:
+class HeldTicket:
     """One ticket of this client."""
 
-    def __init__(self, link: HostLink, sign: Sign, listener: Listener = ignore) -> None:
+    def __init__(self, link: HostLink, sign: TicketText, listener: Listener = ignore) -> None:
         self._link = link
         self._sign = sign
         self._listener = listener
@@ -124,7 +124,7 @@ class Present:
         """Once, whatever Ctrl-C says. A host that is gone forgets it by itself."""
         if not self._is_over.is_set():
             self._is_over.set()
-            undisturbed(self._leave)
+            uninterrupted(self._leave)
 
     def _leave(self) -> None:
         with self._making:

@@ -21,7 +21,7 @@ from hvdocker.observe.state import (
     image_content,
     image_layers,
 )
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.local_link import own_engine
 from hvdocker.transport.pool import each
@@ -141,7 +141,7 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
     """One image per host, by reference; hosts that lack theirs are left out."""
 
     def see(name: str) -> ImageSeen | None:
-        with talking(name, "looking at its images"):
+        with translating_errors(name, "looking at its images"):
             return see_image(links[name].engine(), references[name])
 
     found = each(references, see).or_raise("some hosts do not answer")

@@ -9,14 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from hvdocker import names
-from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong, raise_all
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, see_image, see_split
 from hvdocker.observe.gpu_query import HUNG, LIMIT_S, GpuAnswer, count_gpus, look_at_gpus, read_gpus
 from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.shell.command import command
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import Outcomes, each
 from hvdocker.transport.ssh.link import EngineAccess, SshLink
@@ -40,7 +40,7 @@ def whole_state(
 ) -> ClusterState:
     """Every host's state, or an error that names all hosts that are not fit."""
     state, failed = partial_state(inventory, links, with_images)
-    raise_together("some hosts cannot be used", list(failed.values()))
+    raise_all("some hosts cannot be used", list(failed.values()))
     return state
 
 
@@ -67,7 +67,7 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
 
     def look(name: str) -> HostSeen:
         link = links[name]
-        with talking(name, "looking at the host again"):
+        with translating_errors(name, "looking at the host again"):
             own, others = see_split(link.engine(), inventory.cluster)
             image = see_image(link.engine(), inventory.image)
             ports = _listening(link, inventory, own)
@@ -82,7 +82,7 @@ def leases_again(inventory: Inventory, links: Mapping[str, HostLink], before: Cl
     """Only the labels of containers, which say who holds slots: one question per host."""
 
     def look(name: str) -> HostSeen:
-        with talking(name, "looking at its containers"):
+        with translating_errors(name, "looking at its containers"):
             own, others = see_split(links[name].engine(), inventory.cluster)
         return replace(before.hosts[name], containers=own, others=others)
 
@@ -132,7 +132,7 @@ def _look(
 
 
 def _see_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> HostSeen:
-    with talking(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as beside:
+    with translating_errors(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as beside:
         answer, told, cards = _look(inventory, link, with_gpus, beside)
         seen = HostSeen(
             name=link.name,

@@ -13,7 +13,7 @@ from docker.errors import NotFound
 from hvdocker import names
 from hvdocker.observe.engine import see_containers
 from hvdocker.observe.state import ContainerSeen
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import Outcomes, each
 
@@ -31,7 +31,7 @@ def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> Outcom
     """Of ended ones only the newest are asked when they began and ended: that is a question each."""
 
     def see(name: str) -> tuple[MasterSeen, ...]:
-        with talking(name, "looking at its jobs"):
+        with translating_errors(name, "looking at its jobs"):
             engine = links[name].engine()
             masters = [seen for seen in see_containers(engine) if seen.role == names.ROLE_MASTER]
             masters.sort(key=lambda seen: (seen.is_running, seen.created), reverse=True)

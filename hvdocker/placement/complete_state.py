@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hvdocker.errors import raise_together
+from hvdocker.errors import raise_all
 from hvdocker.inventory.locate import Located
 from hvdocker.observe.state import ClusterState
 from hvdocker.transport.session import Session
@@ -27,5 +27,5 @@ def members_state(
     if may_miss and state.hosts:
         return state
     if failed and not is_complete(located.inventory, state):
-        raise_together("some hosts cannot be used", failed)
+        raise_all("some hosts cannot be used", failed)
     return state

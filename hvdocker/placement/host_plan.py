@@ -9,7 +9,7 @@ from hvdocker.observe.state import HostSeen
 
 
 @dataclass(frozen=True)
-class Place:
+class HostPlan:
     """Where a host's containers live, as decided by the planner. `devices` are the GPUs that its worker
     holds: the cluster's lease."""
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
-from hvdocker.placement.slots import Hold, Offer, Slot
+from hvdocker.placement.slots import HeldSlots, Offer, Slot
 
 Leases = Mapping[str, tuple[Lease, ...]]
 
@@ -27,7 +27,7 @@ def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
 def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> Offer:
     if seen.gpu_problem:
         return Offer(
-            host.name, (), (Hold(f"its driver ({seen.gpu_problem})", host.slots or 1),), has_gpus=True
+            host.name, (), (HeldSlots(f"its driver ({seen.gpu_problem})", host.slots or 1),), has_gpus=True
         )
     if not seen.gpus:
         return Offer(host.name, (Slot(),) * (host.slots or 1))
@@ -51,7 +51,7 @@ def _is_takeable(inventory: Inventory, use: GpuUse) -> bool:
     return not use.foreigners
 
 
-def _held(inventory: Inventory, uses: Iterable[GpuUse]) -> tuple[Hold, ...]:
+def _held(inventory: Inventory, uses: Iterable[GpuUse]) -> tuple[HeldSlots, ...]:
     theirs = (use for use in uses if not _is_takeable(inventory, use))
     return _counted(_holder(_others_lease(inventory, use), use.foreigners) for use in theirs)
 
@@ -79,19 +79,19 @@ def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list
     return offers
 
 
-def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, Place]) -> list[Offer]:
+def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[Offer]:
     """The slots of the cluster's workers, less those that its running jobs hold (their labels are the leases)
     and GPUs that somebody else uses all the same."""
     return [_of_worker(inventory, state, place) for place in placed.values()]
 
 
-def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer:
+def _of_worker(inventory: Inventory, state: ClusterState, place: HostPlan) -> Offer:
     if not place.devices:
         jobs = _jobs_on(state, place.name)
         left = place.slots - sum(hold.slots for hold in jobs)
         return Offer(place.name, (Slot(),) * max(0, left), jobs)
     if place.seen.gpu_problem:
-        hold = Hold(f"its driver ({place.seen.gpu_problem})", place.slots)
+        hold = HeldSlots(f"its driver ({place.seen.gpu_problem})", place.slots)
         return Offer(place.name, (), (hold,), has_gpus=True)
     uses = {use.gpu.uuid: use for use in gpu_uses(place.seen, inventory.gpu_busy_bytes)}
     known = [uses[device] for device in place.devices if device in uses]
@@ -109,16 +109,16 @@ def _of_worker(inventory: Inventory, state: ClusterState, place: Place) -> Offer
     return Offer(place.name, tuple(free), _counted(holders), has_gpus=True)
 
 
-def _jobs_on(state: ClusterState, host: str) -> tuple[Hold, ...]:
+def _jobs_on(state: ClusterState, host: str) -> tuple[HeldSlots, ...]:
     return tuple(
-        Hold(_job(master), share.slots)
+        HeldSlots(_job(master), share.slots)
         for master in state.running_jobs()
         for share in state.placement_of(master).shares
         if share.host == host
     )
 
 
-def _job_devices(state: ClusterState, place: Place) -> dict[str, str]:
+def _job_devices(state: ClusterState, place: HostPlan) -> dict[str, str]:
     """Who of the running jobs holds which device. Jobs of earlier versions tell only how many: the first."""
     held: dict[str, str] = {}
     for master in state.running_jobs():
@@ -144,11 +144,11 @@ def _told(process: GpuProcess) -> str:
     return f"{process.name or 'a process'} (pid {process.pid}) of {process.user or '?'}"
 
 
-def _counted(holders: Iterable[str]) -> tuple[Hold, ...]:
+def _counted(holders: Iterable[str]) -> tuple[HeldSlots, ...]:
     counts: dict[str, int] = {}
     for by in holders:
         counts[by] = counts.get(by, 0) + 1
-    return tuple(Hold(by, count) for by, count in counts.items())
+    return tuple(HeldSlots(by, count) for by, count in counts.items())
 
 
 def _slot(gpu: GpuSeen) -> Slot:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hvdocker import names
-from hvdocker.errors import HostUnfit, HvdockerError, NotEnoughSlots, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, NotEnoughSlots, raise_all
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.offers import offers_to_cluster
@@ -19,13 +19,13 @@ from hvdocker.placement.scope_label import (
     with_count,
     without_count,
 )
-from hvdocker.placement.slots import Offer, Request
+from hvdocker.placement.slots import Offer, SlotRequest
 from hvdocker.placement.strategies import Explanation, explain, place_most, settled
 from hvdocker.protocol.placement import Share
 
 
 @dataclass(frozen=True)
-class Extent:
+class ClusterScope:
     """`asked` is the request in words where not simply everything was asked for: hosts without a share are
     then no part of the cluster."""
 
@@ -33,15 +33,15 @@ class Extent:
     asked: str = ""
 
 
-def as_it_is(inventory: Inventory, state: ClusterState) -> Extent:
+def as_it_is(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """What the labels of its workers tell; a host that lacks one counts with what it has to offer, unless
     the cluster was asked for some slots only."""
     workers = state.workers()
     asked = asked_in(state)
     if asked:
-        return Extent({name: _share_of(inventory, worker) for name, worker in workers.items()}, asked)
+        return ClusterScope({name: _share_of(inventory, worker) for name, worker in workers.items()}, asked)
     offers = {offer.host: offer for offer in offers_to_cluster(inventory, state)}
-    return Extent(
+    return ClusterScope(
         {
             name: _share_of(inventory, workers[name]) if name in workers else _all_of(offer)
             for name, offer in offers.items()
@@ -49,7 +49,7 @@ def as_it_is(inventory: Inventory, state: ClusterState) -> Extent:
     )
 
 
-def with_outsiders(inventory: Inventory, state: ClusterState) -> Extent:
+def with_outsiders(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """As it is, and what hosts that are no part of it have to offer."""
     inside = as_it_is(inventory, state)
     offers = offers_to_cluster(inventory, state)
@@ -58,23 +58,23 @@ def with_outsiders(inventory: Inventory, state: ClusterState) -> Extent:
     )
 
 
-def everything(inventory: Inventory, state: ClusterState) -> Extent:
+def everything(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """`up` alone takes all that is free. A cluster does not grow beneath a job that runs on it."""
     if inventory.is_local and state.running_jobs():
         # The GPUs of one machine are dealt out to all workers together.
         return replace(as_it_is(inventory, state), asked="")
     offers = offers_to_cluster(inventory, state)
-    raise_together("some hosts have no GPU to give", list(_empty_handed(inventory, state, offers)))
+    raise_all("some hosts have no GPU to give", list(_empty_handed(inventory, state, offers)))
     kept = _kept_by_jobs(inventory, state)
-    return Extent({offer.host: kept.get(offer.host, _all_of(offer)) for offer in offers})
+    return ClusterScope({offer.host: kept.get(offer.host, _all_of(offer)) for offer in offers})
 
 
 def asked_for(
     inventory: Inventory,
     state: ClusterState,
-    request: Request,
+    request: SlotRequest,
     links: Mapping[frozenset[str], float],
-) -> Extent:
+) -> ClusterScope:
     """The request's slots and no more. The cluster that the same request made stays where it is."""
     words = request_words(request)
     offers = _offers_to(inventory, state, request)
@@ -87,13 +87,13 @@ def asked_for(
         placement = place_most(request, offers_to_cluster(inventory, state), links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
-    return Extent(ordered, with_count(request_words(settled(request, placement)), placement.np))
+    return ClusterScope(ordered, with_count(request_words(settled(request, placement)), placement.np))
 
 
 def explained(
     inventory: Inventory,
     state: ClusterState,
-    request: Request,
+    request: SlotRequest,
     links: Mapping[frozenset[str], float],
 ) -> Explanation | None:
     """Why `asked_for` places as it does; None where its cluster is there already."""
@@ -103,7 +103,7 @@ def explained(
     return explain(settled(request, place_most(request, offers, links)), offers, links)
 
 
-def _offers_to(inventory: Inventory, state: ClusterState, request: Request) -> list[Offer]:
+def _offers_to(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
     """Who does not say how many means all that is free: what others hold is then not missed."""
     offers = offers_to_cluster(inventory, state)
     if request.np is None and not request.exact:

@@ -9,10 +9,10 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 
 
-def request_words(request: Request) -> str:
+def request_words(request: SlotRequest) -> str:
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
     return _written(
         {

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.placement.slots import STRATEGIES, Request
+from hvdocker.placement.slots import STRATEGIES, SlotRequest
 from hvdocker.placement.strategies import LOCALHOST, parse_gpu, parse_hosts_flag
 from hvdocker.protocol.placement import Share
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SlotFlags:
     """The words of `-np`, `-H`, `--strategy`, `--gpu`, `--include` and `--exclude`."""
 
     np: int | None = None
@@ -25,10 +25,10 @@ class Wanted:
 
     @property
     def is_everything(self) -> bool:
-        return self == Wanted()
+        return self == SlotFlags()
 
 
-def check_wanted(wanted: Wanted) -> None:
+def check_wanted(wanted: SlotFlags) -> None:
     """What can be told before a host is asked."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
@@ -42,7 +42,7 @@ def check_wanted(wanted: Wanted) -> None:
         parse_gpu(wanted.gpu)
 
 
-def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str] = {}) -> Request:
+def request_of(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
     """`addresses` are where hosts train, by name: another word for them."""
     check_wanted(wanted)
     names = [host.name for host in inventory.hosts]
@@ -53,7 +53,7 @@ def request_of(wanted: Wanted, inventory: Inventory, addresses: Mapping[str, str
     strangers = [share.host for share in exact if share.host not in names]
     if strangers:
         raise _unknown("-H", strangers, names)
-    return Request(
+    return SlotRequest(
         head=_head(wanted.hosts or "", exact, names),
         np=wanted.np,
         strategy=wanted.strategy or "pack",

@@ -24,7 +24,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Hold:
+class HeldSlots:
     """Slots of a host that cannot be had. `by` completes the sentence `2 on b are held by …`: a job or a
     cluster and its owner, a foreign process, or what is wrong with the host's GPUs."""
 
@@ -39,7 +39,7 @@ class Offer:
 
     host: str
     free: tuple[Slot, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    holds: tuple[HeldSlots, ...] = ()
     has_gpus: bool = False
 
     @property
@@ -56,7 +56,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class GpuWish:
+class GpuRequest:
     """`--gpu A100:80GB`: a model, a least memory, both, or neither: any GPU. `--gpu none` wants slots without
     a GPU."""
 
@@ -66,14 +66,14 @@ class GpuWish:
 
 
 @dataclass(frozen=True)
-class Request:
+class SlotRequest:
     """`np` of None means all that is there. `exact` is the user's own `-H`; with it there is no strategy.
     `include` and `exclude` name hosts; `head` is the host that `-H` means by localhost. With `elastic` fewer
     will do, and more may be had."""
 
     np: int | None = None
     strategy: str = "pack"
-    gpu: GpuWish | None = None
+    gpu: GpuRequest | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     exact: tuple[Share, ...] = ()

@@ -17,7 +17,7 @@ from hvdocker.events import Event, Listener, ignore
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step, by_host
 from hvdocker.secret import Secret
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.local_link import LocalLink
 from hvdocker.transport.pool import each
@@ -118,7 +118,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
         context.say("undo", "removing what this run made")
     for host, what, undo in reversed(context.undo):
         try:
-            with talking(host, f"undoing: {what}"):
+            with translating_errors(host, f"undoing: {what}"):
                 undo()
         except HvdockerError as error:
             context.say("undo", f"could not undo: {error.what}", error.host)
@@ -133,7 +133,7 @@ def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first
     work_of = by_host(wave)
     with ExitStack() as prepared:
         for stage in wave:
-            prepared.enter_context(talking(CONTROLLER, f"preparing the stage {stage.name}"))
+            prepared.enter_context(translating_errors(CONTROLLER, f"preparing the stage {stage.name}"))
             prepared.enter_context(prepare(stage, context))
 
         def work(host: str) -> None:
@@ -146,6 +146,6 @@ def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first
 
 def _run_step(stage: str, step: Step, context: Context, action: Callable[[Any, Context], None]) -> None:
     context.say(stage, step.describe(), step.host)
-    with talking(step.host, step.describe()):
+    with translating_errors(step.host, step.describe()):
         action(step, context)
     context.say(stage, step.describe(), step.host, is_end=True)

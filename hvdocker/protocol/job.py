@@ -9,7 +9,7 @@ from signal import Signals
 from typing import Any
 
 from hvdocker.protocol.placement import Placement
-from hvdocker.protocol.resilience import Endurance
+from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import SecretSource
 
 GRACE_S = 10
@@ -32,7 +32,7 @@ class JobSpec:
     code_hash: str = ""
     env_from_caller: tuple[str, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
-    endurance: Endurance = field(default_factory=Endurance)
+    endurance: Resilience = field(default_factory=Resilience)
     # What the person named: a script, a module, or the first word of a command.
     script: str = ""
 
@@ -47,7 +47,7 @@ class JobSpec:
             "port": self.port,
             "host": host,
             "hosts": [
-                Seat(share.host, self.addresses[share.host], share.slots).as_json()
+                JobHost(share.host, self.addresses[share.host], share.slots).as_json()
                 for share in self.placement.shares
             ],
             "command": list(self.command),
@@ -64,7 +64,7 @@ class JobSpec:
 
 
 @dataclass(frozen=True)
-class Seat:
+class JobHost:
     """A host of a job, and how many ranks it may have."""
 
     name: str
@@ -75,7 +75,7 @@ class Seat:
         return {"name": self.name, "address": self.address, "slots": self.slots}
 
 
-def newcomers_job(text: str, seat: Seat, devices: tuple[str, ...]) -> str:
+def job_file_for_new_host(text: str, seat: JobHost, devices: tuple[str, ...]) -> str:
     """The job.json of a host that joins its job, made of the head's. Raises ValueError where that is none."""
     body = json.loads(text)
     if not isinstance(body, dict) or not isinstance(body.get("hosts"), list):
@@ -172,7 +172,7 @@ class RuleMatch:
 
 
 @dataclass(frozen=True)
-class Struck:
+class DroppedHost:
     """A host whose ranks failed `times` in a row as soon as they started, the last one like `how`; `then` is
     drop, or end where it was the head."""
 
@@ -182,8 +182,8 @@ class Struck:
     then: str
 
     @staticmethod
-    def read(value: Mapping[str, Any]) -> Struck:  # Any: as above
-        return Struck(
+    def read(value: Mapping[str, Any]) -> DroppedHost:  # Any: as above
+        return DroppedHost(
             host=str(value.get("host") or "?"),
             times=_whole(value.get("times")) or 0,
             how=str(value.get("how") or "?"),
@@ -231,7 +231,7 @@ class JobRecord:
     attempts: tuple[Attempt, ...] = ()
     lost_hosts: tuple[str, ...] = ()
     dropped: tuple[RuleMatch, ...] = ()
-    struck: tuple[Struck, ...] = ()
+    struck: tuple[DroppedHost, ...] = ()
     stopped_by_rule: RuleMatch | None = None
     hang: Hang | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -259,7 +259,7 @@ class JobRecord:
                 attempts=tuple(Attempt.read(one) for one in _mappings(value.get("attempts"))),
                 lost_hosts=_texts(value.get("lost_hosts")),
                 dropped=tuple(RuleMatch.read(one) for one in _mappings(value.get("dropped"))),
-                struck=tuple(Struck.read(one) for one in _mappings(value.get("struck"))),
+                struck=tuple(DroppedHost.read(one) for one in _mappings(value.get("struck"))),
                 stopped_by_rule=RuleMatch.read(stopped) if stopped else None,
                 hang=Hang.read(hang) if hang else None,
                 versions={str(name): str(one) for name, one in _mapping(value.get("versions")).items()},

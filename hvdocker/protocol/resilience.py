@@ -37,7 +37,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Endurance:
+class Resilience:
     """`restarts` are those that are left; `first_restart` is how many there were before this master."""
 
     restarts: int = 0

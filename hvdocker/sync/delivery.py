@@ -12,9 +12,9 @@ from hvdocker.sync import commands
 from hvdocker.sync.broadcast import Broadcast
 from hvdocker.sync.commands import Commit, Stage
 from hvdocker.sync.host_index import Target
-from hvdocker.sync.pack import Parcel, Piece, pack
+from hvdocker.sync.pack import Piece, StreamFiles, pack
 from hvdocker.sync.tree import Tree
-from hvdocker.transport.link import must
+from hvdocker.transport.link import run_or_raise
 from hvdocker.transport.pool import Outcomes, each
 
 # Of one batch, all at the same time; three threads each.
@@ -33,7 +33,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Courier:
+class StreamSender:
     targets: Mapping[str, Target]
     tree: Tree
     ids: Mapping[bool, str]
@@ -43,7 +43,7 @@ class Courier:
     on_interrupt: Callable[[], None]
     most_at_once: int = _MOST_AT_ONCE
 
-    def spread(self, parcels: Mapping[str, Parcel]) -> Outcomes[Sent]:
+    def spread(self, parcels: Mapping[str, StreamFiles]) -> Outcomes[Sent]:
         """Raises what is wrong with the files here; what is wrong with a host is its outcome."""
         order = [name for names in _sharing(parcels).values() for name in names]
         done: dict[str, Sent] = {}
@@ -55,7 +55,7 @@ class Courier:
             failed |= outcomes.failed
         return Outcomes(done, failed)
 
-    def _spread_at_once(self, parcels: Mapping[str, Parcel]) -> Outcomes[Sent]:
+    def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> Outcomes[Sent]:
         """Everybody runs: a stream never waits for a host that has not begun."""
         sharing = _sharing(parcels)
         streams = {parcel: Broadcast(pack(self.tree, parcel), names) for parcel, names in sharing.items()}
@@ -76,12 +76,12 @@ class Courier:
                 raise stream.error
         return outcomes
 
-    def _deliver(self, name: str, parcel: Parcel, pieces: Iterator[Piece]) -> Sent:
+    def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece]) -> Sent:
         target = self.targets[name]
         feed = _Feed(name, parcel, self.tree, pieces, self.progress)
         started = time.monotonic()
         try:
-            must(
+            run_or_raise(
                 target.link,
                 self._receiver(target, parcel),
                 "writing the code failed",
@@ -92,7 +92,7 @@ class Courier:
             raise _in_words(error, name) from error.__cause__
         return Sent(feed.wire_bytes, time.monotonic() - started)
 
-    def _receiver(self, target: Target, parcel: Parcel) -> Command:
+    def _receiver(self, target: Target, parcel: StreamFiles) -> Command:
         stage = Stage(target.folder, self.token)
         if not parcel.is_last:
             return commands.receive(stage, parcel.codec, parcel.is_first)
@@ -110,8 +110,8 @@ class Courier:
         each(names, work)
 
 
-def _sharing(parcels: Mapping[str, Parcel]) -> dict[Parcel, list[str]]:
-    found: dict[Parcel, list[str]] = {}
+def _sharing(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
+    found: dict[StreamFiles, list[str]] = {}
     for name, parcel in parcels.items():
         found.setdefault(parcel, []).append(name)
     return found
@@ -122,7 +122,7 @@ class _Feed:
     """What one host is fed, counted."""
 
     name: str
-    parcel: Parcel
+    parcel: StreamFiles
     tree: Tree
     pieces: Iterator[Piece]
     progress: Progress

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hvdocker.errors import HvdockerError
 from hvdocker.sync import commands
 from hvdocker.sync.commands import Stage
-from hvdocker.sync.tree import Changes, Entry, Held, Tree, changes, held_from
-from hvdocker.transport.link import HostLink, Result, must
+from hvdocker.sync.tree import Changes, Entry, HostIndex, Tree, changes, held_from
+from hvdocker.transport.link import HostLink, Result, run_or_raise
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ def ask(target: Target, tree: Tree, tree_id: str, token: str, checksum: bool) ->
     started = time.monotonic()
     question = commands.ask(Stage(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
-    result = must(target.link, question, "asking what the host holds failed", wanted)
+    result = run_or_raise(target.link, question, "asking what the host holds failed", wanted)
     _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
     if not found:
         raise _no_answer(result, target.link.name)
     line, _, body = said.partition(b"\n")
-    held = Held(is_same=True) if line.startswith(b"same") else _held(body, tree, checksum)
+    held = HostIndex(is_same=True) if line.startswith(b"same") else _held(body, tree, checksum)
     lacked = changes(tree, held, target.is_shared)
     base = commands.UNKNOWN_BASE if held.base is None else held.base
     return Answer(lacked, base, b"zstd" in line, time.monotonic() - started)
@@ -57,12 +57,12 @@ def _no_answer(result: Result, name: str) -> HvdockerError:
     )
 
 
-def _held(body: bytes, tree: Tree, checksum: bool) -> Held:
+def _held(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
     """An answer that cannot be read only costs a transfer."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:
-        return Held()
+        return HostIndex()
     return held_from(answer, _damaged(tree, answer.split(b"\0")[3:]) if checksum else ())
 
 

@@ -23,7 +23,7 @@ _PIECE = 1 << 18
 
 
 @dataclass(frozen=True)
-class Parcel:
+class StreamFiles:
     """The files of one stream. The first clears the place for it on the host, the last carries what has
     to be known to put everything in its place."""
 
@@ -43,7 +43,7 @@ class Piece:
     done: int
 
 
-def pack(tree: Tree, parcel: Parcel) -> Iterator[Piece]:
+def pack(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
     size = done = 0
@@ -92,7 +92,7 @@ def _compressor(codec: Codec) -> Compressor:
     return zlib.compressobj(1, wbits=31) if codec is Codec.GZIP else _Plain()
 
 
-def _archive(tree: Tree, parcel: Parcel) -> Iterator[bytes]:
+def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
     if parcel.is_last:
         for name, body in _notes(tree, parcel.changes):
             yield _member(f"meta/{name}", body)

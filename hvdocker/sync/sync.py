@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from hvdocker.sync.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
-from hvdocker.sync.delivery import Courier, Progress, Sent
+from hvdocker.sync.delivery import Progress, Sent, StreamSender
 from hvdocker.sync.host_index import Answer, Target, ask
-from hvdocker.sync.pack import Parcel, compressed_ratio
+from hvdocker.sync.pack import StreamFiles, compressed_ratio
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import Outcomes, each
@@ -60,7 +60,7 @@ def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) 
     if asked.failed:
         return Outcomes({}, asked.failed)
     bases = {name: answer.base for name, answer in asked.done.items()}
-    courier = Courier(targets, tree, ids, bases, token, how.progress, how.on_interrupt)
+    courier = StreamSender(targets, tree, ids, bases, token, how.progress, how.on_interrupt)
     lacking = {name: answer for name, answer in asked.done.items() if not answer.changes.is_empty}
     samples = {name: found for name, answer in lacking.items() if (found := _sample(tree, answer.changes))}
     try:
@@ -83,7 +83,7 @@ def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) 
     return Outcomes(reports, spread.failed)
 
 
-def _sample(tree: Tree, lacked: Changes) -> Parcel | None:
+def _sample(tree: Tree, lacked: Changes) -> StreamFiles | None:
     """The smallest files, as they are: the link is measured with them."""
     wanted = sample_bytes(tree.bytes_of(lacked.send))
     if not wanted:
@@ -95,32 +95,32 @@ def _sample(tree: Tree, lacked: Changes) -> Parcel | None:
             break
         size += tree.entries[path].size
         taken.append(path)
-    return Parcel(lacked, tuple(taken), is_last=False, padding=wanted - size)
+    return StreamFiles(lacked, tuple(taken), is_last=False, padding=wanted - size)
 
 
 def _rests(
     tree: Tree,
     answers: Mapping[str, Answer],
-    samples: Mapping[str, Parcel],
+    samples: Mapping[str, StreamFiles],
     sent: Mapping[str, Sent],
     how: How,
-) -> dict[str, Parcel]:
+) -> dict[str, StreamFiles]:
     """What is left for every host, compressed where its link is slow enough to gain by it."""
     ratio = cache(partial(compressed_ratio, tree))
-    rests: dict[str, Parcel] = {}
+    rests: dict[str, StreamFiles] = {}
     for name, answer in answers.items():
         if name not in samples:
-            rests[name] = Parcel(answer.changes, answer.changes.send)
+            rests[name] = StreamFiles(answer.changes, answer.changes.send)
             continue
         there = set(samples[name].paths)
         left = tuple(path for path in answer.changes.send if path not in there)
         speed = bytes_per_s(sent[name].wire_bytes, sent[name].took_s, answer.took_s)
         codec = how.choose(LinkSpeed(speed, ratio(left), answer.has_zstd))
-        rests[name] = Parcel(answer.changes, left, is_first=False, codec=codec)
+        rests[name] = StreamFiles(answer.changes, left, is_first=False, codec=codec)
     return rests
 
 
-def _report(tree: Tree, lacked: Changes, parcel: Parcel | None, *sent: Sent | None) -> SyncReport:
+def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: Sent | None) -> SyncReport:
     return SyncReport(
         sent=len(lacked.send),
         sent_bytes=tree.bytes_of(lacked.send),

@@ -80,7 +80,7 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Held:
+class HostIndex:
     """What a host holds: the marks of what the last sync put there, the paths that changed there since,
     and those of a sync that was cut off. `base` names the index all this was read from, where one was."""
 
@@ -119,7 +119,7 @@ class Changes:
         return sorted(ancestors(self.drop) - ancestors(tree.entries), reverse=True)
 
 
-def changes(tree: Tree, held: Held, is_shared: bool = False) -> Changes:
+def changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
     if held.is_same:
         return Changes(is_shared=is_shared)
     send = tuple(
@@ -131,19 +131,19 @@ def changes(tree: Tree, held: Held, is_shared: bool = False) -> Changes:
     return Changes(send, drop, is_shared, bool(held.unfinished))
 
 
-def held_from(answer: bytes, damaged: Iterable[str] = ()) -> Held:
+def held_from(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
     """From what a host prints when it does not hold what was asked for: its index (a line of digests, a
     line of rows, then how every file looked), the unfinished ones, how the files look now."""
     sections = answer.split(b"\0")
     if len(sections) < 3:
-        return Held()
+        return HostIndex()
     header, _, rest = sections[0].partition(b"\n")
     line, _, listing = rest.partition(b"\n")
     marks = {str(row[0]): _mark(row) for row in _rows(line)}
     unfinished = frozenset(str(row[0]) for text in sections[1].splitlines() for row in _rows(text))
     then, now = _listing(listing), _listing(sections[2])
     touched = {path for path in marks if path not in now or then.get(path) != now[path]}
-    return Held(marks, frozenset(touched | set(damaged)), unfinished, base=_base(header))
+    return HostIndex(marks, frozenset(touched | set(damaged)), unfinished, base=_base(header))
 
 
 def _base(header: bytes) -> str | None:

@@ -16,11 +16,11 @@ from hvdocker.jobs.capsule.capsule import PATCH_FILE
 from hvdocker.plan.apply import Context
 from hvdocker.shell import host_folders
 from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
-from hvdocker.transport.link import must
+from hvdocker.transport.link import run_or_raise
 
 
 def _write_job(step: WriteJob, context: Context) -> None:
-    must(
+    run_or_raise(
         context.link(step.host),
         host_folders.write_file(f"{step.folder}/{step.name}", step.is_shared),
         "writing the job's file failed",
@@ -30,7 +30,7 @@ def _write_job(step: WriteJob, context: Context) -> None:
 
 def _write_patch(step: WritePatch, context: Context) -> None:
     write = host_folders.write_file(f"{step.folder}/{PATCH_FILE}")
-    must(context.link(step.host), write, "writing the job's patch failed", [step.content])
+    run_or_raise(context.link(step.host), write, "writing the job's patch failed", [step.content])
 
 
 def _create_master(step: CreateMaster, context: Context) -> None:

@@ -9,12 +9,12 @@ class LeftUndone(Exception):
     """Ctrl-C came a second time."""
 
 
-def insist(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
+def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
     """The first Ctrl-C is only answered, the second leaves the work behind. What the work raises is raised
     here."""
-    from hvdocker.transport.background import Apart
+    from hvdocker.transport.background import Uninterrupted
 
-    apart = Apart(work)
+    apart = Uninterrupted(work)
     try:
         apart.wait()
     except KeyboardInterrupt:

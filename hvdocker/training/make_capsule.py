@@ -14,8 +14,8 @@ from hvdocker.images.requirements import Requirements
 from hvdocker.inventory.full_text import ConfigView, config_json
 from hvdocker.inventory.locate import Located, at_home
 from hvdocker.inventory.redact import redacted, redacted_env
-from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, ImageUsed, Papers
-from hvdocker.jobs.capsule.store import Kept
+from hvdocker.jobs.capsule.capsule import Capsule, CapsuleFiles, CodeUsed, ImageUsed
+from hvdocker.jobs.capsule.store import StoredCapsule
 from hvdocker.observe.state import ClusterState, ContainerSeen, ImageSeen
 from hvdocker.plan.plan import Plan
 from hvdocker.protocol.job import JobSpec
@@ -43,7 +43,7 @@ class Wished(Protocol):
 
 
 @dataclass(frozen=True)
-class Scene:
+class CapsuleInputs:
     """What `train` saw when it decided; `fitting` is what happens to the workers first."""
 
     located: Located
@@ -52,7 +52,7 @@ class Scene:
     fitting: Plan
 
 
-def papers_of(env: Env, scene: Scene, wish: Wished, tree: Tree, job: JobSpec) -> Papers:
+def make_capsule(env: Env, scene: CapsuleInputs, wish: Wished, tree: Tree, job: JobSpec) -> CapsuleFiles:
     """Tells also where a replay has another image than the job that it repeats."""
     request, inventory, state = wish.request, scene.located.inventory, scene.state
     image = _image(scene, job)
@@ -85,7 +85,7 @@ def papers_of(env: Env, scene: Scene, wish: Wished, tree: Tree, job: JobSpec) ->
         request=request_words(env.cwd, request, tree.root),
         replay_of=request.replay.capsule.job if request.replay else "",
     )
-    return Papers(capsule, patch)
+    return CapsuleFiles(capsule, patch)
 
 
 def request_words(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
@@ -106,7 +106,7 @@ def _plain(value: Any) -> object:  # Any: a field of a request
     return list(value) if isinstance(value, tuple) else value
 
 
-def _image(scene: Scene, job: JobSpec) -> ImageUsed:
+def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
     """Workers that are about to be replaced have no id yet."""
     inventory, state, head = scene.located.inventory, scene.state, job.placement.head
     replaced = {step.host for step in scene.fitting.steps if isinstance(step, CreateWorker)}
@@ -128,7 +128,7 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
     return found[head].content if found else ""
 
 
-def _code(tree: Tree, replay: Kept | None) -> tuple[CodeUsed, bytes]:
+def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
     """A replay's code lies in a folder that is soon gone; where it came from is known."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch

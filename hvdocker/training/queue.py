@@ -27,8 +27,8 @@ from hvdocker.transport.session import Session
 from hvdocker.units import count
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import Held
-    from hvdocker.locks.tickets import Present
+    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.tickets import HeldTicket
 
 T = TypeVar("T")
 # What would be placed where, by the state of the hosts; raises NotEnoughSlots.
@@ -61,7 +61,7 @@ def wish_words(np: int | None, hosts: str | None) -> str:
 
 
 def observed(
-    located: Located, session: Session, held: Held | None, has_turn: bool, may_miss: bool = False
+    located: Located, session: Session, held: HeldLocks | None, has_turn: bool, may_miss: bool = False
 ) -> tuple[ClusterState, list[Ticket]]:
     """The state of the hosts, and who waits for slots; the queue is asked for beside the rest. Whoever has
     the turn has nobody before it."""
@@ -133,18 +133,18 @@ def wait_in_queue(
     session: Session,
     wish: str,
     place: Place,
-    launch: Callable[[Present], T],
+    launch: Callable[[HeldTicket], T],
 ) -> T:
     """Waits for its turn and for slots, then launches. `launch` takes the locks, places anew and gives the
     ticket back."""
-    from hvdocker.locks.tickets import present
+    from hvdocker.locks.tickets import holding_ticket
 
     sight = _Sight(located, session)
     # What can never be is told now, not after hours.
     place(emptied(sight.again(is_near=True)))
     claim = claim_of(env, located, "train")
     try:
-        with present(session.links, claim, WAITS, wish, env.listener) as ticket:
+        with holding_ticket(session.links, claim, WAITS, wish, env.listener) as ticket:
             return _Wait(env, located, sight, place, ticket).for_turn(launch)
     except KeyboardInterrupt:
         raise Interrupted("left the queue") from None
@@ -195,10 +195,10 @@ class _Wait:
     located: Located
     sight: _Sight
     place: Place
-    ticket: Present
+    ticket: HeldTicket
     _last: str = field(default="", init=False)
 
-    def for_turn(self, launch: Callable[[Present], T]) -> T:
+    def for_turn(self, launch: Callable[[HeldTicket], T]) -> T:
         while True:
             before = self._before()
             problem = self._problem(is_near=not before)

@@ -14,7 +14,7 @@ from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule
-from hvdocker.jobs.capsule.store import Kept, find_all
+from hvdocker.jobs.capsule.store import StoredCapsule, find_all
 from hvdocker.secret import SecretSource, parse_secrets
 from hvdocker.training.make_capsule import OF_THE_MOMENT
 from hvdocker.training.request import TrainRequest
@@ -49,7 +49,7 @@ def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer:
         return train(env, located, request, viewer)
 
 
-def request_again(kept: Kept, options: ReplayOptions, source: Path) -> TrainRequest:
+def request_again(kept: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
     """As many ranks as were asked for; as it had, where that was every slot: there may be others now."""
     capsule = kept.capsule
     words = _known_words(capsule.request)
@@ -75,7 +75,7 @@ def request_again(kept: Kept, options: ReplayOptions, source: Path) -> TrainRequ
     )
 
 
-def _requirements(kept: Kept, path: Path, source: Path) -> Path:
+def _requirements(kept: StoredCapsule, path: Path, source: Path) -> Path:
     """In the code of the job, or where it was; no file of this machine by the word of a host."""
     folder = kept.capsule.code.folder
     if folder and path.is_relative_to(folder) and ".." not in path.parts:
@@ -118,7 +118,7 @@ def _fits(name: str, value: object, usual: object) -> bool:
     return type(value) is type(usual)
 
 
-def with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Located:
+def with_environment(located: Located, kept: StoredCapsule, options: ReplayOptions) -> Located:
     """The job's variables instead of the inventory's of today; hidden values come from where they came from
     then, or have to be said."""
     capsule, inventory = kept.capsule, located.inventory
@@ -135,7 +135,7 @@ def with_environment(located: Located, kept: Kept, options: ReplayOptions) -> Lo
     return replace(located, inventory=replace(inventory, env={**plain, **found}))
 
 
-def _env_flags(kept: Kept) -> tuple[str, ...]:
+def _env_flags(kept: StoredCapsule) -> tuple[str, ...]:
     """Hidden values that came from the caller come from there again; not by the word of a host."""
     capsule = kept.capsule
     if kept.host:
@@ -143,7 +143,7 @@ def _env_flags(kept: Kept) -> tuple[str, ...]:
     return tuple(name for name in capsule.hidden() if name in capsule.env_from_caller)
 
 
-def _secret_flags(kept: Kept, options: ReplayOptions) -> tuple[str, ...]:
+def _secret_flags(kept: StoredCapsule, options: ReplayOptions) -> tuple[str, ...]:
     """From the same sources. A host that says which file of this machine it wants gets none."""
     said = {source.name for source in parse_secrets(options.secrets)}
     wanted = [secret for secret in kept.capsule.secrets if secret.name not in said]
@@ -162,7 +162,7 @@ def _flag(secret: SecretSource) -> str:
 
 
 @contextmanager
-def same_code(env: Env, kept: Kept) -> Iterator[Path]:
+def same_code(env: Env, kept: StoredCapsule) -> Iterator[Path]:
     """A folder with the very code of the job: where it lay, here, or as git has it."""
     code = kept.capsule.code
     for folder in _folders(env, kept)[:1]:
@@ -176,7 +176,7 @@ def same_code(env: Env, kept: Kept) -> Iterator[Path]:
         yield folder
 
 
-def _folders(env: Env, kept: Kept) -> list[Path]:
+def _folders(env: Env, kept: StoredCapsule) -> list[Path]:
     """Where the code may be, the likeliest first. Of a host's word only the folder we are in."""
     here, then = env.cwd.resolve(), Path(kept.capsule.code.folder)
     far_too_much = (Path("/"), Path.home().resolve())
@@ -194,7 +194,7 @@ def _hash_of(folder: Path) -> str:
         return ""
 
 
-def _from_git(env: Env, kept: Kept, target: Path) -> Path:
+def _from_git(env: Env, kept: StoredCapsule, target: Path) -> Path:
     from hvdocker.jobs.capsule.git import NoGit, check_out
 
     capsule, tried = kept.capsule, list[str]()
@@ -213,7 +213,7 @@ def _from_git(env: Env, kept: Kept, target: Path) -> Path:
     raise _lost(capsule, tried or ["no folder of it is here"])
 
 
-def _refuse_without_git(env: Env, kept: Kept) -> None:
+def _refuse_without_git(env: Env, kept: StoredCapsule) -> None:
     git = kept.capsule.code.git
     changed = [f"{folder}: its files are others now" for folder in _folders(env, kept)[:1]]
     if not git.commit:

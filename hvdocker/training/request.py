@@ -10,15 +10,15 @@ from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.images.requirements import Requirements
 from hvdocker.inventory.locate import Located, at_home
-from hvdocker.jobs.capsule.store import Kept
-from hvdocker.placement.slot_flags import Wanted, check_wanted
-from hvdocker.protocol.resilience import Endurance
+from hvdocker.jobs.capsule.store import StoredCapsule
+from hvdocker.placement.slot_flags import SlotFlags, check_wanted
+from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
 from hvdocker.training.read_secrets import read_secret
 from hvdocker.training.requirements import find_requirements
-from hvdocker.training.resilience import EnduranceFlags, check_elastic_tuning, endurance_of
-from hvdocker.training.user_command import Work, environment, work_of
+from hvdocker.training.resilience import ResilienceFlags, check_elastic_tuning, resilience_of
+from hvdocker.training.user_command import UserCommand, environment, user_command
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TrainRequest:
     secrets: tuple[str, ...] = ()
     start_timeout_s: int = 120
     tuning: tuple[str, ...] = ()
-    endurance: EnduranceFlags = field(default_factory=EnduranceFlags)
+    endurance: ResilienceFlags = field(default_factory=ResilienceFlags)
     propagates_exit: bool = False
     checksum: bool = False
     is_detached: bool = False
@@ -50,35 +50,35 @@ class TrainRequest:
     lock_wait_s: float = 60.0
     is_forced: bool = False
     # The job that this one repeats.
-    replay: Kept | None = None
+    replay: StoredCapsule | None = None
 
     @property
-    def wanted(self) -> Wanted:
-        return Wanted(self.np, self.hosts, self.strategy, self.gpu, self.include, self.exclude)
+    def wanted(self) -> SlotFlags:
+        return SlotFlags(self.np, self.hosts, self.strategy, self.gpu, self.include, self.exclude)
 
 
 @dataclass(frozen=True)
-class Wish:
+class JobInputs:
     """A request with all that it needs from here."""
 
     request: TrainRequest
-    work: Work
+    work: UserCommand
     requirements: Requirements | None
     variables: Mapping[str, str]
     secrets: Mapping[SecretSource, Secret[bytes]]
-    endurance: Endurance = field(default_factory=Endurance)
+    endurance: Resilience = field(default_factory=Resilience)
 
 
-def prepare(env: Env, located: Located, request: TrainRequest) -> Wish:
+def prepare(env: Env, located: Located, request: TrainRequest) -> JobInputs:
     """Reads all that is needed from here; once, because secrets may come from pipes."""
     check_request(request)
-    endurance = endurance_of(request.endurance, request.np, request.hosts, located.inventory.rules)
+    endurance = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
     check_elastic_tuning(request.tuning, endurance.elastic is not None)
-    work = work_of(env.cwd, request.script, request.module, request.rest, request.workdir)
+    work = user_command(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = environment(located.inventory.env, list(request.env), env.environ)
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
-    return Wish(request, work, requirements, variables, secrets, endurance)
+    return JobInputs(request, work, requirements, variables, secrets, endurance)
 
 
 def check_request(request: TrainRequest) -> None:
@@ -90,7 +90,7 @@ def check_request(request: TrainRequest) -> None:
         raise UsageProblem("--propagate-exit and -d exclude each other: detached, nobody waits for the end")
 
 
-def _requirements(env: Env, request: TrainRequest, work: Work) -> Requirements | None:
+def _requirements(env: Env, request: TrainRequest, work: UserCommand) -> Requirements | None:
     """Beside the script; for a module or a command in the folder that is synced."""
     if request.ignores_requirements:
         return None

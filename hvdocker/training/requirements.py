@@ -13,7 +13,7 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import at_home
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ImageSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import CONTROLLER, Plan
 from hvdocker.training.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
 from hvdocker.transport.session import Session
@@ -58,7 +58,7 @@ def plan_workers(
     session: Session,
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     hosts: Sequence[str],
     requirements: Requirements | None,
     maker: Maker,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from hvdocker.errors import UsageProblem
-from hvdocker.protocol.resilience import ON_HANG, Elastic, Endurance, Rule
+from hvdocker.protocol.resilience import ON_HANG, Elastic, Resilience, Rule
 from hvdocker.units import parse_seconds
 
 HANG_AFTER = "10m"
@@ -16,7 +16,7 @@ ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")
 
 
 @dataclass(frozen=True)
-class EnduranceFlags:
+class ResilienceFlags:
     """The words of `--min-np`, `--max-np`, `--restarts`, `--hang-after` and `--on-hang`."""
 
     min_np: int | None = None
@@ -26,12 +26,12 @@ class EnduranceFlags:
     on_hang: str = "wait"
 
 
-def endurance_of(
-    flags: EnduranceFlags, np: int | None, hosts: str | None = None, rules: Sequence[Rule] = ()
-) -> Endurance:
+def resilience_of(
+    flags: ResilienceFlags, np: int | None, hosts: str | None = None, rules: Sequence[Rule] = ()
+) -> Resilience:
     """`np` and `hosts` are the words of `-np` and `-H`."""
     hang_after_s = _hang_after_s(flags)
-    return Endurance(
+    return Resilience(
         restarts=_restarts(flags),
         elastic=_elastic(flags, np, hosts),
         hang_after_s=hang_after_s,
@@ -40,7 +40,7 @@ def endurance_of(
     )
 
 
-def _elastic(flags: EnduranceFlags, np: int | None, hosts: str | None) -> Elastic | None:
+def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elastic | None:
     least, most = flags.min_np, flags.max_np
     if least is None:
         if most is not None:
@@ -77,7 +77,7 @@ def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
             raise UsageProblem(f"{flag} should be a whole number, at least 1, got {value!r}")
 
 
-def _restarts(flags: EnduranceFlags) -> int:
+def _restarts(flags: ResilienceFlags) -> int:
     if flags.restarts is not None and flags.restarts < 0:
         raise UsageProblem(f"--restarts should be 0 or more, got {flags.restarts}")
     if flags.on_hang == "restart":
@@ -87,7 +87,7 @@ def _restarts(flags: EnduranceFlags) -> int:
     return flags.restarts or 0
 
 
-def _hang_after_s(flags: EnduranceFlags) -> float:
+def _hang_after_s(flags: ResilienceFlags) -> float:
     if flags.on_hang not in ON_HANG:
         raise UsageProblem(f"--on-hang should be {', '.join(ON_HANG)}, got {flags.on_hang!r}")
     seconds = parse_seconds(flags.hang_after)

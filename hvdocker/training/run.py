@@ -32,10 +32,10 @@ from hvdocker.jobs.fetch import FetchReport, fetch
 from hvdocker.jobs.outcome import verdict
 from hvdocker.locks.lock import claim_of
 from hvdocker.placement.slot_flags import request_of
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan
-from hvdocker.training.ctrl_c import LeftUndone, insist
-from hvdocker.training.request import TrainRequest, Wish, prepare
+from hvdocker.training.ctrl_c import LeftUndone, finish_despite_ctrl_c
+from hvdocker.training.request import JobInputs, TrainRequest, prepare
 from hvdocker.training.run_heartbeat import alive
 from hvdocker.training.slots import tell_fewer
 from hvdocker.training.train import Started, TrainReport, Viewer, train
@@ -100,7 +100,7 @@ class RunReport:
 class Verbs:
     """What a run is made of."""
 
-    check: Callable[..., Request | None] = check_hosts
+    check: Callable[..., SlotRequest | None] = check_hosts
     alive: Callable[..., AbstractContextManager[None]] = alive
     up: Callable[..., UpReport] = up
     train: Callable[..., TrainReport] = train
@@ -163,7 +163,7 @@ def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
-def _wanted(located: Located, wish: Wish) -> Request | None:
+def _wanted(located: Located, wish: JobInputs) -> SlotRequest | None:
     """None for all that there is."""
     wanted, elastic = wish.request.wanted, wish.endurance.elastic
     if wanted.is_everything and elastic is None:
@@ -171,7 +171,7 @@ def _wanted(located: Located, wish: Wish) -> Request | None:
     return replace(request_of(wanted, located.inventory), elastic=elastic)
 
 
-def _in_all_of_it(wish: Wish) -> Wish:
+def _in_all_of_it(wish: JobInputs) -> JobInputs:
     """`up` chooses the slots, and the job has them all. Whoever said where each rank goes said it to both."""
     if wish.request.hosts:
         return wish
@@ -179,7 +179,7 @@ def _in_all_of_it(wish: Wish) -> Wish:
     return replace(wish, request=nothing)
 
 
-def _up_options(request: TrainRequest, keep: str, wanted: Request | None) -> UpOptions:
+def _up_options(request: TrainRequest, keep: str, wanted: SlotRequest | None) -> UpOptions:
     return UpOptions(
         accept_new_host_keys=request.accept_new_host_keys,
         is_dry_run=request.is_dry_run,
@@ -198,7 +198,7 @@ def _words(request: TrainRequest) -> str:
 class _Run:
     env: Env
     located: Located
-    wish: Wish
+    wish: JobInputs
     keep: str
     viewer: Viewer
     options: UpOptions
@@ -306,7 +306,7 @@ class _Run:
         """What is done when the job has ended; Ctrl-C has to be pressed twice to leave it."""
         text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.give_back}"
         try:
-            insist(work, lambda: self.env.listener(Event("note", text)))
+            finish_despite_ctrl_c(work, lambda: self.env.listener(Event("note", text)))
         except LeftUndone:
             self.report.trouble = Interrupted("left by Ctrl-C before everything was given back")
         except HvdockerError as error:

@@ -21,18 +21,18 @@ def alive(
 ) -> Iterator[None]:
     """On all hosts that can be reached now, but for some; others have none of the run's containers. Hosts of
     a local cluster are one machine."""
-    from hvdocker.locks.heartbeat import present_everywhere
-    from hvdocker.transport.reconnecting_link import LastingLink
+    from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
+    from hvdocker.transport.reconnecting_link import ReconnectingLink
 
     quiet = replace(env, listener=ignore)
     with connected(quiet, located, must_all=False) as session:
         links = {
-            name: LastingLink(name, link, partial(reopened, env, located, name))
+            name: ReconnectingLink(name, link, partial(reopened, env, located, name))
             for name, link in list(session.links.items())[: 1 if located.inventory.is_local else None]
             if name not in without
         }
         try:
-            with present_everywhere(links, claim, RUNS, wish):
+            with heartbeat_on_all_hosts(links, claim, RUNS, wish):
                 yield
         finally:
             for link in links.values():

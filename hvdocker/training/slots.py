@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.env import Env
 from hvdocker.errors import HeadLost, NotEnoughSlots
 from hvdocker.events import Event
@@ -14,25 +14,25 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.link_speeds import read_links
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.slot_flags import request_of
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import place_most
 from hvdocker.protocol.placement import Placement
-from hvdocker.protocol.resilience import Elastic, Endurance
+from hvdocker.protocol.resilience import Elastic, Resilience
 from hvdocker.training.plan.train import check_workers, standing
-from hvdocker.training.request import TrainRequest, Wish
+from hvdocker.training.request import JobInputs, TrainRequest
 
 
 @dataclass(frozen=True)
-class Anew:
+class Relaunch:
     """A job whose head is gone, to be placed on the hosts that are left: the same id, fewer restarts, and at
     most as many ranks."""
 
     job: str
-    endurance: Endurance
+    endurance: Resilience
     np: int
     code_hash: str
     # Why: what the person is told where it cannot be placed.
@@ -40,7 +40,7 @@ class Anew:
 
 
 def choose_slots(
-    env: Env, located: Located, wish: Wish, state: ClusterState, anew: Anew | None = None
+    env: Env, located: Located, wish: JobInputs, state: ClusterState, anew: Relaunch | None = None
 ) -> Placement:
     """Where the ranks of a wish go, by what was seen of the hosts."""
     inventory, request, elastic = located.inventory, wish.request, wish.endurance.elastic
@@ -48,7 +48,7 @@ def choose_slots(
     check_workers(inventory, placed, state, located.flag, may_miss=anew is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
     offers, links = offers_to_job(inventory, state, placed), read_links(located)
-    wanted = request_for(inventory, request, placed if anew is None else places(inventory, state))
+    wanted = request_for(inventory, request, placed if anew is None else host_plans(inventory, state))
     if anew and wanted.exact:
         left = tuple(share for share in wanted.exact if share.host in placed)
         if not left:
@@ -59,9 +59,9 @@ def choose_slots(
     return place_most(replace(wanted, elastic=elastic), offers, links)
 
 
-def places_for(inventory: Inventory, state: ClusterState, anew: Anew | None) -> Mapping[str, Place]:
+def places_for(inventory: Inventory, state: ClusterState, anew: Relaunch | None) -> Mapping[str, HostPlan]:
     """Of a job that is placed anew only what still stands."""
-    placed = places(inventory, state)
+    placed = host_plans(inventory, state)
     return standing(placed, state, anew.job) if anew else placed
 
 
@@ -70,6 +70,6 @@ def tell_fewer(env: Env, wanted: int | None, got: int) -> None:
         env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
-def request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, Place]) -> Request:
+def request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
     addresses = {name: found.address for name, found in placed.items()}
     return request_of(request.wanted, inventory, addresses)

@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, TypeVar
 from hvdocker import names
 from hvdocker.cluster.plan.fitness import fitness_problems
 from hvdocker.env import Env
-from hvdocker.errors import HeadLost, HvdockerError, Interrupted, raise_together
+from hvdocker.errors import HeadLost, HvdockerError, Interrupted, raise_all
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_image
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.capsule.capsule import Papers
+from hvdocker.jobs.capsule.capsule import CapsuleFiles
 from hvdocker.jobs.capsule.store import keep_at_home
 from hvdocker.jobs.fetch import unmark
-from hvdocker.jobs.follow import Watching
-from hvdocker.jobs.head_loss import wind_up
+from hvdocker.jobs.follow import JobFollower
+from hvdocker.jobs.head_loss import clean_up_lost_job
 from hvdocker.jobs.outcome import Ended, JobEnd
-from hvdocker.jobs.secrets.plan import ORDERLY, leftovers, remains
+from hvdocker.jobs.secrets.plan import ORDERLY, steps_for_ended_jobs
+from hvdocker.jobs.secrets.plan import steps_after_kill as remains
 from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
 from hvdocker.launchers.launcher import Launcher
 from hvdocker.observe.state import HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.link_speeds import read_links
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.strategies import Explanation, explain, settled
@@ -35,18 +36,18 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training import queue
-from hvdocker.training.make_capsule import Scene, papers_of
+from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
 from hvdocker.training.plan.requirements import worker_image
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.read_secrets import resolved
-from hvdocker.training.request import TrainRequest, Wish, prepare
+from hvdocker.training.request import JobInputs, TrainRequest, prepare
 from hvdocker.training.requirements import plan_workers
-from hvdocker.training.slots import Anew, choose_slots, places_for, request_for, tell_fewer
+from hvdocker.training.slots import Relaunch, choose_slots, places_for, request_for, tell_fewer
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import Held
-    from hvdocker.locks.tickets import Present
+    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.tickets import HeldTicket
     from hvdocker.plan.apply import Context
 
 
@@ -104,15 +105,15 @@ class _Decision:
     fitting: Plan
     context: Context
     remains: Plan
-    papers: Papers
+    papers: CapsuleFiles
 
 
 def train(
-    env: Env, located: Located, request: TrainRequest, viewer: Viewer, wish: Wish | None = None
+    env: Env, located: Located, request: TrainRequest, viewer: Viewer, wish: JobInputs | None = None
 ) -> TrainReport:
     """`wish` is what the request was prepared into, where that was done before."""
     wish = wish or prepare(env, located, request)
-    anew: Anew | None = None
+    anew: Relaunch | None = None
     while True:
         with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
             outcome = _once(env, with_image(located, session), session, wish, viewer, anew)
@@ -122,8 +123,8 @@ def train(
 
 
 def _once(
-    env: Env, located: Located, session: Session, wish: Wish, viewer: Viewer, anew: Anew | None
-) -> TrainReport | Anew:
+    env: Env, located: Located, session: Session, wish: JobInputs, viewer: Viewer, anew: Relaunch | None
+) -> TrainReport | Relaunch:
     """What became of the job; or, where its head is gone and restarts are left, how it is to go on."""
     request = wish.request
     if request.is_dry_run:
@@ -134,7 +135,7 @@ def _once(
         wanted = queue.wish_words(request.np, request.hosts)
         decision = queue.wait_in_queue(env, located, session, wanted, choose, launch)
     elif anew:
-        winding_up = partial(wind_up, env, located, has_secrets=bool(wish.secrets))
+        winding_up = partial(clean_up_lost_job, env, located, has_secrets=bool(wish.secrets))
         decision = launch_anew(partial(launch, anew=anew), anew, winding_up)
     else:
         decision = launch()
@@ -155,7 +156,7 @@ def _once(
     return replace(report, end=end, last_lines=watching.last, restarts_before=before)
 
 
-def launch_anew(launch: Callable[[], T], anew: Anew, end: Callable[[str], None]) -> T:
+def launch_anew(launch: Callable[[], T], anew: Relaunch, end: Callable[[str], None]) -> T:
     """Where that fails, the person still has to know that the head is lost; `end` does what is left to do for
     the job."""
     try:
@@ -171,20 +172,22 @@ def launch_anew(launch: Callable[[], T], anew: Anew, end: Callable[[str], None])
         raise anew.lost from error
 
 
-def _anew(env: Env, located: Located, wish: Wish, job: JobSpec, lost: HeadLost) -> Anew:
+def _anew(env: Env, located: Located, wish: JobInputs, job: JobSpec, lost: HeadLost) -> Relaunch:
     """Raises where no restart is left."""
     most, number = wish.endurance.restarts, max(job.endurance.first_restart, lost.restart) + 1
     if number > most:
-        wind_up(env, located, job.job, has_secrets=bool(job.secrets))
+        clean_up_lost_job(env, located, job.job, has_secrets=bool(job.secrets))
         raise lost
     where = f"{job.job} is started anew on the hosts that are left"
     env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
     endurance = replace(job.endurance, restarts=most - number, first_restart=number)
-    return Anew(job.job, endurance, job.placement.np, job.code_hash, lost)
+    return Relaunch(job.job, endurance, job.placement.np, job.code_hash, lost)
 
 
-def _watching(env: Env, located: Located, session: Session, decision: _Decision, viewer: Viewer) -> Watching:
-    return Watching(
+def _watching(
+    env: Env, located: Located, session: Session, decision: _Decision, viewer: Viewer
+) -> JobFollower:
+    return JobFollower(
         env,
         located,
         session,
@@ -202,10 +205,10 @@ def _launch(
     env: Env,
     located: Located,
     session: Session,
-    wish: Wish,
+    wish: JobInputs,
     viewer: Viewer,
-    ticket: Present | None = None,
-    anew: Anew | None = None,
+    ticket: HeldTicket | None = None,
+    anew: Relaunch | None = None,
 ) -> _Decision:
     """Locked from the look at free slots until the job holds them. Whoever queues waits for locks too."""
     from hvdocker.locks.lock import locked
@@ -237,11 +240,11 @@ def _decide(
     env: Env,
     located: Located,
     session: Session,
-    wish: Wish,
+    wish: JobInputs,
     viewer: Viewer,
-    held: Held | None = None,
+    held: HeldLocks | None = None,
     has_turn: bool = False,
-    anew: Anew | None = None,
+    anew: Relaunch | None = None,
 ) -> _Decision:
     """A job that is placed anew had its turn before."""
     from hvdocker.plan.apply import Context
@@ -260,7 +263,7 @@ def _decide(
         wanted = replace(request_for(inventory, request, placed), elastic=wish.endurance.elastic)
         viewer.explained(explain(settled(wanted, placement), offers, read_links(located)))
     used = {name: placed[name] for name in placement.hosts}
-    raise_together("some hosts are not fit", fitness_problems(inventory, used))
+    raise_all("some hosts are not fit", fitness_problems(inventory, used))
     fitting = plan_workers(session, inventory, state, placed, placement.hosts, wish.requirements, env.maker())
     for running in state.running_jobs():
         env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
@@ -273,8 +276,8 @@ def _decide(
         )
     job = _job(env, located, wish, placed, placement, context.tree.hash, anew)
     image = worker_image(inventory, state, placement.head, fitting)
-    tidying = leftovers(placed, state)
-    papers = papers_of(env, Scene(located, session, state, fitting), wish, context.tree, job)
+    tidying = steps_for_ended_jobs(placed, state)
+    papers = make_capsule(env, CapsuleInputs(located, session, state, fitting), wish, context.tree, job)
     plan = plan_train(
         inventory, placed, env.maker(), job, str(work.source), image, request.checksum, tidying, papers
     )
@@ -292,11 +295,11 @@ def _decide(
 def _job(
     env: Env,
     located: Located,
-    wish: Wish,
-    placed: Mapping[str, Place],
+    wish: JobInputs,
+    placed: Mapping[str, HostPlan],
     placement: Placement,
     code_hash: str,
-    anew: Anew | None = None,
+    anew: Relaunch | None = None,
 ) -> JobSpec:
     request, work = wish.request, wish.work
     addresses = {name: placed[name].address for name in placement.hosts}
@@ -327,7 +330,7 @@ def _launcher(request: TrainRequest, elastic: Elastic | None) -> Launcher:
     return Horovodrun(request.start_timeout_s, request.tuning)
 
 
-def _start(plan: Plan, context: Context, held: Held) -> None:
+def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
     """Where the lock went to another run, that run may build on what this one made."""
     from hvdocker.plan.apply import apply, roll_back
 

@@ -15,7 +15,7 @@ _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Work:
+class UserCommand:
     """`source` is the folder to sync; `stem` becomes part of the job's id. `named` is what a person named: a
     script by its path in that folder, a module, or the first word of a command."""
 
@@ -25,24 +25,24 @@ class Work:
     named: str = ""
 
 
-def work_of(
+def user_command(
     cwd: Path, script: str | None, module: str | None, rest: tuple[str, ...], workdir: Path | None
-) -> Work:
+) -> UserCommand:
     if script and module:
         raise UsageProblem("a script and -m exclude each other")
     if module:
         stem = module.rsplit(".", 1)[-1]
-        return Work(("python", "-m", module, *rest), _folder(cwd, workdir), stem, module)
+        return UserCommand(("python", "-m", module, *rest), _folder(cwd, workdir), stem, module)
     if script:
         return _script(cwd, script, rest, workdir)
     if not rest:
         raise UsageProblem(
             "nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command"
         )
-    return Work(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name, rest[0])
+    return UserCommand(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name, rest[0])
 
 
-def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None) -> Work:
+def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None) -> UserCommand:
     path = (cwd / at_home(Path(script))).resolve()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
@@ -57,7 +57,7 @@ def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None)
     named = path.relative_to(source).as_posix()
     inside = f"{names.CODE_MOUNT}/{named}"
     runner = ("python",) if path.suffix == ".py" else ()
-    return Work((*runner, inside, *rest), source, path.stem, named)
+    return UserCommand((*runner, inside, *rest), source, path.stem, named)
 
 
 def _folder(cwd: Path, workdir: Path | None) -> Path:

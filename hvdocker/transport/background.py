@@ -12,7 +12,7 @@ KEPT_S = 60.0
 _POLL_S = 0.2
 
 
-class Aside:
+class BackgroundThreads:
     """The semaphore counts threads that wait and are promised to no task yet."""
 
     def __init__(self, kept_s: float = KEPT_S) -> None:
@@ -39,7 +39,7 @@ class Aside:
             self._free.release()
 
 
-class Apart:
+class Uninterrupted:
     """Work in a thread of its own, which Ctrl-C does not reach."""
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -74,9 +74,9 @@ class Apart:
             raise error
 
 
-def undisturbed(work: Callable[[], object]) -> None:
+def uninterrupted(work: Callable[[], object]) -> None:
     """Whatever Ctrl-C says; it is raised when the work is done."""
-    apart, interrupts = Apart(work), list[KeyboardInterrupt]()
+    apart, interrupts = Uninterrupted(work), list[KeyboardInterrupt]()
     while not apart.is_over:
         try:
             apart.wait()

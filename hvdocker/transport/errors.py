@@ -110,7 +110,7 @@ _LOST = frozenset(
 
 
 @contextmanager
-def talking(name: str, what: str) -> Iterator[None]:
+def translating_errors(name: str, what: str) -> Iterator[None]:
     """While an open link is used: the engine's complaints and a lost host, in our words."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException

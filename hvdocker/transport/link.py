@@ -67,7 +67,7 @@ class HostLink(Protocol):
     def close(self) -> None: ...
 
 
-def must(
+def run_or_raise(
     link: HostLink,
     command: Command,
     what: str,
@@ -77,11 +77,11 @@ def must(
 ) -> Result:
     """Runs, and turns a non-zero exit into an error that shows the command and its last words."""
     result = link.run(command, stdin, timeout_s)
-    demand(link, result, what, fix)
+    raise_if_failed(link, result, what, fix)
     return result
 
 
-def demand(link: HostLink, result: Result, what: str, fix: str | None = None) -> None:
+def raise_if_failed(link: HostLink, result: Result, what: str, fix: str | None = None) -> None:
     """Raises where the command failed."""
     if result.code != 0:
         raise HvdockerError(

@@ -20,7 +20,7 @@ def moved_home() -> Path | None:
     return None if Path.home() == listed else Path.home()
 
 
-def become(words: Sequence[str]) -> NoReturn:
+def exec_program(words: Sequence[str]) -> NoReturn:
     """Raises FileNotFoundError where there is no such program."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -7,7 +7,7 @@ from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoo
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hvdocker.errors import HvdockerError, raise_together
+from hvdocker.errors import HvdockerError, raise_all
 
 T = TypeVar("T")
 MOST_AT_ONCE = 30
@@ -19,7 +19,7 @@ class Outcomes(Generic[T]):
     failed: Mapping[str, HvdockerError]
 
     def or_raise(self, what: str) -> Mapping[str, T]:
-        raise_together(what, list(self.failed.values()))
+        raise_all(what, list(self.failed.values()))
         return self.done
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 
-class LastingLink:
+class ReconnectingLink:
     """Only `run` opens it anew: a command that was cut off is run once more, so it has to bear that."""
 
     def __init__(self, name: str, link: HostLink, opener: Opener) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_together
+from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.inventory import Host
 from hvdocker.inventory.locate import Located
@@ -46,7 +46,7 @@ def connected(
     env.listener(Event("connect", "connected", is_end=True))
     try:
         if must_all:
-            raise_together("some hosts cannot be reached", list(session.failed.values()))
+            raise_all("some hosts cannot be reached", list(session.failed.values()))
         yield session
     finally:
         for link in session.links.values():

@@ -13,10 +13,10 @@ import pytest
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import command
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.ssh import tcp
 from hvdocker.transport.ssh.connect import Credentials
-from hvdocker.transport.ssh.keepalive import Patience, Pulse
+from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, Patience
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
@@ -54,14 +54,14 @@ def open_link(
     )
     pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
     credentials = Credentials(
-        accepted={(name, key) for name, _, key in pinned}, pulse=Pulse(patience or Patience())
+        accepted={(name, key) for name, _, key in pinned}, pulse=KeepaliveMonitor(patience or Patience())
     )
     return open_ssh(Host(host.name, host.address, ssh=ssh), credentials)
 
 
 def call(link: SshLink, started: Callable[[], object]) -> None:
     """A call of Docker's API that lasts. (The SDK's own streams just end when a connection breaks.)"""
-    with talking(link.name, "waiting for a container"):
+    with translating_errors(link.name, "waiting for a container"):
         engine = link.engine()
         started()
         engine.wait(PATIENT, timeout=600)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hvdocker.locks.ticket import QUEUE_DIR, Sign
+from hvdocker.locks.ticket import QUEUE_DIR, TicketText
 from hvdocker.locks.ticket_commands import join_queue, leave_queue, read_tickets
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
@@ -21,7 +21,7 @@ from tests.cluster.training import DEADLINE_S, detached, finish, open_gate, trai
 
 ROUNDS = 20
 BEATER = "/tmp/lab-beater.pid"
-BOB = Sign("b0b", "bob", "desk", "bob", "train", "lab", wish="1 slot")
+BOB = TicketText("b0b", "bob", "desk", "bob", "train", "lab", wish="1 slot")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def queue_host(site: Site) -> LabHost:
     return next(host for host in site.hosts if host.name == name)
 
 
-def put(host: LabHost, sign: Sign) -> str:
+def put(host: LabHost, sign: TicketText) -> str:
     """The ticket of somebody on another machine, which is renewed until `fall_silent`."""
     answer = read_tickets(host.exec(list(join_queue(sign).argv), user="trainer"))
     assert answer is not None

@@ -13,7 +13,7 @@ from hvdocker.cluster.containers.ssh_files import (
     sshd_config,
 )
 from hvdocker.engine.file_spec import FileSpec
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 
 
 def trust_files(
@@ -32,14 +32,14 @@ def trust_files(
     ]
 
 
-def told_files(trust: Iterable[FileSpec], seats: Sequence[Seat]) -> list[FileSpec]:
+def master_update_files(trust: Iterable[FileSpec], seats: Sequence[JobHost]) -> list[FileSpec]:
     """What a master is told while its job runs: whom it may log in to, and, where it grows and shrinks, the
     hosts that it may use. These come last: whoever reads of a new host knows its key already."""
     known = [file for file in trust if file.path in MASTER_TAKES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(seats))] if seats else known
 
 
-def hosts_text(seats: Iterable[Seat]) -> str:
+def hosts_text(seats: Iterable[JobHost]) -> str:
     return json.dumps({"hosts": [seat.as_json() for seat in seats]}) + "\n"
 
 

@@ -7,7 +7,7 @@ from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
 from hvdocker.observe.state import HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.protocol.job import STOP_S, JobSpec
 from hvdocker.units import GIB
 
@@ -23,7 +23,7 @@ def user_ids(inventory: Inventory, seen: HostSeen) -> tuple[int, int]:
     return int(uid), int(gid)
 
 
-def worker_spec(inventory: Inventory, place: Place, maker: Maker) -> ContainerSpec:
+def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> ContainerSpec:
     labels = {
         **_labels(inventory, place, maker, names.ROLE_WORKER),
         **_held(place.devices),
@@ -51,7 +51,7 @@ def worker_spec(inventory: Inventory, place: Place, maker: Maker) -> ContainerSp
     )
 
 
-def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) -> ContainerSpec:
+def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpec) -> ContainerSpec:
     devices = job.placement.devices_on(place.name)
     labels = {
         **_labels(inventory, place, maker, names.ROLE_MASTER),
@@ -84,7 +84,7 @@ def master_spec(inventory: Inventory, place: Place, maker: Maker, job: JobSpec) 
 
 
 def doctor_spec(
-    inventory: Inventory, place: Place, maker: Maker, has_sshd: bool, seconds: int
+    inventory: Inventory, place: HostPlan, maker: Maker, has_sshd: bool, seconds: int
 ) -> ContainerSpec:
     """As a worker, but it holds nothing of the host's and ends by itself after the time. Without `has_sshd`
     it only waits: somebody has the worker port."""
@@ -100,7 +100,7 @@ def doctor_spec(
     )
 
 
-def _labels(inventory: Inventory, place: Place, maker: Maker, role: str) -> dict[str, str]:
+def _labels(inventory: Inventory, place: HostPlan, maker: Maker, role: str) -> dict[str, str]:
     labels = {
         names.LABEL_CLUSTER: inventory.cluster,
         names.LABEL_HOST: place.name,
@@ -117,12 +117,12 @@ def _held(devices: tuple[str, ...]) -> dict[str, str]:
     return {names.LABEL_GPUS: ",".join(devices)} if devices else {}
 
 
-def _binds(inventory: Inventory, place: Place) -> tuple[str, ...]:
+def _binds(inventory: Inventory, place: HostPlan) -> tuple[str, ...]:
     own = (f"{place.folder}/code:{names.CODE_MOUNT}", f"{place.folder}/jobs:{names.JOBS_MOUNT}")
     return (*own, *(mount.bind() for mount in inventory.mounts))
 
 
-def _shm(inventory: Inventory, place: Place) -> int:
+def _shm(inventory: Inventory, place: HostPlan) -> int:
     """Half of the memory, at most 16 GB; workers that share a machine share that half. Rounded down to
     whole mebibytes, because the memory a kernel reports moves a little between boots."""
     if inventory.shm_bytes:

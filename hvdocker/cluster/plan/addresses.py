@@ -8,18 +8,20 @@ from dataclasses import replace
 
 from hvdocker import names
 from hvdocker.cluster.containers.roles import user_ids
-from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.host_plan import Place
-from hvdocker.placement.scope import Extent, as_it_is
+from hvdocker.placement.host_plan import HostPlan
+from hvdocker.placement.scope import ClusterScope, as_it_is
 
 _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 
 ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 
 
-def places(inventory: Inventory, state: ClusterState, extent: Extent | None = None) -> dict[str, Place]:
+def host_plans(
+    inventory: Inventory, state: ClusterState, extent: ClusterScope | None = None
+) -> dict[str, HostPlan]:
     """For every host of the cluster, in inventory order; of one that is there already, unless another extent
     is wanted. Raises where a training address is missing."""
     extent = extent or as_it_is(inventory, state)
@@ -56,11 +58,11 @@ def _place(
     address: str,
     port: int,
     has_shared_home: bool,
-    extent: Extent,
-) -> Place:
+    extent: ClusterScope,
+) -> HostPlan:
     uid, gid = user_ids(inventory, seen)
     share = extent.shares[host.name]
-    return Place(
+    return HostPlan(
         host=host,
         seen=seen,
         address=address,
@@ -115,7 +117,7 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
                 found[host.name] = _address(inventory, host, state.hosts[host.name])
             except HostUnfit as error:
                 errors.append(error)
-    raise_together("some hosts are not in the training network", errors)
+    raise_all("some hosts are not in the training network", errors)
     return found
 
 
@@ -162,7 +164,7 @@ def is_in(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) 
         return False
 
 
-def port_conflicts(state: ClusterState, placed: Mapping[str, Place]) -> list[str]:
+def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:
     """Hosts on which somebody else listens on the cluster's port."""
     return [
         name

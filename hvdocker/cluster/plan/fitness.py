@@ -11,7 +11,7 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
 from hvdocker.observe.state import HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.units import show_bytes
 
 # The first that knows `--gpus` and is told apart by its device requests.
@@ -21,7 +21,7 @@ NEWER_ENGINE = "sudo apt-get update && { sudo apt-get install docker-ce || sudo 
 LEAST_HOME_BYTES = 1 << 20
 
 
-def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
+def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Everything that would make containers fail on a host, found before anything is made."""
     missing = [problem for name, place in placed.items() for problem in missing_mounts(name, place)]
     return [
@@ -33,13 +33,13 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[
     ]
 
 
-def room_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
+def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """What an engine would refuse, or a disk."""
     refused = [problem.at(name) for name, place in placed.items() for problem in _refusals(place.seen)]
     return [*refused, *cpu_problems(inventory, placed)]
 
 
-def cpu_problems(inventory: Inventory, placed: Mapping[str, Place]) -> list[HvdockerError]:
+def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     wanted = inventory.cpus or 0
     return [
         HostUnfit(
@@ -85,7 +85,7 @@ def version_numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
-def address_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
+def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     loopback: list[HvdockerError] = [
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
@@ -100,7 +100,7 @@ def address_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
     return loopback + _same_address(placed)
 
 
-def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
+def _same_address(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Two names for one machine, or an address that Horovod cannot write in -H."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = []
@@ -129,7 +129,7 @@ def _same_address(placed: Mapping[str, Place]) -> list[HvdockerError]:
     return problems
 
 
-def nowhere_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
+def nowhere_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Training addresses on which a worker cannot listen: its host does not have them. Where no addresses
     were seen nothing is said."""
     return [
@@ -149,7 +149,7 @@ def nowhere_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
     ]
 
 
-def missing_mounts(name: str, place: Place) -> list[HvdockerError]:
+def missing_mounts(name: str, place: HostPlan) -> list[HvdockerError]:
     return [
         HostUnfit(
             f"the mount source {path} is not there",
@@ -162,7 +162,7 @@ def missing_mounts(name: str, place: Place) -> list[HvdockerError]:
     ]
 
 
-def architecture_problems(placed: Mapping[str, Place]) -> list[HvdockerError]:
+def architecture_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     by_arch: dict[str, list[str]] = {}
     for name, place in placed.items():
         by_arch.setdefault(docker_arch(place.seen.engine.architecture), []).append(name)

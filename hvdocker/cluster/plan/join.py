@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from hvdocker import names
 from hvdocker.cluster.steps import JoinJob, TellMaster
-from hvdocker.cluster.unreachable import Absent
+from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.images.plan import ImagePlan, runs
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from hvdocker.placement.host_plan import Place
-from hvdocker.protocol.job import Seat
+from hvdocker.placement.host_plan import HostPlan
+from hvdocker.protocol.job import JobHost
 from hvdocker.protocol.placement import Share
 
 _LACKS = "it runs with requirements, which a new worker lacks"
@@ -39,7 +39,7 @@ class Newcomers:
 
 
 def newcomers(
-    state: ClusterState, placed: Mapping[str, Place], fresh: Collection[str], image: ImagePlan
+    state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], image: ImagePlan
 ) -> Newcomers:
     """`fresh` are the hosts that get a new worker, of `image`. Those that no running job has join the oldest
     elastic one that has room for them."""
@@ -65,7 +65,7 @@ def newcomers(
 
 
 def _room(
-    state: ClusterState, job: ContainerSeen, placed: Mapping[str, Place], fresh: Collection[str]
+    state: ClusterState, job: ContainerSeen, placed: Mapping[str, HostPlan], fresh: Collection[str]
 ) -> int | None:
     """How many ranks it may still get; None where there is no bound. A host that left the inventory counts
     no more, nor does one that does not answer: others may stand in for it, and the launcher keeps the bound
@@ -79,7 +79,7 @@ def _less(room: int | None, slots: int) -> int | None:
     return None if room is None else room - slots
 
 
-def _share(place: Place, room: int | None) -> Share:
+def _share(place: HostPlan, room: int | None) -> Share:
     slots = place.slots if room is None else min(place.slots, room)
     return Share(place.name, slots, place.devices[:slots])
 
@@ -87,8 +87,8 @@ def _share(place: Place, room: int | None) -> Share:
 def _why_not(
     state: ClusterState,
     job: ContainerSeen,
-    place: Place,
-    placed: Mapping[str, Place],
+    place: HostPlan,
+    placed: Mapping[str, HostPlan],
     image: ImagePlan,
     room: int | None,
 ) -> str | None:
@@ -109,7 +109,7 @@ def _why_not(
 
 
 def joining(
-    state: ClusterState, placed: Mapping[str, Place], fresh: Collection[str], joins: Mapping[str, Join]
+    state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], joins: Mapping[str, Join]
 ) -> Iterator[JoinJob]:
     """New hosts, and those of running jobs whose worker was lost: what lay in it has to be brought again, and
     perhaps what lay on the host too."""
@@ -122,10 +122,10 @@ def joining(
 
 def telling(
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     fresh: Collection[str],
     joins: Mapping[str, Join],
-    absent: Mapping[str, Absent],
+    absent: Mapping[str, UnreachableHost],
 ) -> Iterator[TellMaster]:
     """Every job that runs: whom its master may log in to is known to it from files of its own. A host that
     does not answer stays one of its hosts: the job itself finds out when it is back."""
@@ -134,7 +134,7 @@ def telling(
         if head not in placed:
             continue
         shares = _shares(state, job, placed, fresh, joins) if job.elastic else []
-        seats = [Seat(share.host, placed[share.host].address, share.slots) for share in shares]
+        seats = [JobHost(share.host, placed[share.host].address, share.slots) for share in shares]
         seats += [one.seat_in(job.job) for one in absent.values() if job.job in one.slots]
         yield TellMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(seats))
 
@@ -142,7 +142,7 @@ def telling(
 def _shares(
     state: ClusterState,
     job: ContainerSeen,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     fresh: Collection[str],
     joins: Mapping[str, Join],
 ) -> list[Share]:
@@ -160,14 +160,14 @@ def _lost(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> se
     return {name for name in fresh if name not in back and name != state.host_of(job)}
 
 
-def _join(job: ContainerSeen, head: Place, place: Place, share: Share) -> JoinJob:
+def _join(job: ContainerSeen, head: HostPlan, place: HostPlan, share: Share) -> JoinJob:
     return JoinJob(
         place.name,
         job=job.job,
         head=head.name,
         source=head.folder,
         folder=place.folder,
-        seat=Seat(place.name, place.address, share.slots),
+        seat=JobHost(place.name, place.address, share.slots),
         master=job.name,
         worker=place.worker_name,
         uid=place.uid,

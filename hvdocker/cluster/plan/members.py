@@ -9,16 +9,16 @@ from types import MappingProxyType
 from hvdocker import names
 from hvdocker.cluster.containers.ssh_files import Member
 from hvdocker.cluster.steps import WriteMembers
-from hvdocker.cluster.unreachable import Absent
+from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.engine.file_spec import user_name
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
-NOBODY: Mapping[str, Absent] = MappingProxyType({})
+NOBODY: Mapping[str, UnreachableHost] = MappingProxyType({})
 
 
-def everybody(
-    inventory: Inventory, placed: Mapping[str, Place], absent: Mapping[str, Absent]
+def all_members(
+    inventory: Inventory, placed: Mapping[str, HostPlan], absent: Mapping[str, UnreachableHost]
 ) -> tuple[Member, ...]:
     """In the inventory's order; those too that do not answer now, and may come back."""
     found = {name: Member(name, place.address, user_name(place.uid)) for name, place in placed.items()}
@@ -26,13 +26,13 @@ def everybody(
     return tuple(found[host.name] for host in inventory.hosts if host.name in found)
 
 
-def is_outdated(members: Sequence[Member], placed: Mapping[str, Place], kept: Collection[str]) -> bool:
+def is_outdated(members: Sequence[Member], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
     """Whether a worker that stays trusts others than those of the cluster. Where nothing is written, as by
     earlier versions, nothing is known."""
     return any(placed[name].seen.members not in ("", _line(members)) for name in kept)
 
 
-def writing(members: Sequence[Member], placed: Mapping[str, Place]) -> list[WriteMembers]:
+def steps_to_write_members(members: Sequence[Member], placed: Mapping[str, HostPlan]) -> list[WriteMembers]:
     return [WriteMembers(place.name, place.folder, _line(members)) for place in placed.values()]
 
 
@@ -41,8 +41,11 @@ def _line(members: Sequence[Member]) -> str:
     return " ".join(f"{member.name}={member.address}" for member in members)
 
 
-def departed(
-    cluster: str, placed: Mapping[str, Place], kept: Collection[str], absent: Mapping[str, Absent] = NOBODY
+def notes_on_removed_hosts(
+    cluster: str,
+    placed: Mapping[str, HostPlan],
+    kept: Collection[str],
+    absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> list[str]:
     """Notes on hosts that nobody can reach any more without their entry in the inventory."""
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members.split())
@@ -55,7 +58,7 @@ def departed(
     ]
 
 
-def missed(absent: Mapping[str, Absent]) -> list[str]:
+def notes_on_unreachable_hosts(absent: Mapping[str, UnreachableHost]) -> list[str]:
     """Notes on hosts that do not answer."""
     return [
         f"{name} does not answer, and is left as it is: {', '.join(one.slots)} goes on without it until it "

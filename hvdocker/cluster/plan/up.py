@@ -8,26 +8,26 @@ from dataclasses import replace
 from hvdocker import names
 from hvdocker.cluster.plan.fitness import fitness_problems
 from hvdocker.cluster.plan.join import Newcomers, newcomers
-from hvdocker.cluster.plan.members import NOBODY, departed, missed
+from hvdocker.cluster.plan.members import NOBODY, notes_on_removed_hosts, notes_on_unreachable_hosts
 from hvdocker.cluster.plan.workers import spare_running_jobs, worker_of, worker_stages
 from hvdocker.cluster.steps import RemoveContainer
-from hvdocker.cluster.unreachable import Absent
-from hvdocker.errors import HvdockerError, raise_together
+from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.errors import HvdockerError, raise_all
 from hvdocker.images.plan import ImagePlan, plan_image, runs
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, plan_of
 
 
 def plan_up(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     maker: Maker,
     brought_public: str | None = None,
-    absent: Mapping[str, Absent] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> Plan:
     """Pure. Raises where a host could not run its worker. `brought_public` is the user's own key; `absent`
     are hosts of running jobs that do not answer."""
@@ -37,7 +37,7 @@ def plan_up(
 def plan_rotation(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     maker: Maker,
     brought_public: str | None = None,
 ) -> Plan:
@@ -55,14 +55,14 @@ def _plan(
     verb: str,
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     maker: Maker,
     brought_public: str | None,
     otherwise: str | None = None,
-    absent: Mapping[str, Absent] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> Plan:
     """`otherwise` is why workers that would do are replaced all the same."""
-    raise_together("some hosts are not fit", fitness_problems(inventory, placed))
+    raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
     found = {
@@ -86,11 +86,11 @@ def _plan(
         *worker_stages(inventory, state, placed, specs, reasons, new.joins, absent),
     )
     stay = [name for name in placed if name not in reasons]
-    gone = departed(inventory.cluster, placed, stay, absent)
-    return replace(plan, notes=(*missed(absent), *new.notes, *gone))
+    gone = notes_on_removed_hosts(inventory.cluster, placed, stay, absent)
+    return replace(plan, notes=(*notes_on_unreachable_hosts(absent), *new.notes, *gone))
 
 
-def _surplus(state: ClusterState, placed: Mapping[str, Place]) -> Iterator[RemoveContainer]:
+def _surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
     """Workers on hosts that are no part of the cluster any more. They go first: another worker may be given
     their GPUs."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
@@ -108,7 +108,7 @@ def _discord(workers: Sequence[ContainerSeen]) -> str | None:
 
 def why_new(
     inventory: Inventory,
-    place: Place,
+    place: HostPlan,
     maker: Maker,
     worker: ContainerSeen | None,
     image: ImagePlan,

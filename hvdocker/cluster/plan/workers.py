@@ -11,7 +11,7 @@ from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import Member
 from hvdocker.cluster.plan.addresses import local_subnet
 from hvdocker.cluster.plan.join import Join, joining, telling
-from hvdocker.cluster.plan.members import NOBODY, everybody, is_outdated, writing
+from hvdocker.cluster.plan.members import NOBODY, all_members, is_outdated, steps_to_write_members
 from hvdocker.cluster.steps import (
     AwaitSshd,
     CheckMesh,
@@ -24,17 +24,17 @@ from hvdocker.cluster.steps import (
     StartContainer,
     Trust,
 )
-from hvdocker.cluster.unreachable import Absent
+from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import CONTROLLER, Stage, Step
 
 
-def worker_of(inventory: Inventory, place: Place, maker: Maker, image: str) -> ContainerSpec:
+def worker_of(inventory: Inventory, place: HostPlan, maker: Maker, image: str) -> ContainerSpec:
     """A worker of the cluster, of another image than its own."""
     return worker_spec(replace(inventory, image=image), place, maker)
 
@@ -42,11 +42,11 @@ def worker_of(inventory: Inventory, place: Place, maker: Maker, image: str) -> C
 def worker_stages(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     specs: Mapping[str, ContainerSpec],
     reasons: Mapping[str, str],
     joins: Mapping[str, Join] = MappingProxyType({}),
-    absent: Mapping[str, Absent] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> list[Stage]:
     """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
     they sleep, and told about the new ones, as are the jobs that run. `joins` are new hosts of theirs;
@@ -57,7 +57,7 @@ def worker_stages(
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
-    members = everybody(inventory, placed, absent)
+    members = all_members(inventory, placed, absent)
     pinned = {name: workers[name].labels.get(names.LABEL_HOST_KEY, "") for name in kept}
     pinned |= {name: one.host_key for name, one in absent.items()}
     trust = _trust(inventory, placed, fresh, members, pinned)
@@ -84,7 +84,9 @@ def worker_stages(
         # that no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
-        Stage("containers", tuple(writing(members, placed)) if is_told else (), follows_on=True),
+        Stage(
+            "containers", tuple(steps_to_write_members(members, placed)) if is_told else (), follows_on=True
+        ),
         # A new worker of a job is started when its master knows of it: one that runs has joined, whatever
         # became of the run that made it. Until it answers, the job does without it.
         Stage("join", tuple(joining(state, placed, fresh, joins)), follows_on=True),
@@ -108,7 +110,7 @@ def spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
 
 def _trust(
     inventory: Inventory,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     fresh: list[str],
     members: tuple[Member, ...],
     pinned: Mapping[str, str],
@@ -130,7 +132,7 @@ def _trust(
 def _files(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     specs: Mapping[str, ContainerSpec],
     fresh: list[str],
     trust: Trust,
@@ -151,7 +153,7 @@ def _marks(folder: str, spec: ContainerSpec) -> list[str]:
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
 
-def _mesh(placed: Mapping[str, Place], touched: list[str]) -> list[Step]:
+def _mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
     """The head reaches every worker. Before a job is placed, the first host stands for the head."""
     if not touched:
         return []

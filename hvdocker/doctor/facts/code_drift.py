@@ -11,7 +11,7 @@ from hvdocker.doctor.facts.commands import check_hashes
 from hvdocker.doctor.facts.facts import CodeSeen
 from hvdocker.errors import HvdockerError
 from hvdocker.sync import commands
-from hvdocker.sync.tree import Entry, Held, held_from
+from hvdocker.sync.tree import Entry, HostIndex, held_from
 from hvdocker.transport.link import HostLink
 
 ASK_TIMEOUT_S = 60.0
@@ -32,13 +32,13 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
     )
 
 
-def _held(link: HostLink, folder: str) -> Held:
+def _held(link: HostLink, folder: str) -> HostIndex:
     question = commands.ask(commands.Stage(folder, "doctor"), _NO_TREE)
     result = link.run(question, timeout_s=ASK_TIMEOUT_S)
     _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
     body = said.partition(b"\n")[2]
     try:
-        return held_from(zlib.decompress(body, wbits=31)) if found and body else Held()
+        return held_from(zlib.decompress(body, wbits=31)) if found and body else HostIndex()
     except zlib.error as error:
         raise HvdockerError("the host did not say what code it holds", host=link.name) from error
 
@@ -57,7 +57,7 @@ def _entry(mark: list[object]) -> Entry:
     return Entry(str(path), str(sha256), mode)
 
 
-def _edited(link: HostLink, folder: str, held: Held) -> tuple[str, ...]:
+def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
     touched = [_entry(held.marks[path]) for path in sorted(held.touched) if path in held.marks]
     files = [entry for entry in touched if entry.sha256]
     if not files:

@@ -18,7 +18,7 @@ from hvdocker.errors import HvdockerError, TookTooLong
 from hvdocker.observe.clock import clock, read_clock
 from hvdocker.observe.engine import see_containers
 from hvdocker.observe.gpu_query import HUNG, LIMIT_S
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 60.0
@@ -42,7 +42,7 @@ class Attempts:
 
     def to(self, what: str, work: Callable[[], T]) -> T | None:
         try:
-            with talking(self.host, what):
+            with translating_errors(self.host, what):
                 return work()
         except HvdockerError as error:
             self.failures.append(error)

@@ -14,7 +14,7 @@ from hvdocker.doctor.facts.facts import InsideSeen
 from hvdocker.engine.container_spec import ALL_DEVICES, ContainerSpec, create_body
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.shell.command import Command
 
 LIFETIME_S = 30
@@ -62,7 +62,7 @@ _MARK = re.compile(r"^hvdocker-inside (\{.*\})$", re.MULTILINE)
 
 
 def trial_spec(
-    inventory: Inventory, place: Place, maker: Maker, image: str, token: str, has_gpus: bool
+    inventory: Inventory, place: HostPlan, maker: Maker, image: str, token: str, has_gpus: bool
 ) -> ContainerSpec:
     """Like the worker in what is looked at, and with nothing that could disturb: no network, no mounts."""
     like = worker_spec(inventory, place, maker)

@@ -18,7 +18,7 @@ from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, 
 from hvdocker.doctor.report import Finding, HostReport, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import up_again
 
 
@@ -61,7 +61,7 @@ class Case:
     host: Host
     health: HostHealth
     words: Words = Words()
-    place: Place | None = None
+    place: HostPlan | None = None
     problems: Mapping[str, tuple[HvdockerError, ...]] = field(default_factory=dict)
     missing_image_bytes: int = 0
     is_up: bool = False

@@ -10,11 +10,11 @@ from hvdocker.images.plan import plan_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
 
-def why_anew(
-    inventory: Inventory, state: ClusterState, placed: Mapping[str, Place], maker: Maker
+def why_replaced(
+    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], maker: Maker
 ) -> dict[str, str]:
     """By host. Where it cannot be told which image is meant, nothing is said about workers: the image is."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}

@@ -25,7 +25,7 @@ class SshWay(Enum):
 
 
 @dataclass(frozen=True)
-class Post:
+class Listener:
     """A host's end of all its pairs: the ports that are open there for the time of the examination."""
 
     host: str
@@ -78,7 +78,7 @@ def listen_words(address: str, token: str, seconds: float, sshd_port: int | None
     return [CHECK, "listen", json.dumps(order)]
 
 
-def pairs_words(own: Post, peers: Iterable[Post], port: int, ways: Mapping[str, SshWay]) -> list[str]:
+def pairs_words(own: Listener, peers: Iterable[Listener], port: int, ways: Mapping[str, SshWay]) -> list[str]:
     order = {
         "address": own.address,
         "timeout_s": TIMEOUT_S,
@@ -87,7 +87,7 @@ def pairs_words(own: Post, peers: Iterable[Post], port: int, ways: Mapping[str, 
     return [CHECK, "pairs", json.dumps(order)]
 
 
-def bandwidth_words(own: Post, peer: Post) -> list[str]:
+def bandwidth_words(own: Listener, peer: Listener) -> list[str]:
     order = {
         "address": own.address,
         "timeout_s": TIMEOUT_S,
@@ -97,7 +97,7 @@ def bandwidth_words(own: Post, peer: Post) -> list[str]:
     return [CHECK, "bandwidth", json.dumps(order)]
 
 
-def end_words(post: Post) -> list[str]:
+def end_words(post: Listener) -> list[str]:
     """What listens goes on after its command has ended."""
     return ["sh", "-c", 'kill "$1"', "sh", str(post.pid)]
 
@@ -106,7 +106,7 @@ def _ssh(port: int, way: SshWay) -> Mapping[str, object] | None:
     return None if way is SshWay.HELD else {"port": port, "login": way is SshWay.LOGIN}
 
 
-def _as_peer(post: Post, ssh: Mapping[str, object] | None) -> Mapping[str, object]:
+def _as_peer(post: Listener, ssh: Mapping[str, object] | None) -> Mapping[str, object]:
     return {
         "name": post.host,
         "address": post.address,
@@ -117,7 +117,7 @@ def _as_peer(post: Post, ssh: Mapping[str, object] | None) -> Mapping[str, objec
     }
 
 
-def read_post(host: str, address: str, token: str, text: str) -> Post | str:
+def read_post(host: str, address: str, token: str, text: str) -> Listener | str:
     """The post, or why there is none."""
     told = _json(text)
     if told is None or "error" in told:
@@ -128,7 +128,9 @@ def read_post(host: str, address: str, token: str, text: str) -> Post | str:
         return f"no interface has the address {address}"
     try:
         ports = tuple(map(int, told["tcp"])), int(told["udp"])
-        return Post(host, address, token, *ports, str(told["interface"]), int(told["mtu"]), int(told["pid"]))
+        return Listener(
+            host, address, token, *ports, str(told["interface"]), int(told["mtu"]), int(told["pid"])
+        )
     except (KeyError, TypeError, ValueError):
         return "its answer is not understood"
 

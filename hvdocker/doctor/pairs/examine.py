@@ -12,17 +12,17 @@ from hvdocker import names
 from hvdocker.cluster.containers.roles import doctor_spec
 from hvdocker.cluster.plan.addresses import port_conflicts
 from hvdocker.doctor.pairs import commands as words
-from hvdocker.doctor.pairs.commands import Answer, Post, Speed, SshWay
+from hvdocker.doctor.pairs.commands import Answer, Listener, Speed, SshWay
 from hvdocker.doctor.pairs.gaps import lost, missing, old_image, without_post
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Absence, Pair, Survey
+from hvdocker.doctor.pairs.survey import Gap, Pair, PairResults
 from hvdocker.doctor.pairs.tournament import rounds
 from hvdocker.doctor.report import PairReport
 from hvdocker.env import Env
 from hvdocker.events import Event
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
@@ -40,12 +40,12 @@ class _Visit:
     inventory: Inventory
     links: Mapping[str, HostLink]
     state: ClusterState
-    placed: Mapping[str, Place]
+    placed: Mapping[str, HostPlan]
     life_s: int
     containers: dict[str, str] = field(default_factory=dict)
     ways: dict[str, SshWay] = field(default_factory=dict)
-    absent: dict[str, Absence] = field(default_factory=dict)
-    posts: dict[str, Post] = field(default_factory=dict)
+    absent: dict[str, Gap] = field(default_factory=dict)
+    posts: dict[str, Listener] = field(default_factory=dict)
     answers: dict[Pair, Answer] = field(default_factory=dict)
     speeds: dict[Pair, Speed] | None = None
 
@@ -61,13 +61,13 @@ class _Visit:
         for name, error in outcomes.failed.items():
             self.absent[name] = lost(error)
 
-    def survey(self) -> Survey:
+    def survey(self) -> PairResults:
         """In the inventory's order, whoever answered first."""
         order = tuple(host.name for host in self.inventory.hosts)
         posts = {name: self.posts[name] for name in order if name in self.posts}
         known = [(start, end) for start in posts for end in posts if start not in self.absent]
         answers = {pair: self.answers[pair] for pair in known if pair in self.answers}
-        return Survey(order, self.port, posts, answers, self.absent, self.ways, self.speeds)
+        return PairResults(order, self.port, posts, answers, self.absent, self.ways, self.speeds)
 
 
 def examine_pairs(
@@ -75,7 +75,7 @@ def examine_pairs(
     inventory: Inventory,
     links: Mapping[str, HostLink],
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     is_deep: bool,
     inventory_flag: str = "",
 ) -> tuple[PairReport, ...]:
@@ -95,7 +95,7 @@ def examine_pairs(
     return judge_pairs(visit.survey())
 
 
-def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, Place]) -> bool:
+def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> bool:
     workers = state.workers()
     return bool(placed) and all(
         name in workers
@@ -124,7 +124,7 @@ def _listen(visit: _Visit, name: str) -> None:
         visit.absent[name] = old_image(visit.inventory, name, err)
         return
     post = words.read_post(name, place.address, token, out)
-    if isinstance(post, Post):
+    if isinstance(post, Listener):
         visit.posts[name] = post
     else:
         visit.absent[name] = without_post(name, post, err)
@@ -153,9 +153,9 @@ def _pour(visit: _Visit, ends: Mapping[str, str], stop: Callable[[], None]) -> N
 
 
 def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
-    from hvdocker.engine.container_exec import ask_inside
+    from hvdocker.engine.container_exec import exec_in_container
 
-    return ask_inside(visit.links[name], visit.containers[name], argv)
+    return exec_in_container(visit.links[name], visit.containers[name], argv)
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None
 
 @contextmanager
 def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
-    from hvdocker.doctor.pairs.probe_containers import close_station
+    from hvdocker.doctor.pairs.probe_containers import close_probe_container
     from hvdocker.transport.pool import each
 
     visit.ways = _ways(visit, present)
@@ -185,7 +185,7 @@ def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[
     begun: dict[str, str] = {}
 
     def stop() -> None:
-        outcomes = each(list(begun), lambda name: close_station(visit.links[name], begun[name]))
+        outcomes = each(list(begun), lambda name: close_probe_container(visit.links[name], begun[name]))
         for name, error in outcomes.failed.items():
             text = f"{name_of_all} could not be removed ({error.what}); it ends by itself"
             visit.env.listener(Event("note", f"{name}: {text}"))
@@ -207,17 +207,21 @@ def _ways(visit: _Visit, present: list[str]) -> dict[str, SshWay]:
 
 
 def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Callable[[], None]) -> None:
-    from hvdocker.doctor.pairs.probe_containers import clear_station, make_passes, open_station
+    from hvdocker.doctor.pairs.probe_containers import (
+        clear_probe_container,
+        make_probe_keys,
+        open_probe_container,
+    )
 
-    passes = make_passes(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
+    passes = make_probe_keys(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
     maker = visit.env.maker()
 
     def begin(name: str) -> None:
         place = visit.placed[name]
         has_sshd = visit.ways[name] is SshWay.LOGIN
         spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
-        clear_station(visit.links[name], spec.name, place.seen.containers)
-        open_station(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
+        clear_probe_container(visit.links[name], spec.name, place.seen.containers)
+        open_probe_container(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
         visit.containers[name] = spec.name
 
     visit.each(present, begin, stop)

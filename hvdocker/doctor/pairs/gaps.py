@@ -7,11 +7,11 @@ import shlex
 from collections.abc import Mapping, Set
 
 from hvdocker import names
-from hvdocker.doctor.pairs.survey import Absence
+from hvdocker.doctor.pairs.survey import Gap
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 
 _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 
@@ -19,18 +19,18 @@ _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 def missing(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     reached: Set[str],
     inventory_flag: str,
-) -> dict[str, Absence]:
+) -> dict[str, Gap]:
     """Hosts on which no container of the training image can be started."""
-    found: dict[str, Absence] = {}
+    found: dict[str, Gap] = {}
     addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
         if host.name not in reached:
-            found[host.name] = Absence("not reached", (f"{host.name} was not reached",))
+            found[host.name] = Gap("not reached", (f"{host.name} was not reached",))
         elif host.name not in placed:
-            found[host.name] = Absence("not seen", (f"{host.name} was reached, but it is not fit",))
+            found[host.name] = Gap("not seen", (f"{host.name} was reached, but it is not fit",))
         elif host.is_local:
             found[host.name] = _local(host.name)
         else:
@@ -40,12 +40,12 @@ def missing(
     return found
 
 
-def _local(name: str) -> Absence:
+def _local(name: str) -> Gap:
     line = f"{name} is a container of this machine: there is no network between workers before they are up"
-    return Absence("not up", (line,), "hvdocker up")
+    return Gap("not up", (line,), "hvdocker up")
 
 
-def _address(place: Place, all_addresses: list[str]) -> Absence | None:
+def _address(place: HostPlan, all_addresses: list[str]) -> Gap | None:
     """From an address that is not its own alone, a host would find itself, or could not listen."""
     name, address = place.name, place.address
     if place.seen.addresses and address not in place.seen.addresses:
@@ -56,7 +56,7 @@ def _address(place: Place, all_addresses: list[str]) -> Absence | None:
         line = f"the training address of {name} is {address}, and that of another host too"
     else:
         return None
-    return Absence("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
+    return Gap("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
 
 
 def _is_loopback(address: str) -> bool:
@@ -67,15 +67,15 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _image(inventory: Inventory, state: ClusterState, place: Place, inventory_flag: str) -> Absence | None:
+def _image(inventory: Inventory, state: ClusterState, place: HostPlan, inventory_flag: str) -> Gap | None:
     image, name = inventory.image, place.name
     if place.seen.image is None:
         is_nowhere = state.controller_image is None and not any(seen.image for seen in state.hosts.values())
         line = f"{name} has no image {image}: what can be reached is tried from inside it"
-        return Absence("no image", (line,), _build(image) if is_nowhere else _push(inventory_flag))
+        return Gap("no image", (line,), _build(image) if is_nowhere else _push(inventory_flag))
     if not place.seen.image.is_ours:
         line = f"the image {image} on {name} is not made for hvdocker (no label {names.LABEL_IMAGE})"
-        return Absence("other image", (line,), "build yours FROM doc-hvd:base or doc-hvd:cpu")
+        return Gap("other image", (line,), "build yours FROM doc-hvd:base or doc-hvd:cpu")
     return None
 
 
@@ -89,19 +89,19 @@ def _build(image: str) -> str:
     return shlex.join(("docker", "pull", image))
 
 
-def old_image(inventory: Inventory, name: str, said: str) -> Absence:
+def old_image(inventory: Inventory, name: str, said: str) -> Gap:
     """Its `check` does not know the words: it prints its usage."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
     build = (
         _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
     )
-    return Absence("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
+    return Gap("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
 
 
-def without_post(name: str, why: str, said: str) -> Absence:
+def without_post(name: str, why: str, said: str) -> Gap:
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
-    return Absence("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
+    return Gap("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
 
 
-def lost(error: HvdockerError) -> Absence:
-    return Absence("failed", (str(error), *error.lines), error.fix)
+def lost(error: HvdockerError) -> Gap:
+    return Gap("failed", (str(error), *error.lines), error.fix)

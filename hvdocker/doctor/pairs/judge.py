@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from hvdocker.doctor.pairs.path_mtu import judge_mtu, judge_speed, judge_trip
 from hvdocker.doctor.pairs.reach import judge_ports, judge_ssh
-from hvdocker.doctor.pairs.survey import Absence, Pair, Survey
+from hvdocker.doctor.pairs.survey import Gap, Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark, PairReport
 
 CHECKS = ("ssh", "ports", "mtu", "rtt")
 
 
-def judge_pairs(survey: Survey) -> tuple[PairReport, ...]:
+def judge_pairs(survey: PairResults) -> tuple[PairReport, ...]:
     ssh, ports = judge_ssh(survey), judge_ports(survey)
     return tuple(_report(survey, pair, ssh.get(pair), ports.get(pair)) for pair in survey.pairs)
 
 
-def _report(survey: Survey, pair: Pair, ssh: Finding | None, ports: Finding | None) -> PairReport:
+def _report(survey: PairResults, pair: Pair, ssh: Finding | None, ports: Finding | None) -> PairReport:
     answer = survey.answers.get(pair)
     if answer is None or ssh is None or ports is None:
         return PairReport(*pair, _unknown(survey, pair))
@@ -28,9 +28,9 @@ def _report(survey: Survey, pair: Pair, ssh: Finding | None, ports: Finding | No
     return PairReport(*pair, tuple(findings), measured)
 
 
-def _unknown(survey: Survey, pair: Pair) -> tuple[Finding, ...]:
+def _unknown(survey: PairResults, pair: Pair) -> tuple[Finding, ...]:
     """Of two hosts that are absent the second says why: so it is the same in all its cells."""
-    nothing = Absence("?", ("it was not tried",))
+    nothing = Gap("?", ("it was not tried",))
     why = survey.absent.get(pair[1]) or survey.absent.get(pair[0]) or nothing
     checks = (*CHECKS, "bandwidth") if survey.speeds is not None else CHECKS
     return tuple(Finding(check, Mark.UNKNOWN, why.shown, why.evidence, fix=why.fix) for check in checks)

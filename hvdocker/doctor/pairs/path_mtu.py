@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from hvdocker.doctor.pairs.commands import Answer
-from hvdocker.doctor.pairs.survey import Pair, Survey
+from hvdocker.doctor.pairs.survey import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
 SLOW_TRIP_S = 0.005
@@ -30,7 +30,7 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
     return f"on {host}: sudo ip link set dev {shlex.quote(interface)} mtu {mtu}"
 
 
-def judge_mtu(survey: Survey, pair: Pair, answer: Answer) -> Finding:
+def judge_mtu(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
     found = answer.mtu
     where = survey.named(pair)
     if found.passed is None:
@@ -48,7 +48,7 @@ def judge_mtu(survey: Survey, pair: Pair, answer: Answer) -> Finding:
     return _black_hole(survey, pair, answer, shown)
 
 
-def _black_hole(survey: Survey, pair: Pair, answer: Answer, shown: str) -> Finding:
+def _black_hole(survey: PairResults, pair: Pair, answer: Answer, shown: str) -> Finding:
     """The sender's own interface lets the packet out, and nobody says what became of it."""
     start, end = survey.posts[pair[0]], survey.posts[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
@@ -64,7 +64,7 @@ def _black_hole(survey: Survey, pair: Pair, answer: Answer, shown: str) -> Findi
     return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(odd.host, odd.interface, usual))
 
 
-def _unsized(survey: Survey, pair: Pair, answer: Answer) -> Finding:
+def _unsized(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
     """Training needs no UDP: that it does not pass is no fault, but sizes stay unknown."""
     where, start = survey.named(pair), survey.posts[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
@@ -78,7 +78,7 @@ def _unsized(survey: Survey, pair: Pair, answer: Answer) -> Finding:
     return Finding("mtu", Mark.UNKNOWN, "?", (line,))
 
 
-def judge_trip(survey: Survey, pair: Pair, answer: Answer) -> Finding:
+def judge_trip(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
     if answer.trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: no open port to time it on",))
     shown = f"{answer.trip_s * 1000:.2g} ms"
@@ -91,7 +91,7 @@ def judge_trip(survey: Survey, pair: Pair, answer: Answer) -> Finding:
     return Finding("rtt", Mark.WARN, shown, (line,), fix="train on hosts of one site, or set `network:`")
 
 
-def judge_speed(survey: Survey, pair: Pair) -> Finding:
+def judge_speed(survey: PairResults, pair: Pair) -> Finding:
     """Against all other pairs: what a link should carry is not known here."""
     speeds = survey.speeds or {}
     own = speeds.get(pair)

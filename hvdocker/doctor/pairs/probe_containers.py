@@ -17,8 +17,8 @@ from hvdocker.engine.file_spec import FileSpec, user_name
 from hvdocker.errors import HostUnfit
 from hvdocker.observe.clock import clock, read_clock
 from hvdocker.observe.state import ContainerSeen
-from hvdocker.placement.host_plan import Place
-from hvdocker.transport.errors import talking
+from hvdocker.placement.host_plan import HostPlan
+from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh import key_pairs
 
@@ -27,7 +27,7 @@ LEFT_BEHIND_S = 600
 
 
 @dataclass(frozen=True)
-class Passes:
+class ProbeKeys:
     """Keys for the length of one examination, and the files that make all stations trust each other."""
 
     client: key_pairs.Pair
@@ -35,22 +35,22 @@ class Passes:
     trust: tuple[FileSpec, ...]
 
 
-def make_passes(cluster: str, places: Iterable[Place], port: int) -> Passes:
+def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> ProbeKeys:
     places = list(places)
     client, pairs = key_pairs.make_pair(), {place.name: key_pairs.make_pair() for place in places}
     members = [Member(place.name, place.address, user_name(place.uid)) for place in places]
     publics = {name: pair.public for name, pair in pairs.items()}
     template = assets.ssh_config_template()
     trust = trust_files(template, cluster, members, port, publics, client.public)
-    return Passes(client, pairs, tuple(trust))
+    return ProbeKeys(client, pairs, tuple(trust))
 
 
-def open_station(
-    link: HostLink, spec: ContainerSpec, place: Place, passes: Passes, tell: Callable[[str], None]
+def open_probe_container(
+    link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
     """`tell` hears the container's id as soon as there is something to remove. The engine removes the
     container when it ends, so that a laptop that dies leaves nothing for long."""
-    with talking(link.name, "starting a container for the checks"):
+    with translating_errors(link.name, "starting a container for the checks"):
         engine = link.engine()
         body = create_body(spec, {})
         body["HostConfig"]["AutoRemove"] = True
@@ -69,7 +69,7 @@ def open_station(
         engine.start(made)
 
 
-def clear_station(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
+def clear_probe_container(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
     """What an earlier doctor left under this name is removed; one that is at work is left alone, and told."""
     for container in seen:
         if container.role != names.ROLE_DOCTOR or container.name != name:
@@ -81,15 +81,15 @@ def clear_station(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> N
                 host=link.name,
                 fix=f"run it again in a few minutes, or end the other: docker rm -f {container.name}",
             )
-        close_station(link, container.id)
+        close_probe_container(link, container.id)
 
 
 def _time_there(link: HostLink) -> float:
     return read_clock(link.run(clock()).text) or 0.0
 
 
-def close_station(link: HostLink, container: str) -> None:
-    with talking(link.name, f"removing {container}"):
+def close_probe_container(link: HostLink, container: str) -> None:
+    with translating_errors(link.name, f"removing {container}"):
         _remove(link.engine(), container)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hvdocker.doctor.pairs.commands import Problem, SshWay
-from hvdocker.doctor.pairs.survey import Pair, Survey
+from hvdocker.doctor.pairs.survey import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
 _SHOWN = {"timeout": "filtered", "silent": "filtered", "refused": "rejected", "own": "forbidden",
@@ -35,7 +35,7 @@ class _Door:
     fine: str
 
 
-def judge_ssh(survey: Survey) -> dict[Pair, Finding]:
+def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
     found: dict[Pair, Finding] = {}
     troubles: dict[Pair, _Trouble | None] = {}
     for pair, answer in survey.answers.items():
@@ -55,19 +55,19 @@ def judge_ssh(survey: Survey) -> dict[Pair, Finding]:
     return {**found, **blamed, **greeted}
 
 
-def judge_ports(survey: Survey) -> dict[Pair, Finding]:
+def judge_ports(survey: PairResults) -> dict[Pair, Finding]:
     troubles = {pair: _port_trouble(survey, pair, answer.ports) for pair, answer in survey.answers.items()}
     return _judge(survey, _Door("ports", None, "open"), troubles)
 
 
-def _ssh_trouble(survey: Survey, pair: Pair, problem: Problem | None) -> _Trouble | None:
+def _ssh_trouble(survey: PairResults, pair: Pair, problem: Problem | None) -> _Trouble | None:
     if problem is None:
         return None
     line = f"{survey.named(pair, survey.port)}: {_words(problem)}"
     return _Trouble(problem.kind, (line,), _SHOWN.get(problem.kind, "failed"))
 
 
-def _port_trouble(survey: Survey, pair: Pair, ports: Mapping[int, Problem | None]) -> _Trouble | None:
+def _port_trouble(survey: PairResults, pair: Pair, ports: Mapping[int, Problem | None]) -> _Trouble | None:
     failed = {port: problem for port, problem in ports.items() if problem}
     if not failed:
         return None
@@ -90,7 +90,7 @@ def _words(problem: Problem) -> str:
     return problem.words
 
 
-def _judge(survey: Survey, door: _Door, troubles: Mapping[Pair, _Trouble | None]) -> dict[Pair, Finding]:
+def _judge(survey: PairResults, door: _Door, troubles: Mapping[Pair, _Trouble | None]) -> dict[Pair, Finding]:
     """Nobody gets in to a host: that host. A host gets out to nobody: that host. Else it is the pair's."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
@@ -108,21 +108,21 @@ def _judge(survey: Survey, door: _Door, troubles: Mapping[Pair, _Trouble | None]
     return found
 
 
-def _all_in(survey: Survey, door: _Door, end: str, into: Mapping[Pair, _Trouble | None]) -> Finding:
+def _all_in(survey: PairResults, door: _Door, end: str, into: Mapping[Pair, _Trouble | None]) -> Finding:
     told = [trouble for trouble in into.values() if trouble]
     sources = [survey.posts[start].address for start, _ in into]
     lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
     return _bad(door, told[0].shown, lines, f"on {end}: {_accept('INPUT', '-s', sources, door.port)}")
 
 
-def _all_out(survey: Survey, door: _Door, start: str, out_of: Mapping[Pair, _Trouble | None]) -> Finding:
+def _all_out(survey: PairResults, door: _Door, start: str, out_of: Mapping[Pair, _Trouble | None]) -> Finding:
     told = [trouble for trouble in out_of.values() if trouble]
     targets = [survey.posts[end].address for _, end in out_of]
     lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
     return _bad(door, told[0].shown, lines, f"on {start}: {_accept('OUTPUT', '-d', targets, door.port)}")
 
 
-def _one(survey: Survey, door: _Door, pair: Pair, trouble: _Trouble, does_reverse: bool) -> Finding:
+def _one(survey: PairResults, door: _Door, pair: Pair, trouble: _Trouble, does_reverse: bool) -> Finding:
     start, end = pair
     lines = trouble.lines
     if does_reverse:
@@ -149,12 +149,12 @@ def _accept(chain: str, flag: str, addresses: Iterable[str], port: int | None) -
     return f"sudo iptables -I {chain} -p tcp {flag} {shlex.quote(','.join(addresses))}{only} -j ACCEPT"
 
 
-def _held(survey: Survey, pair: Pair) -> Finding:
+def _held(survey: PairResults, pair: Pair) -> Finding:
     line = f"{survey.named(pair, survey.port)} is held by somebody else: see the port check of {pair[1]}"
     return Finding("ssh", Mark.UNKNOWN, "held", (line,))
 
 
-def _no_login(survey: Survey, pair: Pair, problem: Problem) -> Finding:
+def _no_login(survey: PairResults, pair: Pair, problem: Problem) -> Finding:
     where = survey.named(pair, survey.port)
     lines = tuple(f"{where}: {line}" for line in problem.words.splitlines())
     if problem.kind == "stranger":

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.doctor.pairs.commands import Answer, Post, Speed, SshWay
+from hvdocker.doctor.pairs.commands import Answer, Listener, Speed, SshWay
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Absence:
+class Gap:
     """Why nothing can be said of the pairs of a host."""
 
     shown: str
@@ -20,15 +20,15 @@ class Absence:
 
 
 @dataclass(frozen=True)
-class Survey:
+class PairResults:
     """`order` names all hosts of the inventory; each has a post or an absence. `speeds` only where they were
     asked for."""
 
     order: tuple[str, ...]
     port: int
-    posts: Mapping[str, Post] = field(default_factory=dict)
+    posts: Mapping[str, Listener] = field(default_factory=dict)
     answers: Mapping[Pair, Answer] = field(default_factory=dict)
-    absent: Mapping[str, Absence] = field(default_factory=dict)
+    absent: Mapping[str, Gap] = field(default_factory=dict)
     ways: Mapping[str, SshWay] = field(default_factory=dict)
     speeds: Mapping[Pair, Speed] | None = None
 

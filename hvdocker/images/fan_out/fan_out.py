@@ -13,11 +13,11 @@ from functools import partial
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
 from hvdocker.images.fan_out import commands as words
 from hvdocker.images.fan_out.feeders import Member, Node, arranged
-from hvdocker.images.fan_out.long_command import Running
+from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error
 from hvdocker.images.ship.parts import ImageContent, Layer
-from hvdocker.transport.link import Result, must
+from hvdocker.transport.link import Result, run_or_raise
 from hvdocker.transport.pool import each
 
 _CHUNK = 1 << 20
@@ -30,7 +30,7 @@ _NOT_ASKED = ("connect", "sudo:", "not found", "permission denied")
 Tell = Callable[[str, int, int, str], None]
 
 
-class Swarm:
+class FanOut:
     """Used as a context manager: feeds are set up at the start, and gone at the end."""
 
     def __init__(self, members: Sequence[Member], image: ImageContent, cache: LayerCache, tell: Tell) -> None:
@@ -41,7 +41,7 @@ class Swarm:
         self._nodes = arranged(members, image)
         self._by_name = {node.name: node for node in self._nodes}
 
-    def __enter__(self) -> Swarm:
+    def __enter__(self) -> FanOut:
         try:
             # A host on which this fails is sent the image by this machine.
             each(self._by_name, lambda name: self._set_up(self._by_name[name]))
@@ -74,7 +74,9 @@ class Swarm:
 
     def _set_up(self, node: Node) -> None:
         link, ability = node.member.link, node.member.ability
-        must(link, words.unpack(self._folder), "making room to pass the image on failed", [self._files(node)])
+        run_or_raise(
+            link, words.unpack(self._folder), "making room to pass the image on failed", [self._files(node)]
+        )
         if node.is_feeding:
             ports = [20000 + secrets.randbelow(40000) for _ in range(5)]
             answer = link.run(words.start(self._folder, ports))
@@ -108,7 +110,7 @@ class Swarm:
         return self._load(node)
 
     def _load(self, node: Node, during: Callable[[], None] = lambda: None) -> Result:
-        node.loading = Running(node.member.link, words.load(self._folder, None, node.number))
+        node.loading = LongCommand(node.member.link, words.load(self._folder, None, node.number))
         during()
         return node.loading.wait(lambda: self._tell(node.name, node.size, node.size, ""))
 
@@ -118,7 +120,7 @@ class Swarm:
 
     def _fetched(self, node: Node) -> bool:
         for parent, feed in self._feeds_of(node):
-            fetching = Running(node.member.link, words.fetch(self._folder, feed, node.number))
+            fetching = LongCommand(node.member.link, words.fetch(self._folder, feed, node.number))
             code = fetching.wait(partial(self._watch, node, parent)).code
             parent.reached(code)
             if code == 0:
@@ -128,7 +130,7 @@ class Swarm:
     def _end_point(self, node: Node) -> Result | None:
         """Straight from a feed into its engine; None where no feed could give it all."""
         for parent, feed in self._feeds_of(node):
-            loading = Running(node.member.link, words.load(self._folder, feed, node.number))
+            loading = LongCommand(node.member.link, words.load(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
             status = words.cut_status(result.text)
             parent.reached(status or 0)
@@ -175,7 +177,7 @@ class Swarm:
     def _send(self, node: Node) -> None:
         for layer in node.layers:
             command = words.store(self._folder, layer)
-            must(node.member.link, command, "storing a layer failed", self._counted(node, layer))
+            run_or_raise(node.member.link, command, "storing a layer failed", self._counted(node, layer))
 
     def _counted(self, node: Node, layer: Layer) -> Iterator[bytes]:
         done = node.before(layer.hex)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from hvdocker.images.fan_out import commands as words
 from hvdocker.images.fan_out.ability import Ability
-from hvdocker.images.fan_out.long_command import Running
-from hvdocker.images.ship.load import Present
+from hvdocker.images.fan_out.long_command import LongCommand
+from hvdocker.images.ship.load import LayersPresent
 from hvdocker.images.ship.parts import ImageContent, Layer
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh.key_pairs import Pair, make_pair
@@ -25,7 +25,7 @@ class Member:
 
     name: str
     link: HostLink
-    present: Present
+    present: LayersPresent
     ability: Ability
     address: str
     docker: str = "docker"
@@ -46,7 +46,7 @@ class Node:
     feed: words.Feed | None = None
     is_missed: bool = False
     is_reached: bool = False
-    loading: Running | None = None
+    loading: LongCommand | None = None
 
     @property
     def name(self) -> str:

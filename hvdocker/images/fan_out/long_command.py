@@ -11,7 +11,7 @@ from hvdocker.transport.link import HostLink, Result
 _POLL_S = 1.0
 
 
-class Running:
+class LongCommand:
     def __init__(self, link: HostLink, command: Command) -> None:
         self._link, self._command = link, command
         self._result: Result | None = None

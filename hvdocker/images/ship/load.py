@@ -25,7 +25,7 @@ _NO_LAYER = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such file")
 
 
 @dataclass(frozen=True)
-class Present:
+class LayersPresent:
     """The image's lowest layers that an engine has. One that keeps images in containerd wants to be shown
     every layer, whatever it has."""
 
@@ -44,10 +44,10 @@ class Present:
         return int(sum(sizes) * _SPARE) + max(sizes)
 
 
-def present(engine: APIClient, chain: tuple[str, ...]) -> Present:
+def present(engine: APIClient, chain: tuple[str, ...]) -> LayersPresent:
     if _keeps_in_containerd(engine):
-        return Present(0, is_containerd=True)
-    return Present(max((common_layers(chain, layers) for layers in _chains(engine)), default=0))
+        return LayersPresent(0, is_containerd=True)
+    return LayersPresent(max((common_layers(chain, layers) for layers in _chains(engine)), default=0))
 
 
 def _chains(engine: APIClient) -> Iterator[list[str]]:

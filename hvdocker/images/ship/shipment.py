@@ -12,13 +12,13 @@ from datetime import datetime, timezone
 
 from docker import APIClient
 
-from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.images.fan_out.ability import Ability, ability, read_ability
-from hvdocker.images.fan_out.fan_out import Swarm
+from hvdocker.images.fan_out.fan_out import FanOut
 from hvdocker.images.fan_out.feeders import Member, is_worth_it
 from hvdocker.images.ship.cache import LayerCache, own_cache
 from hvdocker.images.ship.export import collect, layers_of
-from hvdocker.images.ship.load import LayersGone, Present, load, present, settle
+from hvdocker.images.ship.load import LayersGone, LayersPresent, load, present, settle
 from hvdocker.images.ship.part_tags import forget_parts
 from hvdocker.images.ship.parts import ImageContent
 from hvdocker.inventory.inventory import Inventory
@@ -31,7 +31,7 @@ Say = Callable[[str, str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Errand:
+class ShipmentRequest:
     """What a shipment is told: which image, from which engine, over which links."""
 
     inventory: Inventory
@@ -49,11 +49,11 @@ class Errand:
 class Shipment:
     """`failed`: the hosts on which something of it may be left."""
 
-    errand: Errand
+    errand: ShipmentRequest
     image: ImageContent
     members: Mapping[str, Member]
     cache: LayerCache
-    swarm: Swarm | None
+    swarm: FanOut | None
     failed: list[str] = field(default_factory=list)
 
     def deliver(self, host: str) -> None:
@@ -85,7 +85,7 @@ class Shipment:
 
         load(engine, image, has.parts(image), self.cache, sent)
 
-    def _at_hand(self, has: Present) -> ImageContent:
+    def _at_hand(self, has: LayersPresent) -> ImageContent:
         """The image with every layer that the host lacks in the cache: that may be more than at first."""
         lacking = has.lacks(self.image)
         if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
@@ -108,7 +108,7 @@ class Shipment:
 
 
 @contextmanager
-def shipping(errand: Errand) -> Iterator[Shipment]:
+def shipping(errand: ShipmentRequest) -> Iterator[Shipment]:
     """Looks at all hosts, reads what has to travel out of the source once, checks the disks."""
     cache = own_cache()
     chain = layers_of(errand.engine, errand.reference)
@@ -116,7 +116,7 @@ def shipping(errand: Errand) -> Iterator[Shipment]:
     needed = {digest for member in members.values() for digest in _needed(chain, member.present)}
     began = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     image = replace(collect(errand.engine, errand.reference, needed, cache, errand.read), sent_at=began)
-    raise_together("some hosts have too little disk", _full_disks(image, members))
+    raise_all("some hosts have too little disk", _full_disks(image, members))
     able = [members[name] for name in errand.links if members[name].ability.has_tools]
     shipment = Shipment(errand, image, members, cache, None)
     try:
@@ -129,8 +129,8 @@ def shipping(errand: Errand) -> Iterator[Shipment]:
 
 @contextmanager
 def _swarm(
-    errand: Errand, able: list[Member], image: ImageContent, cache: LayerCache
-) -> Iterator[Swarm | None]:
+    errand: ShipmentRequest, able: list[Member], image: ImageContent, cache: LayerCache
+) -> Iterator[FanOut | None]:
     if not is_worth_it(able, image):
         yield None
         return
@@ -138,15 +138,15 @@ def _swarm(
     def tell(host: str, done: int, total: int, source: str) -> None:
         errand.say(source, host, done, total)
 
-    with Swarm(able, image, cache, tell) as swarm:
+    with FanOut(able, image, cache, tell) as swarm:
         yield swarm
 
 
-def _needed(chain: tuple[str, ...], has: Present) -> tuple[str, ...]:
+def _needed(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, ...]:
     return chain if has.is_containerd else chain[has.count :]
 
 
-def _look(errand: Errand, name: str, chain: tuple[str, ...]) -> Member:
+def _look(errand: ShipmentRequest, name: str, chain: tuple[str, ...]) -> Member:
     link = errand.links[name]
     engine = link.engine()
     root = engine.info().get("DockerRootDir", "/var/lib/docker")

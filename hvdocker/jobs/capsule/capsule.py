@@ -211,7 +211,7 @@ class Capsule:
 
 
 @dataclass(frozen=True)
-class Papers:
+class CapsuleFiles:
     """What lies beside a job's outputs: its capsule, and the changes that its commit does not have."""
 
     capsule: Capsule

@@ -12,7 +12,14 @@ from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE, Capsule, Papers
+from hvdocker.jobs.capsule.capsule import (
+    CAPSULE_FILE,
+    JOB_FILE,
+    PATCH_FILE,
+    RECORD_FILE,
+    Capsule,
+    CapsuleFiles,
+)
 from hvdocker.jobs.capsule.difference import read_record
 from hvdocker.jobs.local_jobs import RECORD_COPY
 from hvdocker.jobs.lookup import known_jobs
@@ -24,7 +31,7 @@ ORIGIN_FILE = "capsule.host"
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredCapsule:
     """What is known of a job that was: `host` is the one that told its capsule; None where this machine wrote
     it. `record` is the text of how it ended, where it did."""
 
@@ -40,7 +47,7 @@ class Kept:
         return found is not None and found.get("state") != "running"
 
 
-def keep_at_home(env: Env, located: Located, papers: Papers) -> None:
+def keep_at_home(env: Env, located: Located, papers: CapsuleFiles) -> None:
     """At once: a replay from here needs no host. That it cannot be written is no reason to leave the job."""
     folder = located.jobs / papers.capsule.job
     try:
@@ -85,7 +92,9 @@ def _gathered(session: Session, state: ClusterState, job: str) -> tuple[str, dic
     return next((host for host, there in told.items() if CAPSULE_FILE in there), ""), papers
 
 
-def find_all(env: Env, located: Located, wanted: tuple[str, ...], needs_record: bool = False) -> list[Kept]:
+def find_all(
+    env: Env, located: Located, wanted: tuple[str, ...], needs_record: bool = False
+) -> list[StoredCapsule]:
     """Jobs by id or its beginning: at home where they are, else as hosts tell."""
     found = {word: _at_home(located, word) for word in wanted}
     lacking = [word for word, kept in found.items() if kept is None or (needs_record and not kept.has_ended)]
@@ -94,7 +103,9 @@ def find_all(env: Env, located: Located, wanted: tuple[str, ...], needs_record: 
     return [kept for word in wanted if (kept := found[word])]
 
 
-def _from_hosts(env: Env, located: Located, wanted: Mapping[str, Kept | None]) -> dict[str, Kept | None]:
+def _from_hosts(
+    env: Env, located: Located, wanted: Mapping[str, StoredCapsule | None]
+) -> dict[str, StoredCapsule | None]:
     """What is known at home already is no reason to insist on hosts."""
     try:
         with connected(env, located, must_all=False) as session:
@@ -109,7 +120,7 @@ def _from_hosts(env: Env, located: Located, wanted: Mapping[str, Kept | None]) -
         return dict(wanted)
 
 
-def _at_home(located: Located, wanted: str) -> Kept | None:
+def _at_home(located: Located, wanted: str) -> StoredCapsule | None:
     jobs = sorted(path.parent.name for path in located.jobs.glob(f"*/{CAPSULE_FILE}"))
     if wanted not in jobs and len([job for job in jobs if job.startswith(wanted)]) != 1:
         return None
@@ -118,7 +129,7 @@ def _at_home(located: Located, wanted: str) -> Kept | None:
     if capsule is None:
         return None
     host = _text(folder / ORIGIN_FILE)
-    return Kept(
+    return StoredCapsule(
         capsule,
         _bytes(folder / PATCH_FILE),
         _text(folder / RECORD_FILE) or _text(folder / RECORD_COPY),
@@ -126,7 +137,9 @@ def _at_home(located: Located, wanted: str) -> Kept | None:
     )
 
 
-def seen_on_hosts(session: Session, state: ClusterState, wanted: str, known: Kept | None) -> Kept:
+def seen_on_hosts(
+    session: Session, state: ClusterState, wanted: str, known: StoredCapsule | None
+) -> StoredCapsule:
     """Of each thing the word of the first host that has it. What is known already is only completed."""
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     told = told_by_hosts(session, state, job)
@@ -145,9 +158,9 @@ def seen_on_hosts(session: Session, state: ClusterState, wanted: str, known: Kep
     return found
 
 
-def _told(host: str, papers: Mapping[str, bytes]) -> Kept | None:
+def _told(host: str, papers: Mapping[str, bytes]) -> StoredCapsule | None:
     capsule = Capsule.read(papers.get(CAPSULE_FILE, b"").decode("utf-8", "replace"))
-    return Kept(capsule, host=host) if capsule else None
+    return StoredCapsule(capsule, host=host) if capsule else None
 
 
 def told_by_hosts(session: Session, state: ClusterState, job: str) -> dict[str, dict[str, bytes]]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HvdockerError, raise_together
-from hvdocker.jobs.lookup import Found
+from hvdocker.errors import HvdockerError, raise_all
+from hvdocker.jobs.lookup import FoundJob
 from hvdocker.launchers.horovod_output import without_noise
 from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line
 
@@ -28,7 +28,7 @@ class Copy:
     lines: Iterator[Line]
 
 
-def copy_of(found: Found) -> Copy:
+def copy_of(found: FoundJob) -> Copy:
     """Raises where there is none."""
     home = found.home
     if home and home.output:
@@ -38,7 +38,7 @@ def copy_of(found: Found) -> Copy:
         return Copy(f"what the ranks on {', '.join(there)} said, rank by rank", _of_hosts(found, there))
     if home and (logs := home.rank_logs()):
         return Copy(f"what came home of single ranks, {home.folder / 'logs'}", _of_rank_files(logs, found))
-    raise_together("some hosts cannot be reached", list(found.sighting.away.values()))
+    raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
     raise HvdockerError(
         f"the output of {found.job} is gone: its container is, and nothing of it lies at home or on the hosts"
     )
@@ -55,12 +55,12 @@ def last_of(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Ite
     yield from deque(taken, maxlen=count)
 
 
-def _of_file(path: Path, found: Found) -> Iterator[Line]:
+def _of_file(path: Path, found: FoundJob) -> Iterator[Line]:
     host_of_rank = found.placement.host_of_rank()
     return without_noise(parse_line(raw, host_of_rank) for raw in _raw_lines(_chunks(path)))
 
 
-def _of_rank_files(logs: dict[int, Path], found: Found) -> Iterator[Line]:
+def _of_rank_files(logs: dict[int, Path], found: FoundJob) -> Iterator[Line]:
     hosts = dict(enumerate(found.placement.host_of_rank()))
     for rank, path in sorted(logs.items()):
         earlier = path.with_name(f"{path.name}.1")
@@ -68,25 +68,29 @@ def _of_rank_files(logs: dict[int, Path], found: Found) -> Iterator[Line]:
         yield from (Line(raw, rank, hosts.get(rank)) for raw in _raw_lines(chunks))
 
 
-def _of_hosts(found: Found, hosts: Iterable[str]) -> Iterator[Line]:
+def _of_hosts(found: FoundJob, hosts: Iterable[str]) -> Iterator[Line]:
     from hvdocker.jobs.log.rank_logs import end_of_rank_log
-    from hvdocker.transport.link import must
+    from hvdocker.transport.link import run_or_raise
 
     for name in hosts:
         link, folder = found.sighting.links[name], found.sighting.folder(name, found.job)
         for rank in _ranks_on(found, name):
-            told = must(link, end_of_rank_log(folder, rank, MOST_BYTES), f"reading what rank {rank} said").out
+            told = run_or_raise(
+                link, end_of_rank_log(folder, rank, MOST_BYTES), f"reading what rank {rank} said"
+            ).out
             if len(told) == MOST_BYTES:
                 told = told.partition(b"\n")[2]
             yield from (Line(raw, rank, name) for raw in _raw_lines([told]))
 
 
-def _ranks_on(found: Found, name: str) -> list[int]:
+def _ranks_on(found: FoundJob, name: str) -> list[int]:
     from hvdocker.jobs.log.rank_logs import list_rank_logs, read_rank_logs
-    from hvdocker.transport.link import must
+    from hvdocker.transport.link import run_or_raise
 
     link: HostLink = found.sighting.links[name]
-    listed = must(link, list_rank_logs(found.sighting.folder(name, found.job)), "looking for the ranks' logs")
+    listed = run_or_raise(
+        link, list_rank_logs(found.sighting.folder(name, found.job)), "looking for the ranks' logs"
+    )
     return read_rank_logs(listed.text)
 
 

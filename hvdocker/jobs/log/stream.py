@@ -25,7 +25,7 @@ _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z ")
 
 
 @dataclass
-class Reading:
+class LogReader:
     """`link` is the one that is read from now; `runs` tells whether the job does. Without `again` a link that
     breaks is an error."""
 
@@ -54,10 +54,10 @@ class Reading:
                 is_over = False
 
     def _stream(self, follow: bool) -> Iterator[bytes]:
-        from hvdocker.engine.container_access import asking_job
+        from hvdocker.engine.container_access import asking_container
 
         known = Counter(piece for pieces in self._recent.values() for piece in pieces)
-        with asking_job(self.link, self.container, "reading the job's output"):
+        with asking_container(self.link, self.container, "reading the job's output"):
             for piece in self.link.engine().logs(
                 self.container, stream=True, follow=follow, timestamps=True, **self._from()
             ):

@@ -21,7 +21,7 @@ WIDER = 8
 
 
 @dataclass(frozen=True)
-class Recent:
+class LogTail:
     """Who goes on reads from `since`, a whole second, and leaves out the `skip` lines that were read here."""
 
     lines: tuple[Line, ...]
@@ -37,7 +37,7 @@ class _Piece:
     data: bytes
 
 
-def recent(
+def read_tail(
     link: HostLink,
     container: str,
     placement: Placement,
@@ -45,7 +45,7 @@ def recent(
     wanted: LineFilter,
     since: float | None = None,
     is_open: bool = False,
-) -> Recent:
+) -> LogTail:
     """`count` lines of those that are wanted. A log that is open may end in half a line, which is left to
     whoever goes on. Engines tell the time of every piece, and begin where they are told to by time only: so
     the last second has to be in what was read, from its beginning."""
@@ -62,7 +62,7 @@ def recent(
     shown = tuple(found[-count:]) if count else ()
     begin = since if is_whole else last
     read = [piece for piece in pieces if begin is None or is_whole or piece.second >= begin]
-    return Recent(shown, begin, sum(1 for _ in _lines(read, placement, is_open)))
+    return LogTail(shown, begin, sum(1 for _ in _lines(read, placement, is_open)))
 
 
 def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Iterator[Line]:
@@ -76,9 +76,9 @@ def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Ite
 
 
 def _pieces(link: HostLink, container: str, count: int, since: float | None) -> list[_Piece]:
-    from hvdocker.engine.container_access import asking_job
+    from hvdocker.engine.container_access import asking_container
 
-    with asking_job(link, container, "reading the job's output"):
+    with asking_container(link, container, "reading the job's output"):
         engine = link.engine()
         stream = engine.logs(container, stream=True, follow=False, timestamps=True, tail=count, since=since)
         pieces = [_piece(chunk) for chunk in stream]

@@ -14,7 +14,7 @@ from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
 from hvdocker.plan.apply import Context
 from hvdocker.plan.container_command import run_inside
 from hvdocker.plan.plan import Step
-from hvdocker.transport.errors import talking
+from hvdocker.transport.errors import translating_errors
 
 
 def _put(step: PutSecrets, context: Context) -> None:
@@ -49,7 +49,7 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 def _as_far_as_possible(step: Step, context: Context) -> Iterator[None]:
     """An ended job's container that cannot be opened any more must not keep the next job from running."""
     try:
-        with talking(step.host, step.describe()):
+        with translating_errors(step.host, step.describe()):
             yield
     except HostUnreachable:
         raise

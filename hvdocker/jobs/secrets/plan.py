@@ -8,7 +8,7 @@ from hvdocker import names
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Step
 from hvdocker.protocol.job import JobSpec
 
@@ -16,7 +16,7 @@ from hvdocker.protocol.job import JobSpec
 ORDERLY = (0, 1, 143)
 
 
-def deliveries(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> list[Step]:
+def steps_to_put(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
     """Into every container with ranks of the job: the head's run in the master, others in workers."""
     master, head = names.master_name(inventory.cluster, job.job), job.placement.head
     return [
@@ -34,7 +34,7 @@ def deliveries(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) 
     ]
 
 
-def remains(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> list[Step]:
+def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
     """What has to go when the master of this job was killed."""
     if not job.secrets:
         return []
@@ -44,7 +44,7 @@ def remains(inventory: Inventory, placed: Mapping[str, Place], job: JobSpec) -> 
     return [emptied, *(ForgetSecrets(name, placed[name].worker_name, (job.job,)) for name in others)]
 
 
-def aftermath(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
+def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
     """The same, as its labels tell it."""
     if not master.secrets:
         return []
@@ -54,7 +54,7 @@ def aftermath(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]
     return [emptied, *(ForgetSecrets(one.host, one.name, (master.job,)) for one in given)]
 
 
-def orphaned(state: ClusterState, job: str) -> list[Step]:
+def steps_after_head_loss(state: ClusterState, job: str) -> list[Step]:
     """Of a job that ended with its head, and is not run again. Who joined it only its master could tell:
     every worker that runs may have them. Nothing where the job lives after all."""
     masters = [master for master in state.masters() if master.job == job]
@@ -74,7 +74,7 @@ def orphaned(state: ClusterState, job: str) -> list[Step]:
 Seen = Mapping[str, Iterable[ContainerSeen]]
 
 
-def unborn(master: ContainerSeen, seen: Seen) -> list[Step]:
+def steps_for_unstarted_job(master: ContainerSeen, seen: Seen) -> list[Step]:
     """Of a job that never started, on hosts by the names that whoever looks has for them. Its master has
     the rest, and goes. Labels are foreign words: one that is no job's name becomes no path."""
     if not master.secrets or not names.is_plain(master.job):
@@ -104,7 +104,7 @@ def _workers(master: ContainerSeen, seen: Seen) -> Iterator[tuple[str, Container
                 yield host, one
 
 
-def leftovers(placed: Mapping[str, Place], state: ClusterState) -> list[Step]:
+def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
     """Secrets go when their job ends; not where the head died, or a host was away at that moment."""
     ended = [master for master in state.masters() if master.secrets and not master.is_running]
     emptied: list[Step] = [

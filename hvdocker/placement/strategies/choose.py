@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hvdocker.placement.strategies.demand import Demand
-from hvdocker.placement.strategies.eligible import Room
-from hvdocker.placement.strategies.gpu_models import Kind, fewest_models, kinds_of
-from hvdocker.placement.strategies.search import Field, Web, first_hosts
+from hvdocker.placement.strategies.eligible import FreeSlots
+from hvdocker.placement.strategies.gpu_models import HostKind, fewest_models, kinds_of
+from hvdocker.placement.strategies.search import Candidates, LinkGraph, first_hosts
 
 Links = Mapping[frozenset[str], float]
 NO_LINKS: Links = MappingProxyType({})
@@ -24,21 +24,21 @@ _Key = tuple[list[int], list[int], list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
-class Taken:
+class ChosenSlots:
     """What is taken of a room: places in the order of its slots."""
 
-    room: Room
+    room: FreeSlots
     places: tuple[int, ...]
 
 
-def choose(demand: Demand, rooms: Sequence[Room], links: Links) -> list[Taken]:
+def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
     """In inventory order. There are enough rooms of every size."""
     usable = [room for room in rooms if room.size in demand.hosts]
     kinds = kinds_of(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
     fields = {models: _field(models, kinds, demand) for models in fewest}
     web = _fastest(list(fields.values()), usable, links)
-    best: tuple[_Key, list[Taken]] | None = None
+    best: tuple[_Key, list[ChosenSlots]] | None = None
     for models, field in fields.items():
         hosts = first_hosts(field, web, best[0][0] if best else None)
         if hosts is None:
@@ -52,7 +52,7 @@ def choose(demand: Demand, rooms: Sequence[Room], links: Links) -> list[Taken]:
     return best[1]
 
 
-def _field(models: frozenset[str], kinds: Sequence[Kind], demand: Demand) -> Field:
+def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) -> Candidates:
     whole = dict.fromkeys(demand.hosts, 0)
     odd = 0
     for kind in kinds:
@@ -61,10 +61,10 @@ def _field(models: frozenset[str], kinds: Sequence[Kind], demand: Demand) -> Fie
             whole[kind.size] |= kind.places
         elif kind.size == demand.odd_size and slots >= demand.odd_share:
             odd |= kind.places
-    return Field(demand.hosts, whole, demand.odd_size, odd)
+    return Candidates(demand.hosts, whole, demand.odd_size, odd)
 
 
-def _fastest(fields: Sequence[Field], rooms: Sequence[Room], links: Links) -> Web | None:
+def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
     """The web of the fastest links with which it can be done; None where that is no question."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
@@ -80,7 +80,7 @@ def _fastest(fields: Sequence[Field], rooms: Sequence[Room], links: Links) -> We
     while low < high:
         middle = (low + high) // 2
         pairs = [pair for pair, speed in measured.items() if speed >= speeds[middle]]
-        web = Web(_joined(len(rooms), pairs), most_nodes)
+        web = LinkGraph(_joined(len(rooms), pairs), most_nodes)
         if any(first_hosts(field, web) is not None for field in fields):
             low, best = middle + 1, web
         else:
@@ -97,8 +97,12 @@ def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def _taken(
-    hosts: Sequence[int], rooms: Sequence[Room], models: frozenset[str], field: Field, demand: Demand
-) -> list[Taken]:
+    hosts: Sequence[int],
+    rooms: Sequence[FreeSlots],
+    models: frozenset[str],
+    field: Candidates,
+    demand: Demand,
+) -> list[ChosenSlots]:
     """The rest of the job is on the host that can carry no more, else on the last one of its size."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next(
@@ -109,5 +113,5 @@ def _taken(
         room = rooms[host]
         share = demand.odd_share if host == odd else demand.shares[room.size]
         places = [place for place, slot in enumerate(room.slots) if slot.model in models]
-        taken.append(Taken(room, tuple(places[:share])))
+        taken.append(ChosenSlots(room, tuple(places[:share])))
     return taken

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hvdocker.placement.strategies.eligible import Room
+from hvdocker.placement.strategies.eligible import FreeSlots
 
 
-def slots_within(room: Room, share: int) -> tuple[int, ...]:
+def slots_within(room: FreeSlots, share: int) -> tuple[int, ...]:
     """A slot is taken where the share can still be had with so few models."""
     models = [slot.model for slot in room.slots]
     left = Counter(models)

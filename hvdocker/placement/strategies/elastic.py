@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.placement.slots import Offer, Request
+from hvdocker.placement.slots import Offer, SlotRequest
 from hvdocker.placement.strategies.choose import NO_LINKS, Links
 from hvdocker.placement.strategies.eligible import fitting
 from hvdocker.placement.strategies.place import place
 from hvdocker.protocol.placement import Placement
 
 
-def place_most(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
+def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
     """What is not elastic is placed as it is. Else at most `max_np`, or `np` where there is no bound, or all
     that is free where neither is said; what is refused is the fewest that would do."""
     if request.elastic is None:
@@ -29,6 +29,6 @@ def place_most(request: Request, offers: Sequence[Offer], links: Links = NO_LINK
     return place(replace(request, np=request.elastic.min_np), offers, links)
 
 
-def settled(request: Request, placement: Placement) -> Request:
+def settled(request: SlotRequest, placement: Placement) -> SlotRequest:
     """The request for just what was placed."""
     return replace(request, np=placement.np, elastic=None) if request.elastic else request

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hvdocker.placement.slots import GpuWish, Offer, Request, Slot
+from hvdocker.placement.slots import GpuRequest, Offer, Slot, SlotRequest
 
 # Cards report less than their name says: a T4 of 16 GB has 15079 MiB, an A10 of 24 GB has 23028. The next
 # smaller size of card (11 for 12, 22 for 24) stays below.
@@ -14,7 +14,7 @@ LEAST_PART = 0.92
 
 
 @dataclass(frozen=True)
-class Room:
+class FreeSlots:
     """A host's free slots that fit. `index` is its place in the inventory's order."""
 
     index: int
@@ -27,14 +27,14 @@ class Room:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class EligibleSlots:
     """`rooms` have a slot that fits; `held` are, by host, the slots that would count were they free. Hosts
     `left_out` are those that the request does not want."""
 
-    request: Request
+    request: SlotRequest
     offers: tuple[Offer, ...]
     left_out: tuple[str, ...]
-    rooms: tuple[Room, ...]
+    rooms: tuple[FreeSlots, ...]
     held: tuple[int, ...]
     wants_gpus: bool
 
@@ -47,7 +47,7 @@ class Fitting:
         return sum(len(offer.free) for offer in self.offers) - self.free
 
 
-def fitting(request: Request, offers: Sequence[Offer]) -> Fitting:
+def fitting(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlots:
     considered = _considered(request, offers)
     wants_gpus = _wants_gpus(request.gpu, considered)
     wanted = None if request.exact and request.gpu is None else wants_gpus
@@ -55,17 +55,17 @@ def fitting(request: Request, offers: Sequence[Offer]) -> Fitting:
     for index, offer in enumerate(considered):
         slots = tuple(slot for slot in offer.free if fits(slot, request.gpu, wanted))
         if slots:
-            rooms.append(Room(index, offer.host, slots))
+            rooms.append(FreeSlots(index, offer.host, slots))
     sizes = {room.index: room.size for room in rooms}
     held = tuple(
         _held(request.gpu, offer, sizes.get(index, 0), wants_gpus) for index, offer in enumerate(considered)
     )
     names = {offer.host for offer in considered}
     left_out = tuple(offer.host for offer in offers if offer.host not in names)
-    return Fitting(request, considered, left_out, tuple(rooms), held, wants_gpus)
+    return EligibleSlots(request, considered, left_out, tuple(rooms), held, wants_gpus)
 
 
-def fits(slot: Slot, wish: GpuWish | None, is_gpu: bool | None) -> bool:
+def fits(slot: Slot, wish: GpuRequest | None, is_gpu: bool | None) -> bool:
     """`is_gpu` of None takes both kinds."""
     if is_gpu is not None and slot.is_gpu != is_gpu:
         return False
@@ -74,7 +74,7 @@ def fits(slot: Slot, wish: GpuWish | None, is_gpu: bool | None) -> bool:
     return _is_model(wish.model, slot.model) and _is_large(wish.memory_mb, slot.memory_mb)
 
 
-def _considered(request: Request, offers: Sequence[Offer]) -> tuple[Offer, ...]:
+def _considered(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, ...]:
     """Hosts that are named and offer nothing may be away, or no part of the cluster: whoever reads the flags
     knows the inventory."""
     return tuple(
@@ -84,13 +84,13 @@ def _considered(request: Request, offers: Sequence[Offer]) -> tuple[Offer, ...]:
     )
 
 
-def _wants_gpus(wish: GpuWish | None, offers: Sequence[Offer]) -> bool:
+def _wants_gpus(wish: GpuRequest | None, offers: Sequence[Offer]) -> bool:
     if wish is not None:
         return not wish.is_none
     return any(offer.offers_gpus for offer in offers)
 
 
-def _held(wish: GpuWish | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
+def _held(wish: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
     """Nobody says of which kind a held slot is: it is taken for one like the host's free ones. Where a model
     or a memory is wanted and the host has others too, or nothing free, it does not count."""
     if not offer.holds:

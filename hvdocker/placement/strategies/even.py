@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hvdocker.placement.strategies.choose import Links, Taken, choose
+from hvdocker.placement.strategies.choose import ChosenSlots, Links, choose
 from hvdocker.placement.strategies.demand import Demand
 from hvdocker.placement.strategies.devices_of_host import slots_within
-from hvdocker.placement.strategies.eligible import Room
+from hvdocker.placement.strategies.eligible import FreeSlots
 
 
-def spread(np: int, rooms: Sequence[Room]) -> list[Taken]:
+def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
     """As water fills: every host up to the same level, where it has as much; what is left goes to the first
     ones that have more. Fewer ranks than hosts go to the first hosts."""
     level, left = 0, np
@@ -24,11 +24,11 @@ def spread(np: int, rooms: Sequence[Room]) -> list[Taken]:
         left -= extra
         share = min(room.size, level) + extra
         if share:
-            taken.append(Taken(room, slots_within(room, share)))
+            taken.append(ChosenSlots(room, slots_within(room, share)))
     return taken
 
 
-def balanced(np: int, rooms: Sequence[Room], links: Links) -> list[Taken] | None:
+def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots] | None:
     """None where it cannot be had in equal shares."""
     for hosts in range(1, min(np, len(rooms)) + 1):
         share, rest = divmod(np, hosts)
@@ -40,7 +40,7 @@ def balanced(np: int, rooms: Sequence[Room], links: Links) -> list[Taken] | None
     return None
 
 
-def balanced_near(np: int, rooms: Sequence[Room]) -> list[int]:
+def balanced_near(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
     """The next numbers of ranks, below and above, that can be had in equal shares."""
     sizes = Counter(room.size for room in rooms)
     below, above = 0, 0

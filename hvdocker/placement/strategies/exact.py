@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.placement.strategies.choose import Taken
+from hvdocker.placement.strategies.choose import ChosenSlots
 from hvdocker.placement.strategies.devices_of_host import slots_within
-from hvdocker.placement.strategies.eligible import Fitting
+from hvdocker.placement.strategies.eligible import EligibleSlots
 from hvdocker.placement.strategies.refusal import not_enough_on
 
 
-def exactly(found: Fitting) -> list[Taken] | NotEnoughSlots:
+def exactly(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
     wanted = {share.host: share.slots for share in found.request.exact}
     _check(found, wanted)
     rooms = {room.host: room for room in found.rooms}
     for host, slots in wanted.items():
         if host not in rooms or rooms[host].size < slots:
             return not_enough_on(found, host, slots)
-    return [Taken(room, slots_within(room, wanted[room.host])) for room in found.rooms if room.host in wanted]
+    return [
+        ChosenSlots(room, slots_within(room, wanted[room.host]))
+        for room in found.rooms
+        if room.host in wanted
+    ]
 
 
-def _check(found: Fitting, wanted: dict[str, int]) -> None:
+def _check(found: EligibleSlots, wanted: dict[str, int]) -> None:
     request = found.request
     if len(wanted) != len(request.exact):
         raise UsageProblem("-H names a host twice, perhaps by its name and its address")

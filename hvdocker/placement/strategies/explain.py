@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hvdocker.errors import HvdockerError
-from hvdocker.placement.slots import STRATEGIES, GpuWish, Offer, Request
+from hvdocker.placement.slots import STRATEGIES, GpuRequest, Offer, SlotRequest
 from hvdocker.placement.strategies.choose import NO_LINKS, Links
 from hvdocker.placement.strategies.eligible import fitting
 from hvdocker.placement.strategies.place import place
-from hvdocker.placement.strategies.score import Judge
+from hvdocker.placement.strategies.score import PlacementScorer
 from hvdocker.protocol.placement import Placement
 
 # Hosts of the winner that are tried to be done without.
@@ -38,15 +38,15 @@ class Explanation:
     impossible: tuple[str, ...] = ()
 
 
-def explain(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
+def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
     """Raises what `place` raises. What came close is of the same kind, GPUs or not."""
     winner = place(request, offers, links)
     strategy = "exact" if request.exact else request.strategy
-    judge = Judge(strategy, request, offers, links)
+    judge = PlacementScorer(strategy, request, offers, links)
     best = judge.score(winner)
     ways: dict[Placement, list[str]] = {}
     impossible = []
-    gpu = request.gpu or GpuWish(is_none=not fitting(request, offers).wants_gpus)
+    gpu = request.gpu or GpuRequest(is_none=not fitting(request, offers).wants_gpus)
     for how, other in _others(replace(request, np=winner.np, gpu=gpu), winner):
         try:
             ways.setdefault(place(other, offers, links), []).append(how)
@@ -60,7 +60,7 @@ def explain(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) 
     return Explanation(strategy, winner, judge.merits(best), runners_up, tuple(impossible))
 
 
-def _others(request: Request, winner: Placement) -> list[tuple[str, Request]]:
+def _others(request: SlotRequest, winner: Placement) -> list[tuple[str, SlotRequest]]:
     """Without each of its hosts in turn, and by the other strategies."""
     free = replace(request, exact=())
     without = [

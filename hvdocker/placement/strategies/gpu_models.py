@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from hvdocker.placement.strategies.demand import Demand
-from hvdocker.placement.strategies.eligible import Room
+from hvdocker.placement.strategies.eligible import FreeSlots
 
 # Every set of models is tried against every kind of host, smallest sets first. Beyond so many trials (a dozen
 # models and more, each of which is needed) models are only left out one by one: few, perhaps not fewest.
@@ -16,7 +16,7 @@ MOST_TRIALS = 200_000
 
 
 @dataclass(frozen=True)
-class Kind:
+class HostKind:
     """Hosts that are alike: how many slots of which model they have. `places` are theirs among all rooms, as
     a set of bits."""
 
@@ -29,17 +29,17 @@ class Kind:
         return sum(count for model, count in self.counts if model in models)
 
 
-def kinds_of(rooms: Sequence[Room]) -> list[Kind]:
+def kinds_of(rooms: Sequence[FreeSlots]) -> list[HostKind]:
     alike: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, room in enumerate(rooms):
         alike.setdefault(tuple(sorted(Counter(slot.model for slot in room.slots).items())), []).append(place)
     return [
-        Kind(sum(count for _, count in counts), counts, len(places), sum(1 << place for place in places))
+        HostKind(sum(count for _, count in counts), counts, len(places), sum(1 << place for place in places))
         for counts, places in alike.items()
     ]
 
 
-def fewest_models(kinds: Sequence[Kind], demand: Demand) -> list[frozenset[str]]:
+def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[str]]:
     """Every set of that many models with which it can be done."""
     models = sorted({model for kind in kinds for model, _ in kind.counts})
     left = MOST_TRIALS // max(1, len(kinds))
@@ -56,7 +56,7 @@ def fewest_models(kinds: Sequence[Kind], demand: Demand) -> list[frozenset[str]]
     return [frozenset(models)]
 
 
-def _reduced(models: Sequence[str], kinds: Sequence[Kind], demand: Demand) -> frozenset[str]:
+def _reduced(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
     """Rare ones are tried first."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
@@ -68,7 +68,7 @@ def _reduced(models: Sequence[str], kinds: Sequence[Kind], demand: Demand) -> fr
     return kept
 
 
-def _is_enough(models: frozenset[str], kinds: Sequence[Kind], demand: Demand) -> bool:
+def _is_enough(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) -> bool:
     whole: Counter[int] = Counter()
     has_odd = False
     for kind in kinds:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from hvdocker.placement.strategies.choose import Links, Taken, choose
+from hvdocker.placement.strategies.choose import ChosenSlots, Links, choose
 from hvdocker.placement.strategies.demand import Demand
-from hvdocker.placement.strategies.eligible import Room
+from hvdocker.placement.strategies.eligible import FreeSlots
 from hvdocker.placement.strategies.sizes import packed_sizes
 
 
-def pack(np: int, rooms: Sequence[Room], links: Links) -> list[Taken]:
+def pack(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
     """With the fewest hosts all but the smallest are full, and what is left over is on that one."""
     sizes = packed_sizes([room.size for room in rooms], np)
     smallest = sizes[-1]

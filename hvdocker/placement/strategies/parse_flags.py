@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from hvdocker.errors import UsageProblem
-from hvdocker.placement.slots import GpuWish
+from hvdocker.placement.slots import GpuRequest
 from hvdocker.protocol.placement import Share
 from hvdocker.units import MEBI, parse_bytes
 
@@ -14,11 +14,11 @@ _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*[MGT]i?B?", re.IGNORECASE)
 LOCALHOST = "localhost"
 
 
-def parse_gpu(text: str) -> GpuWish:
+def parse_gpu(text: str) -> GpuRequest:
     """A model, a least memory, both, or `none`."""
     words = text.strip()
     if words.lower() == "none":
-        return GpuWish(is_none=True)
+        return GpuRequest(is_none=True)
     if _MEMORY.fullmatch(words):
         words = f":{words}"
     model, colon, memory = (part.strip() for part in words.partition(":"))
@@ -27,7 +27,7 @@ def parse_gpu(text: str) -> GpuWish:
     memory_mb = (parse_bytes(memory) or 0) // MEBI
     if not memory_mb and (colon or not model):
         raise _unclear(text)
-    return GpuWish(model, memory_mb)
+    return GpuRequest(model, memory_mb)
 
 
 def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:

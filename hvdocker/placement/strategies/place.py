@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.placement.slots import STRATEGIES, Offer, Request
-from hvdocker.placement.strategies.choose import NO_LINKS, Links, Taken
-from hvdocker.placement.strategies.eligible import Fitting, fitting
+from hvdocker.placement.slots import STRATEGIES, Offer, SlotRequest
+from hvdocker.placement.strategies.choose import NO_LINKS, ChosenSlots, Links
+from hvdocker.placement.strategies.eligible import EligibleSlots, fitting
 from hvdocker.placement.strategies.even import balanced, balanced_near, spread
 from hvdocker.placement.strategies.exact import exactly
 from hvdocker.placement.strategies.pack import pack
@@ -15,7 +15,7 @@ from hvdocker.placement.strategies.refusal import not_enough, not_equal
 from hvdocker.protocol.placement import Placement, Share
 
 
-def place(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
+def place(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
     """`offers` are in the inventory's order; `links` are measured speeds between two hosts, perhaps not of
     all. Raises NotEnoughSlots, or UsageProblem for a request that cannot be meant."""
     found = fitting(request, offers)
@@ -25,7 +25,7 @@ def place(request: Request, offers: Sequence[Offer], links: Links = NO_LINKS) ->
     return _head_first(taken, request.head)
 
 
-def _taken(found: Fitting, links: Links) -> list[Taken] | NotEnoughSlots:
+def _taken(found: EligibleSlots, links: Links) -> list[ChosenSlots] | NotEnoughSlots:
     request = found.request
     if request.np is not None and request.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {request.np}")
@@ -43,13 +43,13 @@ def _taken(found: Fitting, links: Links) -> list[Taken] | NotEnoughSlots:
     return pack(np, found.rooms, links)
 
 
-def _most(found: Fitting) -> int:
+def _most(found: EligibleSlots) -> int:
     if found.request.strategy == "balanced":
         return max(balanced_near(found.free + 1, found.rooms), default=0)
     return found.free
 
 
-def _head_first(taken: Sequence[Taken], named: str) -> Placement:
+def _head_first(taken: Sequence[ChosenSlots], named: str) -> Placement:
     """The smallest share leads, the first of them, unless another was named; the others keep the inventory's
     order."""
     shares = [_share(one) for one in sorted(taken, key=lambda one: one.room.index)]
@@ -57,7 +57,7 @@ def _head_first(taken: Sequence[Taken], named: str) -> Placement:
     return Placement((head, *(share for share in shares if share is not head)))
 
 
-def _share(taken: Taken) -> Share:
+def _share(taken: ChosenSlots) -> Share:
     slots = [taken.room.slots[place] for place in taken.places]
     return Share(taken.room.host, len(slots), tuple(slot.device for slot in slots if slot.is_gpu))
 

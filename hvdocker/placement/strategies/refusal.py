@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.placement.slots import GpuWish, Offer
-from hvdocker.placement.strategies.eligible import Fitting
+from hvdocker.placement.slots import GpuRequest, Offer
+from hvdocker.placement.strategies.eligible import EligibleSlots
 
 # Holders that the sentence names; the lines name all.
 MOST_HOLDERS = 2
 MOST_LINES = 40
 
 
-def not_enough(found: Fitting, np: int, most: int) -> NotEnoughSlots:
+def not_enough(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
     """`most` is what could be had."""
     what = f"{np} wanted, {_free(found)}"
     fix = _fix(found, np, most)
     return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
 
 
-def not_enough_on(found: Fitting, host: str, slots: int) -> NotEnoughSlots:
+def not_enough_on(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots:
     """A host of the user's own `-H`."""
     offer = next(offer for offer in found.offers if offer.host == host)
     free = next((room.size for room in found.rooms if room.host == host), 0)
@@ -31,7 +31,7 @@ def not_enough_on(found: Fitting, host: str, slots: int) -> NotEnoughSlots:
     )
 
 
-def not_equal(found: Fitting, np: int, near: Sequence[int]) -> NotEnoughSlots:
+def not_equal(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSlots:
     """`near` are the next numbers that can be had so; one host with one rank always can."""
     what = f"{np} wanted, {_free(found)}, but not in equal shares"
     would = " or ".join(_flag(found, number) for number in near)
@@ -39,7 +39,7 @@ def not_equal(found: Fitting, np: int, near: Sequence[int]) -> NotEnoughSlots:
     return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
 
 
-def show_wish(wish: GpuWish) -> str:
+def show_wish(wish: GpuRequest) -> str:
     if wish.is_none:
         return "none"
     gib, rest = divmod(wish.memory_mb, 1024)
@@ -47,7 +47,7 @@ def show_wish(wish: GpuWish) -> str:
     return ":".join(part for part in (wish.model, memory) if part)
 
 
-def _free(found: Fitting) -> str:
+def _free(found: EligibleSlots) -> str:
     wish = found.request.gpu
     if wish is None:
         return f"{found.free} free"
@@ -68,7 +68,7 @@ def _held(offers: Sequence[Offer]) -> str:
     return f": {', '.join(shown)}" if shown else ""
 
 
-def _lines(found: Fitting, offers: Sequence[Offer]) -> list[str]:
+def _lines(found: EligibleSlots, offers: Sequence[Offer]) -> list[str]:
     sizes = {room.host: room.size for room in found.rooms}
     lines = [_line(offer, sizes.get(offer.host, 0)) for offer in offers]
     more = [f"… and {len(lines) - MOST_LINES} more hosts"] if len(lines) > MOST_LINES else []
@@ -85,7 +85,7 @@ def _line(offer: Offer, fitting: int) -> str:
     return ", ".join(parts)
 
 
-def _fix(found: Fitting, np: int, most: int) -> str:
+def _fix(found: EligibleSlots, np: int, most: int) -> str:
     ways = [f"ask for fewer: {_flag(found, most)}"] if most else []
     if found.unfit:
         ways.append(_other_wish(found.request.gpu))
@@ -96,7 +96,7 @@ def _fix(found: Fitting, np: int, most: int) -> str:
     return _with_waiting("; ".join(ways), found.offers if _would_do(found, np) else [])
 
 
-def _flag(found: Fitting, number: int) -> str:
+def _flag(found: EligibleSlots, number: int) -> str:
     """What has to be said to get that many. An elastic job had none of the numbers within its bounds."""
     elastic = found.request.elastic
     if elastic is None:
@@ -104,13 +104,13 @@ def _flag(found: Fitting, number: int) -> str:
     return f"--min-np {number}" if number < elastic.min_np else f"--max-np {number}"
 
 
-def _other_wish(wish: GpuWish | None) -> str:
+def _other_wish(wish: GpuRequest | None) -> str:
     if wish is None:
         return "want processors: --gpu none"
     return "leave out --gpu" if wish.is_none else "wish for another --gpu: hvdocker gpus shows them"
 
 
-def _would_do(found: Fitting, np: int) -> bool:
+def _would_do(found: EligibleSlots, np: int) -> bool:
     """Whether it is enough once all is given back."""
     return np <= found.free + sum(offer.held for offer in found.offers)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from hvdocker.placement.slots import Offer, Request
+from hvdocker.placement.slots import Offer, SlotRequest
 from hvdocker.placement.strategies.choose import Links
 from hvdocker.placement.strategies.eligible import fitting
 from hvdocker.protocol.placement import Placement, Share
@@ -41,10 +41,10 @@ class Score:
         return [value.key for value in self.values.values()]
 
 
-class Judge:
+class PlacementScorer:
     """Measures placements by the criteria of one strategy."""
 
-    def __init__(self, strategy: str, request: Request, offers: Sequence[Offer], links: Links) -> None:
+    def __init__(self, strategy: str, request: SlotRequest, offers: Sequence[Offer], links: Links) -> None:
         found = fitting(request, offers)
         self.criteria = CRITERIA[strategy]
         self.links = links

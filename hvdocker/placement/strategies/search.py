@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Web:
+class LinkGraph:
     """`joined` are, for each host, those that its links are fast enough to. What a search has not found
     within `most_nodes` counts as not there: links may then be slower than they could be."""
 
@@ -16,7 +16,7 @@ class Web:
 
 
 @dataclass(frozen=True)
-class Field:
+class Candidates:
     """Sets of hosts, as bits. `whole` by size can carry a full share, `odd` of one size only the rest of
     the job, and so at most one of them."""
 
@@ -38,7 +38,9 @@ class _Node:
     is_tied: bool
 
 
-def first_hosts(field: Field, web: Web | None = None, bound: Sequence[int] | None = None) -> list[int] | None:
+def first_hosts(
+    field: Candidates, web: LinkGraph | None = None, bound: Sequence[int] | None = None
+) -> list[int] | None:
     """Without a web no search ever goes back. Nothing is returned where the answer would come behind
     `bound`."""
     sizes = tuple(field.needs)
@@ -67,7 +69,7 @@ def first_hosts(field: Field, web: Web | None = None, bound: Sequence[int] | Non
     return None
 
 
-def _is_possible(field: Field, sizes: Sequence[int], node: _Node) -> bool:
+def _is_possible(field: Candidates, sizes: Sequence[int], node: _Node) -> bool:
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
@@ -77,7 +79,7 @@ def _is_possible(field: Field, sizes: Sequence[int], node: _Node) -> bool:
     return True
 
 
-def _take(field: Field, sizes: Sequence[int], node: _Node, host: int, rest: int, is_tied: bool) -> _Node:
+def _take(field: Candidates, sizes: Sequence[int], node: _Node, host: int, rest: int, is_tied: bool) -> _Node:
     bit = 1 << host
     is_odd = bool(field.odd & bit)
     size = field.odd_size if is_odd else next(size for size in sizes if field.whole[size] & bit)

@@ -16,7 +16,7 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
 from hvdocker.observe.probe import docker_arch
 from hvdocker.observe.state import ClusterState, ImageSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import asked_in, up_again
 from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
@@ -71,7 +71,7 @@ def has_one_id(state: ClusterState, hosts: Sequence[str]) -> bool:
 def plan_layer(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     hosts: Sequence[str],
     layer: Layer,
     seen: Mapping[str, ImageSeen],
@@ -115,7 +115,7 @@ def _source(
 def _builder(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     hosts: Sequence[str],
     layer: Layer,
 ) -> str:
@@ -138,7 +138,7 @@ def _build(state: ClusterState, where: str, layer: Layer) -> BuildLayer:
 def plan_plain(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     hosts: Sequence[str],
     contents: Mapping[str, str],
     maker: Maker,

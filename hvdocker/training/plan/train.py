@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from hvdocker.cluster.containers.roles import master_spec
 from hvdocker.cluster.steps import MakeFolders, StartContainer
-from hvdocker.errors import HostUnfit, HvdockerError, raise_together
+from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, Papers
-from hvdocker.jobs.secrets.plan import deliveries
+from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, CapsuleFiles
+from hvdocker.jobs.secrets.plan import steps_to_put
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import asked_np, up_again
 from hvdocker.plan.plan import Plan, Stage, Step, plan_of
 from hvdocker.protocol.job import JobSpec
@@ -23,14 +23,14 @@ from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
 
 def plan_train(
     inventory: Inventory,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     maker: Maker,
     job: JobSpec,
     source: str | None,
     image: str | None = None,
     checksum: bool = False,
     tidying: Sequence[Step] = (),
-    papers: Papers | None = None,
+    papers: CapsuleFiles | None = None,
 ) -> Plan:
     """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
     master: `image` is that of its worker, where it is not the cluster's own. `tidying` is what earlier jobs
@@ -64,13 +64,13 @@ def plan_train(
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
         # In all containers only once there is a master, whose label tells of them.
-        ("secrets", deliveries(inventory, placed, job)),
+        ("secrets", steps_to_put(inventory, placed, job)),
         # It begins when every host has the code and the job's file.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
 
 
-def _papers(papers: Papers, folders: Mapping[str, str]) -> Iterator[Step]:
+def _papers(papers: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
     """Values that are hidden in the capsule stay so where a script takes others from its caller."""
     capsule = papers.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
@@ -82,7 +82,7 @@ def _papers(papers: Papers, folders: Mapping[str, str]) -> Iterator[Step]:
 
 def check_workers(
     inventory: Inventory,
-    placed: Mapping[str, Place],
+    placed: Mapping[str, HostPlan],
     state: ClusterState,
     flag: str = "",
     may_miss: bool = False,
@@ -115,10 +115,10 @@ def check_workers(
         for name in placed
         if name not in workers or not workers[name].is_running
     ]
-    raise_together("some workers are not running", errors)
+    raise_all("some workers are not running", errors)
 
 
-def standing(placed: Mapping[str, Place], state: ClusterState, job: str) -> dict[str, Place]:
+def standing(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
     """The places whose worker runs, and that had no master of this job before: its name is taken there."""
     workers = state.workers()
     had = {state.host_of(master) for master in state.masters() if master.job == job}

@@ -17,7 +17,7 @@ from paramiko.common import cMSG_CHANNEL_OPEN
 from paramiko.message import Message
 from paramiko.ssh_exception import SSHException
 
-from hvdocker.transport.ssh.channel_close import OrderlyChannel
+from hvdocker.transport.ssh.channel_close import ClosingChannel
 
 KIND = "direct-streamlocal@openssh.com"
 OPEN_TIMEOUT_S = 20.0
@@ -30,7 +30,7 @@ PARAMIKO_PARTS = (
 CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink", "_wait_for_event")
 
 
-class HostChannel(OrderlyChannel):
+class HostChannel(ClosingChannel):
     """Paramiko ends what is read when the connection breaks, as if the host had said all."""
 
     is_lost = False

@@ -20,7 +20,7 @@ CHANNEL_PARTS = ("_send", "_send_eof", "_handle_close", "_close_internal")
 TRANSPORT_PARTS = ("_unlink_channel", "_send_user_message", "clear_to_send", "_channel_handler_table")
 
 
-class OrderlyChannel(Channel):
+class ClosingChannel(Channel):
     """Any: paramiko's stubs know nothing of the parts above."""
 
     def __init__(self, chanid: int) -> None:
@@ -82,7 +82,7 @@ def _handle_close(channel: Any, message: Message) -> None:
 _PARAMIKO: Any = Transport  # Any: the stubs know nothing of the table
 
 
-class OrderlyTransport(Transport):
+class ClosingTransport(Transport):
     """Paramiko's table names the methods of its own Channel: ours would never be called."""
 
     _channel_handler_table: ClassVar[Any] = {
@@ -92,7 +92,7 @@ class OrderlyTransport(Transport):
 
 
 class _Sending:
-    def __init__(self, channel: OrderlyChannel) -> None:
+    def __init__(self, channel: ClosingChannel) -> None:
         self._channel = channel
 
     def __enter__(self) -> None:

@@ -34,8 +34,8 @@ from hvdocker.inventory.ssh_config import config as ssh_config
 from hvdocker.inventory.ssh_config.config import key_files
 from hvdocker.transport.ssh import host_keys, tcp
 from hvdocker.transport.ssh.auth import Keyring, Login
-from hvdocker.transport.ssh.channel_close import OrderlyTransport
-from hvdocker.transport.ssh.keepalive import Ear, Pulse
+from hvdocker.transport.ssh.channel_close import ClosingTransport
+from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, MonitoredSocket
 
 CONNECT_TIMEOUT_S = 10.0
 MOST_OPENING = 30
@@ -46,7 +46,7 @@ _OFFERED: Any = paramiko.Transport  # Any: its preferences are unknown to the st
 _opening = threading.BoundedSemaphore(MOST_OPENING)
 
 
-class _Transport(OrderlyTransport):
+class _Transport(ClosingTransport):
     """The fast algorithms first; everything else paramiko offers stays available behind them."""
 
     _preferred_ciphers = tuple(
@@ -58,7 +58,7 @@ class _Transport(OrderlyTransport):
 
     def __init__(self, sock: Any, **settings: Any) -> None:
         """Any: as paramiko calls it. `pulse` asks the ear."""
-        self.ear = Ear(sock)
+        self.ear = MonitoredSocket(sock)
         ear: Any = self.ear  # Any: a socket in all but type
         super().__init__(ear, **settings)
 
@@ -71,7 +71,7 @@ class Credentials:
         self,
         passphrases: Mapping[str, str] | None = None,
         accepted: Collection[host_keys.Accepted] = (),
-        pulse: Pulse | None = None,
+        pulse: KeepaliveMonitor | None = None,
     ) -> None:
         self.keyring = Keyring({} if passphrases is None else passphrases)
         self.known_hosts = host_keys.KnownHosts()
@@ -79,7 +79,7 @@ class Credentials:
         found = ssh_config.load()
         self.notes = found.notes
         self._ssh_config = found
-        self.pulse = pulse or Pulse()
+        self.pulse = pulse or KeepaliveMonitor()
 
     def config(self) -> Any:
         """One for each connection: making a connection empties and fills the configuration that it is given,
@@ -88,7 +88,7 @@ class Credentials:
 
 
 @dataclass
-class Way:
+class SshRoute:
     """The way to one host: what opens it, and the jump hosts passed so far."""
 
     credentials: Credentials = field(default_factory=Credentials)
@@ -99,7 +99,7 @@ class Way:
             self.jumps.pop().close()
 
 
-def connect(host: Host, way: Way) -> Any:
+def connect(host: Host, way: SshRoute) -> Any:
     """Any: a fabric connection, opened. A busy server's refusal to talk is not its last word."""
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     for pause_s in _pauses():
@@ -130,7 +130,7 @@ def _was_dropped(error: BaseException) -> bool:
     return type(error) is paramiko.SSHException and str(error).startswith(words)
 
 
-def _connect(host: Host, way: Way) -> Any:
+def _connect(host: Host, way: SshRoute) -> Any:
     ssh = host.ssh
     connection = fabric.Connection(
         host.host,
@@ -163,11 +163,11 @@ def _connect(host: Host, way: Way) -> Any:
     return connection
 
 
-def _judge(host: Host, connection: Any, credentials: Credentials) -> host_keys.Judge:
+def _judge(host: Host, connection: Any, credentials: Credentials) -> host_keys.HostKeyPolicy:
     files = _known_hosts_files(connection.ssh_config)
     entry = host_keys.entry_for(connection.host, connection.port)
     lines = credentials.known_hosts.about(entry, files)
-    return host_keys.Judge(host.name, files[-1], lines, credentials.accepted)
+    return host_keys.HostKeyPolicy(host.name, files[-1], lines, credentials.accepted)
 
 
 def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login:
@@ -199,7 +199,7 @@ def _as_known(algorithm: str) -> str:
     return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
 
 
-def _socket(host: Host, connection: Any, way: Way) -> Any:
+def _socket(host: Host, connection: Any, way: SshRoute) -> Any:
     """A tuned TCP socket, or a channel through a jump host, or a ProxyCommand's pipes."""
     jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
     if jump and jump.lower() != "none":

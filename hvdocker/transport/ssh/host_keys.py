@@ -62,7 +62,7 @@ class KnownHosts:
             return self._lines[path]
 
 
-class Judge(paramiko.MissingHostKeyPolicy):
+class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     """Decides about the key that a host shows. Paramiko is told of no known key, so it asks about every one;
     an unknown key becomes an error that carries it, so that it can be shown to a person and accepted."""
 

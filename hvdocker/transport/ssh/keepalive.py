@@ -19,7 +19,7 @@ from typing import Any
 from paramiko.common import cMSG_GLOBAL_REQUEST
 from paramiko.message import Message
 
-from hvdocker.transport.background import Aside
+from hvdocker.transport.background import BackgroundThreads
 
 BEAT_S = 10.0
 SILENCE_S = 20.0
@@ -43,7 +43,7 @@ class Patience:
         return self.beat_s + self.silence_s + 2 * self.look_s
 
 
-class Ear:
+class MonitoredSocket:
     """Whatever socket an SSH connection reads from, and when something was last heard on it."""
 
     def __init__(self, sock: Any) -> None:
@@ -71,7 +71,7 @@ class Verdict(Enum):
 
 
 @dataclass
-class Heart:
+class MonitoredConnection:
     """One connection under watch. Any: a transport with an `ear`; its private parts are PARAMIKO_PARTS."""
 
     transport: Any
@@ -102,18 +102,18 @@ class Heart:
             self.is_asking = False
 
 
-class Pulse:
+class KeepaliveMonitor:
     """All connections of a command. The thread is there as long as one of them is open."""
 
     def __init__(self, patience: Patience | None = None) -> None:
         self._patience = patience or Patience()
-        self._aside = Aside()
+        self._aside = BackgroundThreads()
         self._lock = threading.Lock()
-        self._hearts: list[Heart] = []
+        self._hearts: list[MonitoredConnection] = []
 
     def watch(self, transport: Any) -> None:
         with self._lock:
-            self._hearts.append(Heart(transport))
+            self._hearts.append(MonitoredConnection(transport))
             if len(self._hearts) == 1:
                 threading.Thread(target=self._watch, name="pulse", daemon=True).start()
 
@@ -129,7 +129,7 @@ class Pulse:
                 if not self._hearts:
                     return
 
-    def _beats(self, heart: Heart, now: float, was_stopped: bool) -> bool:
+    def _beats(self, heart: MonitoredConnection, now: float, was_stopped: bool) -> bool:
         if not heart.transport.is_active():
             return False
         if was_stopped:

@@ -15,11 +15,11 @@ import paramiko
 from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
 from hvdocker.inventory.inventory import Host
 from hvdocker.shell.command import Command
-from hvdocker.transport.errors import connecting, lost, talking
+from hvdocker.transport.errors import connecting, lost, translating_errors
 from hvdocker.transport.link import COMMAND_TIMEOUT_S, Result
 from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.transport.ssh.command_line import ssh_words
-from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, Way, connect
+from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, SshRoute, connect
 
 if TYPE_CHECKING:
     # The SDK is imported while hosts are being connected to.
@@ -42,7 +42,7 @@ class EngineAccess:
 
 
 class SshLink:
-    def __init__(self, host: Host, connection: Any, way: Way) -> None:
+    def __init__(self, host: Host, connection: Any, way: SshRoute) -> None:
         """Any: fabric and its connections carry no types."""
         self.name = host.name
         self._host = host
@@ -84,7 +84,7 @@ class SshLink:
         stdin: Iterable[bytes] | None = None,
         timeout_s: float | None = COMMAND_TIMEOUT_S,
     ) -> Result:
-        with talking(self.name, "running a command"):
+        with translating_errors(self.name, "running a command"):
             channel = self._exec(command, timeout_s if stdin is None else None)
             try:
                 return self._outcome(command, channel, stdin)
@@ -110,7 +110,7 @@ class SshLink:
         return Result(command, self._exit_status(channel), out, b"".join(errors))
 
     def stream(self, command: Command) -> Iterator[bytes]:
-        with talking(self.name, "reading from a command"):
+        with translating_errors(self.name, "reading from a command"):
             channel = self._exec(command, COMMAND_TIMEOUT_S)
             channel.shutdown_write()
             errors: list[bytes] = []
@@ -129,7 +129,7 @@ class SshLink:
 
     def engine(self) -> APIClient:
         if self._engine is None:
-            with talking(self.name, "opening the engine's API"):
+            with translating_errors(self.name, "opening the engine's API"):
                 self._engine = self._open_engine()
         return self._engine
 
@@ -212,7 +212,7 @@ class SshLink:
 
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
-    way = Way(credentials or Credentials())
+    way = SshRoute(credentials or Credentials())
     target = f"[{host.host}]" if ":" in host.host else host.host
     target = f"{target}:{host.ssh.port or 22}"
     by_hand = shlex.join((*ssh_words(host), "true"))

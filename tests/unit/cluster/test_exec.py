@@ -9,7 +9,7 @@ from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.select_hosts import check_hosts, hosts_meant
-from hvdocker.jobs.lookup import Sighting
+from hvdocker.jobs.lookup import JobsSeen
 from tests.unit.builders import host_seen, inventory, state_of, with_worker
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
@@ -19,7 +19,7 @@ OFF: dict[str, HvdockerError] = {"c": HostUnreachable("refused", host="c")}
 def missing(tmp_path: Path, *named: str) -> tuple[dict[str, str], list[str]]:
     state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state="exited"))
     located = Located(LAB, tmp_path / "inventory.yaml")
-    workers, errors = workers_of(Env(cwd=tmp_path), located, Sighting(state, {}, OFF, OFF), named)
+    workers, errors = workers_of(Env(cwd=tmp_path), located, JobsSeen(state, {}, OFF, OFF), named)
     return workers, [str(error) for error in errors]
 
 
@@ -32,7 +32,7 @@ def test_workers_that_run_and_why_others_do_not(tmp_path: Path) -> None:
 
 def test_a_host_without_a_worker(tmp_path: Path) -> None:
     located = Located(inventory("hosts: [a]"), tmp_path / "inventory.yaml")
-    sighting = Sighting(state_of(host_seen("a")), {})
+    sighting = JobsSeen(state_of(host_seen("a")), {})
     (error,) = workers_of(Env(cwd=tmp_path), located, sighting, ())[1]
     assert (str(error), error.fix) == ("a: it has no worker", "hvdocker up -i inventory.yaml makes one")
 

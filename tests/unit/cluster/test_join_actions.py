@@ -15,7 +15,7 @@ from hvdocker.cluster.steps import JoinJob, TellMaster, Trust
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context, apply, roll_back
 from hvdocker.plan.plan import Step, plan_of
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 from hvdocker.sync.host_index import Target
 from hvdocker.sync.sync import How, sync_all
 from hvdocker.sync.walk import read_tree
@@ -84,7 +84,7 @@ class Pair:
 
     def step(self, **changes: object) -> JoinJob:
         given = {"devices": ("GPU-c",), "secrets": ("TOKEN",), **changes}
-        seat = Seat("c", "10.0.0.13", 2)
+        seat = JobHost("c", "10.0.0.13", 2)
         return JoinJob("c", JOB, "a", str(self.a), str(self.c), seat, "master", "worker", 1000, 1001, **given)
 
     def run(self, *steps: Step) -> Context:
@@ -179,7 +179,7 @@ def test_a_job_that_has_just_ended_has_no_secrets_to_give(pair: Pair) -> None:
 def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(
     pair: Pair, is_elastic: bool
 ) -> None:
-    seats = (Seat("a", "10.0.0.11", 1), Seat("c", "10.0.0.13", 2)) if is_elastic else ()
+    seats = (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2)) if is_elastic else ()
     trust = Trust("lab", 12345, (Member("a", "10.0.0.11", "hvd"), Member("c", "10.0.0.13", "hvd")))
     ring = key_pairs.Keyring(key_pairs.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
     context = Context(inventory("hosts: [a, c]"), pair.links, template="", trust=trust, keyring=ring)

@@ -5,8 +5,8 @@ import pytest
 from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
 from hvdocker.cluster.containers.ssh_files import Member
-from hvdocker.cluster.unreachable import Absent, read_absent, read_slots
-from hvdocker.protocol.job import Seat
+from hvdocker.cluster.unreachable import UnreachableHost, read_slots, read_unreachable
+from hvdocker.protocol.job import JobHost
 
 MEMBERS = (
     Member("a", "10.0.0.11", "hvd"),
@@ -16,17 +16,17 @@ MEMBERS = (
 KEYS = {member.name: f"ssh-ed25519 AAAA{number}+/=" for number, member in enumerate(MEMBERS)}
 
 
-def absent(port: int, slots: dict[str, int]) -> list[Absent]:
+def absent(port: int, slots: dict[str, int]) -> list[UnreachableHost]:
     files = trust_files(assets.ssh_config_template(), "lab", MEMBERS, port, KEYS, "ssh-ed25519 CLIENT")
     texts = {file.path: file.content or "" for file in files}
-    return list(read_absent("train-abcd", texts["ssh/config"], texts["ssh/known_hosts"], slots))
+    return list(read_unreachable("train-abcd", texts["ssh/config"], texts["ssh/known_hosts"], slots))
 
 
 @pytest.mark.parametrize("port", [22, 12345])
 def test_what_was_written_is_read_again(port: int) -> None:
     assert absent(port, {"gpu-2.lab": 2, "c": 1, "stranger": 1}) == [
-        Absent(MEMBERS[1], KEYS["gpu-2.lab"], {"train-abcd": 2}),
-        Absent(MEMBERS[2], KEYS["c"], {"train-abcd": 1}),
+        UnreachableHost(MEMBERS[1], KEYS["gpu-2.lab"], {"train-abcd": 2}),
+        UnreachableHost(MEMBERS[2], KEYS["c"], {"train-abcd": 1}),
     ]
 
 
@@ -41,11 +41,14 @@ def test_what_was_written_is_read_again(port: int) -> None:
     ids=["address", "user", "key", "nothing"],
 )
 def test_what_we_did_not_write_is_nobody(config: str, known: str) -> None:
-    assert list(read_absent("train-abcd", config, known, {"b": 1})) == []
+    assert list(read_unreachable("train-abcd", config, known, {"b": 1})) == []
 
 
 def test_the_hosts_of_a_job_by_now() -> None:
-    assert read_slots(hosts_text([Seat("a", "10.0.0.11", 1), Seat("b", "10.0.0.12", 4)])) == {"a": 1, "b": 4}
+    assert read_slots(hosts_text([JobHost("a", "10.0.0.11", 1), JobHost("b", "10.0.0.12", 4)])) == {
+        "a": 1,
+        "b": 4,
+    }
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"hosts": [{"name": "a"}]}', '{"hosts": 3}', "[" * 100_000])
@@ -55,6 +58,6 @@ def test_a_file_that_is_damaged_tells_nothing(text: str) -> None:
 
 def test_a_host_of_two_jobs() -> None:
     member, key = MEMBERS[0], KEYS["a"]
-    both = Absent(member, key, {"one": 1}).also(Absent(member, key, {"two": 2}))
-    assert both == Absent(member, key, {"two": 2, "one": 1})
-    assert both.seat_in("two") == Seat("a", "10.0.0.11", 2)
+    both = UnreachableHost(member, key, {"one": 1}).also(UnreachableHost(member, key, {"two": 2}))
+    assert both == UnreachableHost(member, key, {"two": 2, "one": 1})
+    assert both.seat_in("two") == JobHost("a", "10.0.0.11", 2)

@@ -7,13 +7,13 @@ import pytest
 from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
 from hvdocker.cluster.containers.ssh_files import Member
-from hvdocker.cluster.unreachable import Absent
-from hvdocker.cluster.unreachable_hosts import absent_hosts
+from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.cluster.unreachable_hosts import unreachable_hosts
 from hvdocker.cluster.up import UpReport
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 from tests.unit.builders import ADDRESSES, HOST_KEYS, inventory, master, state_of, with_worker
 from tests.unit.fakes import FakeEngine, FakeLink
 
@@ -42,19 +42,19 @@ def seen(*masters: ContainerSeen) -> ClusterState:
 
 
 def test_a_host_of_an_elastic_job_is_done_without() -> None:
-    found = absent_hosts({"a": Head()}, seen(ELASTIC), B_AWAY)
-    assert found == {"b": Absent(MEMBERS[1], HOST_KEYS["b"], {"train-abcd": 2})}
+    found = unreachable_hosts({"a": Head()}, seen(ELASTIC), B_AWAY)
+    assert found == {"b": UnreachableHost(MEMBERS[1], HOST_KEYS["b"], {"train-abcd": 2})}
 
 
 def test_so_is_one_that_joined_it() -> None:
-    joined = hosts_text([Seat("a", "10.0.0.11", 1), Seat("c", "10.0.0.13", 3)]).encode()
+    joined = hosts_text([JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 3)]).encode()
     head = Head(files={**FILES, "/run/hvdocker/hosts.json": joined})
-    found = absent_hosts({"a": head}, seen(ELASTIC), C_AWAY)
-    assert found == {"c": Absent(MEMBERS[2], HOST_KEYS["c"], {"train-abcd": 3})}
+    found = unreachable_hosts({"a": head}, seen(ELASTIC), C_AWAY)
+    assert found == {"c": UnreachableHost(MEMBERS[2], HOST_KEYS["c"], {"train-abcd": 3})}
 
 
 def test_where_all_answer_nobody_is_asked() -> None:
-    assert absent_hosts({"a": FakeLink()}, seen(ELASTIC), {}) == {}
+    assert unreachable_hosts({"a": FakeLink()}, seen(ELASTIC), {}) == {}
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_else_it_is_an_error_as_ever(
     masters: tuple[ContainerSeen, ...], failed: dict[str, HvdockerError], files: dict[str, bytes]
 ) -> None:
     with pytest.raises(HvdockerError) as caught:
-        absent_hosts({"a": Head(files=files)}, seen(*masters), failed)
+        unreachable_hosts({"a": Head(files=files)}, seen(*masters), failed)
     assert caught.value is next(iter(failed.values()))
 
 
 def test_all_are_named_where_one_of_them_is_wanted() -> None:
     with pytest.raises(HostErrors) as caught:
-        absent_hosts({"a": Head()}, seen(ELASTIC), {**B_AWAY, **C_AWAY})
+        unreachable_hosts({"a": Head()}, seen(ELASTIC), {**B_AWAY, **C_AWAY})
     assert [error.host for error in caught.value.errors] == ["b", "c"]
 
 

@@ -16,7 +16,7 @@ from hvdocker.errors import (
     InventoryError,
     NotEnoughSlots,
     UsageProblem,
-    raise_together,
+    raise_all,
     worst,
 )
 
@@ -138,11 +138,11 @@ def test_the_codes_that_are_promised() -> None:
 
 
 def test_one_error_is_raised_as_itself_and_none_not_at_all() -> None:
-    raise_together("x", [])
+    raise_all("x", [])
     with pytest.raises(HostUnfit, match="alone"):
-        raise_together("x", [HostUnfit("alone")])
+        raise_all("x", [HostUnfit("alone")])
     with pytest.raises(HostErrors, match="x"):
-        raise_together("x", [HostUnfit("one"), HostUnfit("two")])
+        raise_all("x", [HostUnfit("one"), HostUnfit("two")])
 
 
 def test_a_host_is_named_once() -> None:

@@ -15,7 +15,7 @@ from hvdocker.cluster.steps import StartContainer
 from hvdocker.console import style
 from hvdocker.console.errors import show_error
 from hvdocker.console.progress import Progress
-from hvdocker.console.sanitize import coloured, harmless
+from hvdocker.console.sanitize import coloured, sanitized
 from hvdocker.console.views.doctor import show_report
 from hvdocker.console.views.job import JobView
 from hvdocker.console.views.lock import show_locks
@@ -57,26 +57,26 @@ BAD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_only_the_readable_stays(attack: str) -> None:
-    assert not BAD.search(harmless(f"before{attack}after"))
-    assert harmless(f"before{attack}after").startswith("before")
-    assert harmless(f"before{attack}after").endswith("after")
+    assert not BAD.search(sanitized(f"before{attack}after"))
+    assert sanitized(f"before{attack}after").startswith("before")
+    assert sanitized(f"before{attack}after").endswith("after")
 
 
 def test_what_is_hidden_in_a_sequence_goes_with_it() -> None:
-    assert harmless("a\x1b]52;c;b3duZWQ=\x07b\x1b[31mc\x9b2Jd") == "abcd"
+    assert sanitized("a\x1b]52;c;b3duZWQ=\x07b\x1b[31mc\x9b2Jd") == "abcd"
 
 
 def test_an_unfinished_sequence_swallows_nothing() -> None:
-    assert harmless("loss \x1b]0;0.5 and more") == "loss 0;0.5 and more"
+    assert sanitized("loss \x1b]0;0.5 and more") == "loss 0;0.5 and more"
 
 
 @pytest.mark.parametrize("text", ["", "plain", "tab\tand\nnewline", "한국어 é 🐳 \u200e", "[31m ]0; \\x1b"])
 def test_text_stays_as_it_is(text: str) -> None:
-    assert harmless(text) == coloured(text) == text
+    assert sanitized(text) == coloured(text) == text
 
 
 def test_bytes_that_are_no_text_can_be_printed() -> None:
-    assert harmless(b"\xff\xfe.h5".decode("utf-8", "surrogateescape")) == "\ufffd\ufffd.h5"
+    assert sanitized(b"\xff\xfe.h5".decode("utf-8", "surrogateescape")) == "\ufffd\ufffd.h5"
 
 
 def test_colours_of_a_rank_stay_and_nothing_else() -> None:
@@ -86,7 +86,7 @@ def test_colours_of_a_rank_stay_and_nothing_else() -> None:
 
 def test_a_hostile_text_costs_no_time() -> None:
     for piece in ("\x1b]", "\x9d", "\x1b[", "\x9b1", "\x1bP\x1b", "\x1b[1;"):
-        assert not BAD.search(harmless(piece * 100_000))
+        assert not BAD.search(sanitized(piece * 100_000))
 
 
 class Screen:

@@ -8,7 +8,7 @@ from hvdocker.doctor.preflight import _spared, bad_news
 from hvdocker.doctor.report import Finding, HostReport, Mark, Report
 from hvdocker.errors import HostUnfit, HostUnreachable
 from hvdocker.inventory.locate import Located
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 from hvdocker.protocol.placement import Share
 from tests.unit.builders import inventory
 
@@ -37,15 +37,15 @@ LAB = Located(inventory("hosts: [a, b, c]"), Path("inventory.yaml"))
     ("request_", "bad", "spared"),
     [
         (None, "b", set()),
-        (Request(np=2), "b", {"b"}),
-        (Request(np=2, include=("a", "b")), "b", set()),
-        (Request(exact=(Share("b", 1),)), "b", set()),
+        (SlotRequest(np=2), "b", {"b"}),
+        (SlotRequest(np=2, include=("a", "b")), "b", set()),
+        (SlotRequest(exact=(Share("b", 1),)), "b", set()),
         # Where nothing is left their own errors say more.
-        (Request(np=2), "abc", set()),
-        (Request(np=2, exclude=("a",)), "bc", set()),
+        (SlotRequest(np=2), "abc", set()),
+        (SlotRequest(np=2, exclude=("a",)), "bc", set()),
     ],
 )
 def test_who_wants_some_slots_does_without_hosts_that_are_not_fit(
-    request_: Request | None, bad: str, spared: set[str]
+    request_: SlotRequest | None, bad: str, spared: set[str]
 ) -> None:
     assert _spared(LAB, request_, [HostUnfit("no", host=name) for name in bad]) == spared

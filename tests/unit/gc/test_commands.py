@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 
 from hvdocker import names
-from hvdocker.gc.commands import leavings, read_leavings
+from hvdocker.gc.commands import list_leftovers, read_leftovers
 from hvdocker.gc.leftovers import RunFolder
 
 
 def look(home: Path) -> tuple[tuple[RunFolder, ...], tuple[str, ...]]:
-    argv = [word.replace("/var/tmp", str(home / "tmp")) for word in leavings("h1").argv]
+    argv = [word.replace("/var/tmp", str(home / "tmp")) for word in list_leftovers("h1").argv]
     done = subprocess.run(
         argv, capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(home)}
     )
-    found = read_leavings(done.stdout)
+    found = read_leftovers(done.stdout)
     assert found is not None, done
     return found
 
@@ -49,4 +49,4 @@ def test_a_feed_is_stale_when_nothing_moved_for_an_hour_and_nobody_loads(tmp_pat
 
 
 def test_a_script_that_did_not_run_to_its_end_tells_nothing() -> None:
-    assert read_leavings("run lab-aaaa beef@kim\n") is None
+    assert read_leftovers("run lab-aaaa beef@kim\n") is None

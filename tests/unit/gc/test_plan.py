@@ -1,7 +1,7 @@
 """Who is dead, and what nobody uses any more."""
 
 from hvdocker.cluster.steps import RemoveContainer, RemoveTree
-from hvdocker.gc.leftovers import HostLeavings, RunFolder, UnusedImage
+from hvdocker.gc.leftovers import HostLeftovers, RunFolder, UnusedImage
 from hvdocker.gc.plan import DeadRun, dead_runs, plan_rest, whole
 from hvdocker.images.steps import RemoveImage
 from hvdocker.jobs.secrets.steps import ForgetSecrets
@@ -32,28 +32,28 @@ def of_run(cluster: str, run: str, owner: str = "ada") -> ContainerSeen:
 
 
 def test_a_run_without_a_sign_of_life_where_its_containers_are_is_dead() -> None:
-    here = HostLeavings((of_run("lab-aaaa", "a1"), of_run("lab-bbbb", "b2")), living=frozenset({"b2"}))
-    there = HostLeavings((of_run("lab-aaaa", "a1"),), living=frozenset({"b2"}))
+    here = HostLeftovers((of_run("lab-aaaa", "a1"), of_run("lab-bbbb", "b2")), living=frozenset({"b2"}))
+    there = HostLeftovers((of_run("lab-aaaa", "a1"),), living=frozenset({"b2"}))
     assert dead_runs({"h1": here, "h2": there}) == [DeadRun("lab-aaaa", ("ada",), ("h1", "h2"))]
 
 
 def test_one_sign_of_life_on_one_host_is_enough() -> None:
-    silent, heard = (HostLeavings((of_run("lab-aaaa", "a1"),), frozenset(s)) for s in ((), ("a1",)))
+    silent, heard = (HostLeftovers((of_run("lab-aaaa", "a1"),), frozenset(s)) for s in ((), ("a1",)))
     assert dead_runs({"h1": silent, "h2": heard}) == []
 
 
 def test_a_folder_without_containers_is_a_dead_runs_by_its_mark() -> None:
-    left = HostLeavings(folders=(RunFolder("lab-aaaa", "a1", "kim"), RunFolder("lab-bbbb", "b2", "kim")))
-    heard = HostLeavings(folders=left.folders, living=frozenset({"b2"}))
+    left = HostLeftovers(folders=(RunFolder("lab-aaaa", "a1", "kim"), RunFolder("lab-bbbb", "b2", "kim")))
+    heard = HostLeftovers(folders=left.folders, living=frozenset({"b2"}))
     [dead] = dead_runs({"h1": heard})
     assert dead == DeadRun("lab-aaaa", ("kim",), ("h1",))
     assert dead.is_of("kim") and not dead.is_of("ada")
-    mixed = HostLeavings((of_run("lab-aaaa", "a1"),), folders=left.folders[:1])
+    mixed = HostLeftovers((of_run("lab-aaaa", "a1"),), folders=left.folders[:1])
     assert not dead_runs({"h1": mixed})[0].is_of("ada"), "of two owners it is nobody's"
 
 
 def test_clusters_that_up_made_are_nobodys_business() -> None:
-    seen = HostLeavings((container("w", "worker"), container("j", "master", "exited")))
+    seen = HostLeftovers((container("w", "worker"), container("j", "master", "exited")))
     assert dead_runs({"h1": seen}) == []
     assert plan_rest("lab", {"h1": seen}, [], "ada").is_empty
 
@@ -68,8 +68,8 @@ def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
         container("half-up", "worker", "created"),
     )
     found = {
-        "h1": HostLeavings(containers, feeds=("/var/tmp/hvdocker-feed-1",), parts=("hvdocker-part:x",)),
-        "h2": HostLeavings(containers[:1], images=(UnusedImage("doc-hvd:cpu", 7),)),
+        "h1": HostLeftovers(containers, feeds=("/var/tmp/hvdocker-feed-1",), parts=("hvdocker-part:x",)),
+        "h2": HostLeftovers(containers[:1], images=(UnusedImage("doc-hvd:cpu", 7),)),
     }
     removed = [
         RemoveContainer("h1", "unborn", "id-unborn", "a job that never started"),
@@ -94,11 +94,11 @@ def test_secrets_of_a_job_that_never_started_go_before_its_master() -> None:
     told = {"hvdocker.job": "j-aaaa", "hvdocker.secrets": "TOKEN", "hvdocker.placement": '{"a":1,"b":1}'}
     unborn = container("unborn", "master", "created", host="a", **told)
     found = {
-        "h1": HostLeavings((unborn, container("w1", "worker", host="a"))),
-        "h2": HostLeavings(
+        "h1": HostLeftovers((unborn, container("w1", "worker", host="a"))),
+        "h2": HostLeftovers(
             (container("w2", "worker", host="b"), container("x", "worker", "running", "other"))
         ),
-        "h3": HostLeavings((container("w3", "worker", host="c"),)),
+        "h3": HostLeftovers((container("w3", "worker", host="c"),)),
     }
     removed = RemoveContainer("h1", "unborn", "id-unborn", "a job that never started")
     assert plan_rest("lab", found, [], "ada") == plan_of(
@@ -112,7 +112,7 @@ def test_what_tells_of_secrets_on_a_host_that_is_away_stays() -> None:
     told = {"hvdocker.job": "j-aaaa", "hvdocker.placement": '{"a":1,"b":1}'}
     unborn = container("unborn", "master", "created", host="a", **told, **{"hvdocker.secrets": "TOKEN"})
     without = container("without", "master", "created", host="a", **told)
-    found = {"h1": HostLeavings((unborn, without, container("w1", "worker", host="a")))}
+    found = {"h1": HostLeftovers((unborn, without, container("w1", "worker", host="a")))}
     removed = RemoveContainer("h1", "without", "id-without", "a job that never started")
     left = plan_rest("lab", found, [], "ada", is_whole=False)
     assert left == plan_of("gc", "lab", ("containers", [removed]))
@@ -127,5 +127,5 @@ def test_it_is_shown_run_after_run() -> None:
 
 
 def test_containers_that_no_run_of_ours_can_have_made_are_left_alone() -> None:
-    here = HostLeavings((of_run("", "a1"), of_run("Lab; rm", "b2"), of_run("../lab", "c3")))
+    here = HostLeftovers((of_run("", "a1"), of_run("Lab; rm", "b2"), of_run("../lab", "c3")))
     assert dead_runs({"h1": here}) == []

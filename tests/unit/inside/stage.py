@@ -17,7 +17,7 @@ WAIT_S = 60
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from inside.protocol.layout import Places
+from inside.protocol.layout import Layout as Places
 from inside.supervisor.supervisor import main
 sys.exit(main(["j"], Places(Path(sys.argv[1]), Path(sys.argv[2]))))
 """

@@ -22,11 +22,11 @@ from hvdocker.jobs.attach import (
     _last_words,
     _to_the_end,
 )
-from hvdocker.jobs.history import Papers, read_past
-from hvdocker.jobs.local_jobs import HomeJob
-from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.history import JobTexts, read_past_job
+from hvdocker.jobs.local_jobs import LocalJob
+from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.outcome import Ended, JobEnd, verdict
-from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement
@@ -43,8 +43,8 @@ RECORD = {
 }  # fmt: skip
 
 
-def found(link: LogLink) -> Found:
-    return Found(JOB, Sighting(STATE, {"a": link}), MASTER)
+def found(link: LogLink) -> FoundJob:
+    return FoundJob(JOB, JobsSeen(STATE, {"a": link}), MASTER)
 
 
 def test_the_last_lines_then_what_comes(link: LogLink) -> None:
@@ -68,14 +68,14 @@ def test_the_last_words_of_a_rank_that_failed_before_anybody_looked(link: LogLin
     assert _last_words(found(link), JobEnd(None, 1)) == {}
 
 
-def home(tmp_path: Path, record: object) -> HomeJob:
+def home(tmp_path: Path, record: object) -> LocalJob:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "output.log").write_text("[1]<stderr>:oh no\n[0]<stdout>:hm\n")
-    return HomeJob(read_past(JOB, Papers(record=json.dumps(record))), tmp_path)
+    return LocalJob(read_past_job(JOB, JobTexts(record=json.dumps(record))), tmp_path)
 
 
 def test_of_a_job_that_was_taken_down_what_came_home_tells(tmp_path: Path) -> None:
-    report = _from_home(Found(JOB, Sighting(STATE, {}), None, home(tmp_path, RECORD)))
+    report = _from_home(FoundJob(JOB, JobsSeen(STATE, {}), None, home(tmp_path, RECORD)))
     with pytest.raises(JobFailed, match="rank 1 failed with exit code 3") as caught:
         verdict(Ended(report.job, report.placement, report.end, report.last_lines))
     assert caught.value.lines == ("oh no",)
@@ -84,10 +84,10 @@ def test_of_a_job_that_was_taken_down_what_came_home_tells(tmp_path: Path) -> No
 def test_a_job_whose_end_nobody_saw(tmp_path: Path) -> None:
     at_home = home(tmp_path, {"state": "running", "started": 1.0})
     with pytest.raises(HvdockerError, match="how train-abcd ended is not known"):
-        _from_home(Found(JOB, Sighting(STATE, {}), None, at_home))
+        _from_home(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
     away: dict[str, HvdockerError] = {"b": HostUnreachable("refused", host="b")}
     with pytest.raises(HostUnreachable):
-        _from_home(Found(JOB, Sighting(STATE, {}, away), None, at_home))
+        _from_home(FoundJob(JOB, JobsSeen(STATE, {}, away), None, at_home))
 
 
 class CutOff(LogEngine):
@@ -112,7 +112,7 @@ class Desk:
 
     def attach(self, link: LogLink, verdict: HvdockerError | None = None) -> AttachReport:
         env = Env(cwd=self.located.path.parent, listener=self.events.append)
-        relink = Relink(
+        relink = Reconnect(
             env, self.located, Session({"a": link}, {}), JOB, "a", lambda: verdict, _away, patience_s=0.0
         )
         return _to_the_end(env, self.located, found(link), AttachViewer(), relink)
@@ -154,7 +154,7 @@ def test_so_it_is_of_a_job_that_has_ended_before(link: LogLink, tmp_path: Path) 
     link.logged.exit_code = 255
     with pytest.raises(HeadLost, match="the head a went down"):
         _end(found(link))
-    papers = Papers(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
-    at_home = HomeJob(read_past(JOB, papers), tmp_path)
+    papers = JobTexts(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
+    at_home = LocalJob(read_past_job(JOB, papers), tmp_path)
     with pytest.raises(HeadLost, match="the head of the job went down"):
-        _from_home(Found(JOB, Sighting(STATE, {}), None, at_home))
+        _from_home(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))

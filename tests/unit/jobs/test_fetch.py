@@ -19,7 +19,7 @@ from hvdocker.jobs.fetch import (
     unmark,
 )
 from hvdocker.jobs.local_jobs import fetched_to
-from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.results.merge import Fetched, merge
 from tests.unit.builders import host_seen, master, state_of
 
@@ -118,10 +118,10 @@ def test_with_a_host_away_only_a_supervisor_that_ended_by_itself_tells_that_a_jo
     """One that died with its head may have been placed anew, on the host that is away now."""
     away = HostUnreachable("refused", host="b")
     ended = replace(master("train-bbbb", '{"a":1,"b":1}', state="exited"), exit_code=code)
-    found = Found("train-bbbb", Sighting(state_of(host_seen("a", containers=(ended,))), {}), ended)
+    found = FoundJob("train-bbbb", JobsSeen(state_of(host_seen("a", containers=(ended,))), {}), ended)
     assert has_ended(found, [away]) is is_sure
     assert has_ended(found, [])
-    unseen = Found("train-bbbb", Sighting(state_of(host_seen("b")), {}), None)
+    unseen = FoundJob("train-bbbb", JobsSeen(state_of(host_seen("b")), {}), None)
     assert (has_ended(unseen, [away]), has_ended(unseen, [])) == (False, True)
 
 
@@ -148,11 +148,11 @@ def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
 
 def test_hosts_that_are_away_are_missed_where_they_may_have_files_of_the_job() -> None:
     away = {name: HostUnreachable("refused", host=name) for name in ("b", "c")}
-    sighting = Sighting(STATE, {}, away)
+    sighting = JobsSeen(STATE, {}, away)
     of_two = master("train-bbbb", '{"a":1,"b":1}')
     elastic = replace(of_two, labels={**of_two.labels, "hvdocker.elastic": "1:"})
     missing = [
-        [error.host for error in missing_hosts(Found("train-bbbb", sighting, seen))]
+        [error.host for error in missing_hosts(FoundJob("train-bbbb", sighting, seen))]
         for seen in (of_two, elastic, None)
     ]
     assert missing == [["b"], ["b", "c"], ["b", "c"]]

@@ -11,7 +11,7 @@ import pytest
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.follow import Watching
+from hvdocker.jobs.follow import JobFollower
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.transport.session import Session
@@ -89,7 +89,7 @@ def ctrl_c(
     folder: Path, head: Head, others: Mapping[str, WorkerLink], stopping: Callable[[], None] = lambda: None
 ) -> HvdockerError:
     located = Located(inventory("hosts: [a, b]"), folder / "inventory.yaml")
-    watching = Watching(
+    watching = JobFollower(
         Env(cwd=folder),
         located,
         Session({"a": LogLink("a", logged=head), **others}, {}),

@@ -9,7 +9,7 @@ from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.head_loss import forget_secrets, wind_up
+from hvdocker.jobs.head_loss import clean_up_lost_job, forget_secrets
 from tests.unit.builders import inventory, state_of, with_worker
 from tests.unit.fakes import FakeEngine, FakeLink
 
@@ -62,4 +62,6 @@ def test_where_nobody_answers_nothing_hides_that_the_head_is_lost(
     """Hosts are away for want of a key: no socket is opened."""
     monkeypatch.setenv("HOME", str(tmp_path))
     lab = inventory("hosts: [b]\nssh: {key: /no/such/key}\n")
-    wind_up(Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), "train-abcd", has_secrets=True)
+    clean_up_lost_job(
+        Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), "train-abcd", has_secrets=True
+    )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hvdocker.jobs.history import Papers, Past, read_past, script_of, stem_of
+from hvdocker.jobs.history import JobTexts, PastJob, read_past_job, script_of, stem_of
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
@@ -30,31 +30,31 @@ PLACEMENT = Placement((Share("a", 1), Share("b", 2)))
 
 def papers(
     master: object = None, job: object = None, record: object = None, capsule: object = None
-) -> Papers:
+) -> JobTexts:
     given = (master, job, record, capsule)
-    return Papers(*(json.dumps(value) if value is not None else "" for value in given))
+    return JobTexts(*(json.dumps(value) if value is not None else "" for value in given))
 
 
 def test_all_papers() -> None:
     first = RankEnd(1, "b", 3)
-    past = read_past("train-abcd", papers(MASTER, SPEC, RECORD, {"owner": "bob"}))
+    past = read_past_job("train-abcd", papers(MASTER, SPEC, RECORD, {"owner": "bob"}))
     assert past.record is not None and past.record.first_failure == first
-    assert past == Past(
+    assert past == PastJob(
         "train-abcd", "lab", "ada", "src/train.py", "failed", 1, Placement((Share("a", 1), Share("b", 1))),
         Elastic(1, 4), 100.0, 60.0, 2, past.record,
     )  # fmt: skip
 
 
 def test_without_what_the_container_said() -> None:
-    past = read_past("train-abcd", papers(job=SPEC, record=RECORD, capsule={"owner": "bob"}))
-    assert past == Past(
+    past = read_past_job("train-abcd", papers(job=SPEC, record=RECORD, capsule={"owner": "bob"}))
+    assert past == PastJob(
         "train-abcd", "lab", "bob", "train.py", "failed", 1, PLACEMENT, Elastic(2), 100.0, 60.0, 2,
         JobRecord.read(json.dumps(RECORD)),
     )  # fmt: skip
 
 
 def test_only_what_the_container_said() -> None:
-    past = read_past("train-abcd", papers(MASTER))
+    past = read_past_job("train-abcd", papers(MASTER))
     assert (past.state, past.exit_code, past.started, past.seconds) == ("failed", 1, 99.0, 62.0)
 
 
@@ -62,24 +62,24 @@ def test_only_what_the_container_said() -> None:
     ("code", "state"), [(0, "succeeded"), (1, "failed"), (143, "stopped"), (137, "ended"), (None, "unknown")]
 )
 def test_an_exit_code_tells_how_it_ended(code: int | None, state: str) -> None:
-    past = read_past(
+    past = read_past_job(
         "j-abcd", papers({**MASTER, "exit_code": code}, record={"state": "running", "started": 5.0})
     )
     assert (past.state, past.exit_code) == (state, code)
 
 
 def test_a_job_that_was_running_when_it_was_last_seen_may_have_ended() -> None:
-    past = read_past(
+    past = read_past_job(
         "j-abcd", papers({"labels": {}, "exit_code": None, "started": 9.0}, record={"state": "running"})
     )
-    assert past == Past("j-abcd", started=9.0, record=past.record)
+    assert past == PastJob("j-abcd", started=9.0, record=past.record)
 
 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", "7", '"x"', "[" * 100_000, '{"labels": 7, "hosts": 7}']
 )
 def test_damaged_papers_tell_nothing(text: str) -> None:
-    assert read_past("j-abcd", Papers(text, text, text, text)) == Past("j-abcd")
+    assert read_past_job("j-abcd", JobTexts(text, text, text, text)) == PastJob("j-abcd")
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ def test_fields_of_another_kind_tell_nothing(odd: object) -> None:
         "command": "train.py",
         "endurance": {"elastic": {"min_np": "2"}},
     }
-    past = read_past("j-abcd", papers(job=spec, record=odd))
-    assert past == Past("j-abcd")
+    past = read_past_job("j-abcd", papers(job=spec, record=odd))
+    assert past == PastJob("j-abcd")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_of_a_job_that_was_started_and_never_fetched_the_capsule_tells() -> None
         "cluster": "lab", "owner": "ada", "script": "train.py", "started": 90.0,
         "placement": [{"host": "a", "slots": 1}, {"host": "b", "slots": 2}],
     }  # fmt: skip
-    past = read_past("train-abcd", Papers(capsule=json.dumps(capsule)))
+    past = read_past_job("train-abcd", JobTexts(capsule=json.dumps(capsule)))
     assert (past.cluster, past.owner, past.started) == ("lab", "ada", 90.0)
     assert past.placement == Placement((Share("a", 1), Share("b", 2)))

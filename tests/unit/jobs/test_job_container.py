@@ -13,7 +13,7 @@ from hvdocker.errors import ExitCode, HvdockerError, JobStopped
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.fetch import save_log
-from hvdocker.jobs.log.tail import recent
+from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.protocol.output import LineFilter
 from hvdocker.protocol.placement import Placement, Share
@@ -76,7 +76,7 @@ def kept(link: LogLink, folder: Path) -> None:
             lambda link, folder: job_container.follow(link, NAME, ALONE, lambda line: None),
         ),
         (Vanishing(), lambda link, folder: list(job_container.lines(link, NAME, ALONE))),
-        (Vanishing(), lambda link, folder: recent(link, NAME, ALONE, 9, LineFilter())),
+        (Vanishing(), lambda link, folder: read_tail(link, NAME, ALONE, 9, LineFilter())),
         (Vanishing(), lambda link, folder: job_container.end_of(link, NAME)),
         (Vanishing(questions=1, is_running=True), lambda link, folder: job_container.end_of(link, NAME)),
         (Vanishing(questions=1, exit_code=143), lambda link, folder: job_container.end_of(link, NAME)),

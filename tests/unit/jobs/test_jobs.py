@@ -8,7 +8,7 @@ from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
 from hvdocker.inventory.locate import Located, locate_past
 from hvdocker.jobs.jobs import JobSeen, JobsReport, _job, history, jobs
-from hvdocker.jobs.local_jobs import HomeJob, home_job, jobs_at_home, keep_master
+from hvdocker.jobs.local_jobs import LocalJob, keep_master, local_job, local_jobs
 from hvdocker.observe.job_containers import MasterSeen, kept_of
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.protocol.placement import Placement, Share
@@ -29,14 +29,14 @@ def labelled(seen: ContainerSeen, **labels: str) -> ContainerSeen:
     )
 
 
-def at_home(tmp_path: Path, job: str, **record: object) -> HomeJob:
+def at_home(tmp_path: Path, job: str, **record: object) -> LocalJob:
     """As `down` leaves it."""
     here = located(tmp_path)
     logs = here.jobs / job / "logs"
     logs.mkdir(parents=True)
     told = {"job": job, "cluster": "lab", "state": "succeeded", "code": 0, "started": 10.0, "finished": 20.0}
     (logs / "record.json").write_text(json.dumps({**told, **record}))
-    return home_job(here, job)
+    return local_job(here, job)
 
 
 def test_what_labels_tell() -> None:
@@ -95,7 +95,7 @@ def test_home_copies_without_papers_and_with_damaged_ones(tmp_path: Path) -> Non
     (here.jobs / "torn-bbbb" / "logs" / "record.json").write_bytes(b'{"state": "fai\xff')
     (here.jobs / ".fetching-x").mkdir()
     (here.jobs / "a file").write_text("no folder")
-    rows = history([], jobs_at_home(here).values())
+    rows = history([], local_jobs(here).values())
     assert [(row.job, row.state, row.script, row.created) for row in rows] == [
         ("bare-aaaa", "unknown", "bare", None),
         ("torn-bbbb", "unknown", "torn", None),
@@ -115,7 +115,7 @@ def test_the_container_tells_whose_job_it_was_after_it_is_gone(tmp_path: Path) -
     keep_master(here, "train-abcd", kept_of(inspected))
     kept = json.loads((here.jobs / "train-abcd" / "master.json").read_text())
     assert kept["labels"] == {"hvdocker.owner": "ada", "hvdocker.cluster": "lab"}
-    (row,) = history([], [home_job(here, "train-abcd")])
+    (row,) = history([], [local_job(here, "train-abcd")])
     assert (row.owner, row.cluster, row.state, row.exit_code, row.seconds) == (
         "ada",
         "lab",
@@ -131,8 +131,8 @@ def test_files_that_were_fetched_elsewhere_are_read_there(tmp_path: Path) -> Non
     (here.jobs / "train-abcd").mkdir(parents=True)
     mark = {"job": "train-abcd", "folder": str(elsewhere), "hosts": ["a"]}
     (here.jobs / "train-abcd" / "fetched.json").write_text(json.dumps(mark))
-    assert home_job(here, "train-abcd").past.state == "succeeded"
-    assert home_job(here, "train-abcd").folder == elsewhere
+    assert local_job(here, "train-abcd").past.state == "succeeded"
+    assert local_job(here, "train-abcd").folder == elsewhere
 
 
 def test_hosts_that_are_away_do_not_hide_what_is_at_home(tmp_path: Path, monkeypatch) -> None:

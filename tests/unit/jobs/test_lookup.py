@@ -10,7 +10,7 @@ from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.job_container import newest_masters
-from hvdocker.jobs.lookup import Found, Sighting, find
+from hvdocker.jobs.lookup import FoundJob, JobsSeen, find_job
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import host_seen, inventory, master, state_of
 from tests.unit.fakes import FakeLink
@@ -33,10 +33,10 @@ def here(tmp_path: Path) -> Located:
     return located
 
 
-def found(here: Located, wanted: str | None, away: bool = False, **how: bool) -> Found:
+def found(here: Located, wanted: str | None, away: bool = False, **how: bool) -> FoundJob:
     errors: dict[str, HvdockerError] = {"c": HostUnreachable("refused", host="c")} if away else {}
     links = {name: FakeLink(name) for name in ("a", "b")}
-    return find(Env(cwd=here.folder), here, Sighting(STATE, links, errors, errors), wanted, **how)
+    return find_job(Env(cwd=here.folder), here, JobsSeen(STATE, links, errors, errors), wanted, **how)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_a_job_that_may_be_on_a_host_that_is_away_is_no_other_one(here: Located)
 
 def test_which_jobs_could_be_named_is_said(here: Located) -> None:
     said: list[Event] = []
-    sighting = Sighting(STATE, {}, {"c": HostUnreachable("refused", host="c")})
+    sighting = JobsSeen(STATE, {}, {"c": HostUnreachable("refused", host="c")})
     with pytest.raises(HostUnreachable):
-        find(Env(cwd=here.folder, listener=said.append), here, sighting, None)
+        find_job(Env(cwd=here.folder, listener=said.append), here, sighting, None)
     names = "new-dddd, train-bbbb, old-aaaa, gone-cccc, home-eeee, …"
     assert said == [Event("note", f"which job is the newest cannot be told now; name one of these: {names}")]
 
@@ -88,7 +88,7 @@ def test_no_such_job(here: Located) -> None:
 def test_a_job_whose_name_is_a_path_is_no_job(here: Located) -> None:
     evil = state_of(host_seen("a", job_folders=("../x",), containers=(master("../../evil", "{}"),)))
     with pytest.raises(UsageProblem, match="there is no job"):
-        find(Env(cwd=here.folder), here, Sighting(evil, {}), "../")
+        find_job(Env(cwd=here.folder), here, JobsSeen(evil, {}), "../")
 
 
 def test_of_a_job_that_was_placed_anew_the_newest_container_counts() -> None:
@@ -101,7 +101,7 @@ def test_of_a_job_that_was_placed_anew_the_newest_container_counts() -> None:
 def test_hosts_tell_where_a_job_was_whose_container_is_away(here: Located) -> None:
     told = b'{"hosts": [{"name": "c", "slots": 1}, {"name": "b", "slots": 2}]}'
     link = FakeLink("b", lambda command, stdin: (0, told, b""))
-    sighting = Sighting(STATE, {"b": link}, {"c": HostUnreachable("refused", host="c")})
-    seen = find(Env(cwd=here.folder), here, sighting, "gone")
+    sighting = JobsSeen(STATE, {"b": link}, {"c": HostUnreachable("refused", host="c")})
+    seen = find_job(Env(cwd=here.folder), here, sighting, "gone")
     assert seen.placement == Placement((Share("c", 1), Share("b", 2)))
     assert [command.argv for command, _ in link.ran] == [("cat", "None/jobs/gone-cccc/job.json")]

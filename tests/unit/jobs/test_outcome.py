@@ -4,7 +4,7 @@ import pytest
 
 from hvdocker.errors import ExitCode, HvdockerError, JobFailed, JobStopped
 from hvdocker.jobs.outcome import Ended, JobEnd, verdict
-from hvdocker.protocol.job import Hang, JobRecord, RankEnd, RuleMatch, Struck
+from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd, RuleMatch
 from hvdocker.protocol.placement import Placement, Share
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 2)))
@@ -127,7 +127,7 @@ def test_what_else_happened_on_the_way() -> None:
         RankEnd(1, "a", 1),
         restarts=1,
         dropped=(RuleMatch("ECC", "an ECC error", 2, "a"),),
-        struck=(Struck("c", 3, "exit code 3", "drop"), Struck("b", 3, "signal SIGKILL", "end")),
+        struck=(DroppedHost("c", 3, "exit code 3", "drop"), DroppedHost("b", 3, "signal SIGKILL", "end")),
         stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 1, "a"),
         hang=Hang(60, 0, "b", "", "hang-1", "restart"),
     )

@@ -10,16 +10,16 @@ from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, Hvdo
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.head_loss import Head, head_of, judged
-from hvdocker.jobs.lookup import Found, Sighting
-from hvdocker.jobs.reconnect import Relink
+from hvdocker.jobs.lookup import FoundJob, JobsSeen
+from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
-from hvdocker.protocol.resilience import Endurance
+from hvdocker.protocol.resilience import Resilience
 from hvdocker.shell.command import Command
-from hvdocker.training.request import TrainRequest, Wish
-from hvdocker.training.slots import Anew
+from hvdocker.training.request import JobInputs, TrainRequest
+from hvdocker.training.slots import Relaunch
 from hvdocker.training.train import _anew
-from hvdocker.training.user_command import Work
+from hvdocker.training.user_command import UserCommand
 from hvdocker.transport.link import Result
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of, with_worker
@@ -96,9 +96,9 @@ class World:
     def listen(self, event: Event) -> None:
         self.notes.append(event.text)
 
-    def relink(self) -> Relink:
+    def relink(self) -> Reconnect:
         self.session = Session({"a": self.broken}, {})
-        return Relink(
+        return Reconnect(
             Env(listener=self.listen),
             LOCATED,
             self.session,
@@ -183,13 +183,13 @@ def test_labels_tell_of_the_head_to_whoever_did_not_start_the_job() -> None:
     on_head = replace(seen, containers=(*seen.containers, running))
     state = state_of(on_head, with_worker(lab, "b"))
     folders = {name: f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in ("a", "b")}
-    assert head_of(Found("train-abcd", Sighting(state, {}), running)) == replace(HEAD, folders=folders)
+    assert head_of(FoundJob("train-abcd", JobsSeen(state, {}), running)) == replace(HEAD, folders=folders)
 
 
 def test_without_the_heads_worker_nobody_can_be_asked_about_it() -> None:
     running = master("train-abcd", '{"a":1}')
     state = state_of(host_seen("a", containers=(running,)))
-    assert head_of(Found("train-abcd", Sighting(state, {}), running)) is None
+    assert head_of(FoundJob("train-abcd", JobsSeen(state, {}), running)) is None
 
 
 def test_a_head_that_others_hear_lives_and_the_job_goes_on() -> None:
@@ -237,29 +237,33 @@ def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(
     assert error.fix and "hvdocker up" in error.fix and "--restarts" in error.fix
 
 
-def wish(restarts: int) -> Wish:
-    return Wish(TrainRequest(), Work((), Path("/x"), "x"), None, {}, {}, Endurance(restarts=restarts))
+def wish(restarts: int) -> JobInputs:
+    return JobInputs(
+        TrainRequest(), UserCommand((), Path("/x"), "x"), None, {}, {}, Resilience(restarts=restarts)
+    )
 
 
 @pytest.mark.parametrize(
     ("restarts", "before", "seen", "endurance"),
     [
-        (1, 0, 0, Endurance(restarts=0, first_restart=1)),
-        (5, 0, 2, Endurance(restarts=2, first_restart=3)),
-        (5, 3, 0, Endurance(restarts=1, first_restart=4)),
+        (1, 0, 0, Resilience(restarts=0, first_restart=1)),
+        (5, 0, 2, Resilience(restarts=2, first_restart=3)),
+        (5, 3, 0, Resilience(restarts=1, first_restart=4)),
     ],
     ids=["the first", "after what ranks were started with", "after another head"],
 )
 def test_a_job_whose_head_is_gone_is_started_anew(
-    restarts: int, before: int, seen: int, endurance: Endurance
+    restarts: int, before: int, seen: int, endurance: Resilience
 ) -> None:
     notes: list[str] = []
     env = Env(listener=lambda event: notes.append(event.text))
     job = replace(
-        JOB, endurance=Endurance(restarts=restarts - before, first_restart=before), code_hash="c0de"
+        JOB, endurance=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de"
     )
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
-    assert _anew(env, LOCATED, wish(restarts), job, gone) == Anew("train-abcd", endurance, 3, "c0de", gone)
+    assert _anew(env, LOCATED, wish(restarts), job, gone) == Relaunch(
+        "train-abcd", endurance, 3, "c0de", gone
+    )
     assert notes == [
         "the head a does not answer: the job ended with it; train-abcd is started anew on the hosts that are "
         f"left (restart {endurance.first_restart} of {restarts})"

@@ -3,7 +3,7 @@
 import pytest
 
 from hvdocker.errors import ExitCode, HostUnreachable, HvdockerError
-from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.stop import StopReport, _without_master
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import inventory, state_of, with_worker
@@ -22,8 +22,8 @@ class Quiet(FakeLink):
 
 def stopped(away: dict[str, HvdockerError], *hosts: str) -> StopReport:
     placement = Placement(tuple(Share(host, 1) for host in hosts))
-    sighting = Sighting(state_of(with_worker(LAB, "b")), {"b": Quiet("b")}, away)
-    return _without_master(Found("train-abcd", sighting, None, None, placement))
+    sighting = JobsSeen(state_of(with_worker(LAB, "b")), {"b": Quiet("b")}, away)
+    return _without_master(FoundJob("train-abcd", sighting, None, None, placement))
 
 
 @pytest.mark.parametrize(("hosts", "verb"), [(("a", "b"), "is"), ((), "may be")])

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import pytest
 
 from hvdocker.errors import HostUnreachable
-from hvdocker.locks.heartbeat import present_everywhere
+from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
 from hvdocker.locks.holder import Claim
 from hvdocker.locks.ticket import RUNS
 from hvdocker.shell.command import Command, command
 from hvdocker.transport.link import Result
-from hvdocker.transport.reconnecting_link import LastingLink
+from hvdocker.transport.reconnecting_link import ReconnectingLink
 from tests.unit.fakes import FakeLink
 
 CLAIM = Claim("beef", "ada", "desk", "ada", "run", "lab-aaaa")
@@ -29,7 +29,7 @@ def answering(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
 
 def test_every_host_has_a_ticket_with_the_same_token_until_the_end() -> None:
     links = {name: FakeLink(name, answering) for name in ("a", "b")}
-    with present_everywhere(links, CLAIM, RUNS, "2 ranks"):  # type: ignore[arg-type]  # fakes of a link
+    with heartbeat_on_all_hosts(links, CLAIM, RUNS, "2 ranks"):  # type: ignore[arg-type]  # fakes of a link
         assert [len(link.ran) for link in links.values()] == [1, 1]
     for link in links.values():
         joined, left = (ran[0].argv for ran in link.ran)
@@ -44,13 +44,13 @@ def test_a_lost_link_is_opened_anew_once_for_a_command() -> None:
         opened.append(FakeLink("a"))
         return opened[-1]
 
-    link = LastingLink("a", LostLink("a"), open_link)  # type: ignore[arg-type]  # as above
+    link = ReconnectingLink("a", LostLink("a"), open_link)  # type: ignore[arg-type]  # as above
     for _ in range(2):
         assert link.run(command("true")).code == 0
     assert [len(one.ran) for one in opened] == [2]
 
 
 def test_a_host_that_stays_away_is_an_error() -> None:
-    link = LastingLink("a", LostLink("a"), lambda: LostLink("a"))  # type: ignore[arg-type, return-value]  # as above
+    link = ReconnectingLink("a", LostLink("a"), lambda: LostLink("a"))  # type: ignore[arg-type, return-value]  # as above
     with pytest.raises(HostUnreachable):
         link.run(command("true"))

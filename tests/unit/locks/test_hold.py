@@ -13,7 +13,16 @@ import pytest
 
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError, Locked
 from hvdocker.events import Event
-from hvdocker.locks.hold import Held, Manner, Unwritable, clear_dead, holding, look, look_for_dead, release
+from hvdocker.locks.hold import (
+    HeldLocks,
+    LockOptions,
+    Unwritable,
+    clear_dead,
+    holding,
+    look,
+    look_for_dead,
+    release,
+)
 from hvdocker.locks.holder import LOCK_DIR, Claim
 from hvdocker.locks.process_id import own_process
 from hvdocker.shell.command import Command
@@ -106,7 +115,7 @@ def test_whatever_ends_the_block_gives_the_locks_back(
 def test_a_held_host_is_named_with_its_holder_and_the_others_are_given_back(
     hosts: dict[str, Machine],
 ) -> None:
-    Held(only(hosts, "a", "b"), BOB).take(0)
+    HeldLocks(only(hosts, "a", "b"), BOB).take(0)
     for name in ("a", "b"):
         _make_old(hosts[name])
     with pytest.raises(HostErrors) as caught, holding(hosts, ADA):
@@ -122,8 +131,8 @@ def test_a_held_host_is_named_with_its_holder_and_the_others_are_given_back(
 
 def test_what_to_do_about_a_lock_means_this_cluster(hosts: dict[str, Machine]) -> None:
     """From whatever folder; --force only where the owner is another."""
-    manner = Manner(" -i ../lab.yaml")
-    Held(only(hosts, "a"), replace(BOB, owner="ada")).take(0)
+    manner = LockOptions(" -i ../lab.yaml")
+    HeldLocks(only(hosts, "a"), replace(BOB, owner="ada")).take(0)
     _make_old(hosts["a"])
     with pytest.raises(Locked) as caught, holding(only(hosts, "a"), ADA, manner=manner):
         raise AssertionError
@@ -146,7 +155,7 @@ def test_a_full_disk_is_shown_as_one_and_stops_only_who_needs_the_lock(hosts: di
     assert "nothing can be written in its /tmp" in error.what and "%" in error.lines[-1]
     assert error.fix and "rm -rf" not in error.fix and "du -xah /tmp" in error.fix
     assert locked(hosts) == [] and told == []
-    with holding(hosts, ADA, told.append, manner=Manner(is_needed=False)) as held:
+    with holding(hosts, ADA, told.append, manner=LockOptions(is_needed=False)) as held:
         assert locked(hosts) == ["a", "c"]
         held.check()
     assert locked(hosts) == []
@@ -155,10 +164,10 @@ def test_a_full_disk_is_shown_as_one_and_stops_only_who_needs_the_lock(hosts: di
 
 
 def test_a_full_disk_is_no_way_around_a_lock_that_somebody_holds(hosts: dict[str, Machine]) -> None:
-    Held(only(hosts, "b"), BOB).take(0)
+    HeldLocks(only(hosts, "b"), BOB).take(0)
     _make_old(hosts["b"])
     hosts["b"].is_full = True
-    with pytest.raises(Locked), holding(hosts, ADA, manner=Manner(is_needed=False)):
+    with pytest.raises(Locked), holding(hosts, ADA, manner=LockOptions(is_needed=False)):
         raise AssertionError
     assert locked(hosts) == ["b"]
 
@@ -166,7 +175,7 @@ def test_a_full_disk_is_no_way_around_a_lock_that_somebody_holds(hosts: dict[str
 def test_every_host_is_asked_once_for_its_lock_however_often_ctrl_c_comes(
     hosts: dict[str, Machine], asked: list[str]
 ) -> None:
-    held = Held(hosts, ADA)
+    held = HeldLocks(hosts, ADA)
     held.take(0)
     asked.clear()
     for host in hosts.values():
@@ -187,7 +196,7 @@ def _make_old(host: Machine) -> None:
 def test_a_host_is_waited_for_and_the_others_are_taken_in_order(
     hosts: dict[str, Machine], asked: list[str]
 ) -> None:
-    first = Held(only(hosts, "b"), BOB)
+    first = HeldLocks(only(hosts, "b"), BOB)
     first.take(0)
     told: list[Event] = []
 
@@ -225,7 +234,7 @@ def test_two_who_want_the_same_hosts_at_once_both_get_them_in_turn(hosts: dict[s
 
 def test_a_stale_lock_is_taken_over_and_that_is_said(hosts: dict[str, Machine]) -> None:
     told: list[Event] = []
-    Held(only(hosts, "a"), BOB).take(0)
+    HeldLocks(only(hosts, "a"), BOB).take(0)
     hosts["a"].age(75)
     with holding(hosts, ADA, told.append):
         pass
@@ -246,7 +255,7 @@ def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine
         hosts["a"].is_gone = True
         hosts["a"].age(500)
         hosts["a"].is_gone = False
-        other = Held(only(hosts, "a"), BOB)
+        other = HeldLocks(only(hosts, "a"), BOB)
         # Its own beat may have come first.
         until(lambda: _robs(other, hosts["a"]))
         until(lambda: held.is_lost)
@@ -258,7 +267,7 @@ def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine
     other.give_back()
 
 
-def _robs(held: Held, host: Machine) -> bool:
+def _robs(held: HeldLocks, host: Machine) -> bool:
     host.age(500)
     try:
         held.take(0)
@@ -313,7 +322,7 @@ def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine
         (f"{boot} {space} {number} {int(start) + 1}", True),
         (own_process(), False),
     ):
-        left = Held(only(hosts, "a"), replace(ADA, process=process))
+        left = HeldLocks(only(hosts, "a"), replace(ADA, process=process))
         left.take(0)
         events: list[Event] = []
         with contextlib.ExitStack() as stack:
@@ -327,11 +336,11 @@ def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine
 
 def test_locks_of_the_dead_are_cleared_and_those_of_the_living_stay(hosts: dict[str, Machine]) -> None:
     """One gave no sign of life for long, one was a process of this machine; the third lives elsewhere."""
-    Held(only(hosts, "a"), BOB).take(0)
+    HeldLocks(only(hosts, "a"), BOB).take(0)
     hosts["a"].age(70)
     ended = replace(ADA, process=f"{own_process().rpartition(' ')[0]} 0")
-    Held(only(hosts, "b"), ended).take(0)
-    Held(only(hosts, "c"), replace(BOB, token="cccc")).take(0)
+    HeldLocks(only(hosts, "b"), ended).take(0)
+    HeldLocks(only(hosts, "c"), replace(BOB, token="cccc")).take(0)
     dead = {name: holder.who for name, holder in look_for_dead(hosts).items()}
     assert dead == {"a": "bob@desk", "b": "ada@laptop"}
     assert locked(hosts) == ["a", "b", "c"], "looking changes nothing"
@@ -340,7 +349,7 @@ def test_locks_of_the_dead_are_cleared_and_those_of_the_living_stay(hosts: dict[
 
 
 def test_a_host_that_cannot_tell_of_its_lock_is_passed_over(hosts: dict[str, Machine]) -> None:
-    Held(only(hosts, "a"), BOB).take(0)
+    HeldLocks(only(hosts, "a"), BOB).take(0)
     hosts["a"].age(70)
     hosts["b"].is_gone = True
     assert list(clear_dead(hosts)) == ["a"]

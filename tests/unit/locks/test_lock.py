@@ -5,7 +5,7 @@ from pathlib import Path
 from hvdocker.env import Env
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.locks.hold import Held
+from hvdocker.locks.hold import HeldLocks
 from hvdocker.locks.lock import clear_dead_locks
 from tests.unit.builders import inventory
 from tests.unit.locks.test_hold import BOB, Machine
@@ -13,7 +13,7 @@ from tests.unit.locks.test_hold import BOB, Machine
 
 def test_a_dead_runs_lock_is_released_and_told_beforehand_where_nothing_may_change(tmp_path: Path) -> None:
     hosts = {name: Machine(name, tmp_path, []) for name in "ab"}
-    Held({"a": hosts["a"]}, BOB).take(0)
+    HeldLocks({"a": hosts["a"]}, BOB).take(0)
     hosts["a"].age(70)
     events: list[Event] = []
     env, lab = Env(listener=events.append), Located(inventory(), tmp_path / "inventory.yaml")

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from hvdocker.locks.process_id import is_gone, own_process
-from hvdocker.transport.local_process import become
+from hvdocker.transport.local_process import exec_program
 
 
 def test_this_process_is_here() -> None:
@@ -42,5 +42,5 @@ def test_of_others_nobody_here_knows() -> None:
 def test_a_program_that_is_not_there_changes_nothing() -> None:
     before = signal.getsignal(signal.SIGPIPE)
     with pytest.raises(FileNotFoundError):
-        become(["no-such-program-at-all"])
+        exec_program(["no-such-program-at-all"])
     assert signal.getsignal(signal.SIGPIPE) == before == signal.SIG_IGN

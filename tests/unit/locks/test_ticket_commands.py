@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.locks.ticket import RUNS, Sign, in_line, ordinal
+from hvdocker.locks.ticket import RUNS, TicketText, in_line, ordinal
 from hvdocker.locks.ticket_commands import (
     TicketAnswer,
     join_queue,
@@ -23,9 +23,9 @@ from hvdocker.locks.ticket_commands import (
 )
 from hvdocker.shell.command import Command
 
-ADA = Sign("aaaa", "ada", "laptop", "ada", "train", 'it\'s "lab"; $(rm)', wish="4 slots")
-BOB = Sign("bbbb", "bob", "desk", "bob", "train", "lab", wish="1 slot")
-CYD = Sign("cccc", "cyd", "desk", "cyd", "run", "lab", kind=RUNS)
+ADA = TicketText("aaaa", "ada", "laptop", "ada", "train", 'it\'s "lab"; $(rm)', wish="4 slots")
+BOB = TicketText("bbbb", "bob", "desk", "bob", "train", "lab", wish="1 slot")
+CYD = TicketText("cccc", "cyd", "desk", "cyd", "run", "lab", kind=RUNS)
 SHELLS = [path for name in ("dash", "bash", "busybox") if (path := shutil.which(name))]
 FULL = ("sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "full")
 
@@ -44,13 +44,13 @@ class Queue:
         assert answer is not None
         return answer
 
-    def join(self, sign: Sign) -> TicketAnswer:
+    def join(self, sign: TicketText) -> TicketAnswer:
         return self.run(join_queue(sign, str(self.folder)))
 
-    def renew(self, sign: Sign, number: int) -> TicketAnswer:
+    def renew(self, sign: TicketText, number: int) -> TicketAnswer:
         return self.run(renew_ticket(sign.token, number, str(self.folder)))
 
-    def leave(self, sign: Sign, number: int) -> TicketAnswer:
+    def leave(self, sign: TicketText, number: int) -> TicketAnswer:
         return self.run(leave_queue(sign.token, number, str(self.folder)))
 
     def look(self, clears: bool = True) -> TicketAnswer:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, NotEnoughSlots
 from hvdocker.inventory.inventory import Inventory
@@ -14,7 +14,7 @@ from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.placement.offers import offers_to_cluster, offers_to_job
 from hvdocker.placement.scope import (
-    Extent,
+    ClusterScope,
     as_it_is,
     asked_for,
     everything,
@@ -23,7 +23,7 @@ from hvdocker.placement.scope import (
     with_outsiders,
 )
 from hvdocker.placement.scope_label import asked_np, request_words, up_again
-from hvdocker.placement.slots import GpuWish, Hold, Offer, Request, Slot
+from hvdocker.placement.slots import GpuRequest, HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.plan.train import check_workers
@@ -46,10 +46,10 @@ def lab(a: int = 5, b: int = 3, c: int = 2) -> ClusterState:
     return state_of(*(host_seen(name, gpus=gpus(name, n)) for name, n in (("a", a), ("b", b), ("c", c))))
 
 
-def made(wanted: Inventory, state: ClusterState, extent: Extent) -> ClusterState:
+def made(wanted: Inventory, state: ClusterState, extent: ClusterScope) -> ClusterState:
     """The state after `up` made that extent."""
     hosts = dict(state.hosts)
-    for name, place in places(wanted, state, extent).items():
+    for name, place in host_plans(wanted, state, extent).items():
         spec = worker_spec(wanted, place, MAKER)
         labels = {
             **spec.all_labels(),
@@ -71,7 +71,7 @@ def of_others(seen: HostSeen, held: tuple[str, ...], state: str = "running") -> 
 def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
     state = lab()
     extent = everything(LAB, state)
-    assert extent == Extent(
+    assert extent == ClusterScope(
         {
             "a": Share("a", 5, devices("a", 0, 1, 2, 3, 4)),
             "b": Share("b", 3, devices("b", 0, 1, 2)),
@@ -80,11 +80,11 @@ def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
     )
     after = made(LAB, state, extent)
     assert everything(LAB, after) == extent == as_it_is(LAB, after)
-    assert plan_up(LAB, after, places(LAB, after, everything(LAB, after)), MAKER).is_empty
+    assert plan_up(LAB, after, host_plans(LAB, after, everything(LAB, after)), MAKER).is_empty
 
 
 def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
-    state, request = lab(), Request(np=6)
+    state, request = lab(), SlotRequest(np=6)
     extent = asked_for(LAB, state, request, {})
     assert extent.shares == {
         "a": Share("a", 5, devices("a", 0, 1, 2, 3, 4)),
@@ -93,51 +93,51 @@ def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
     assert json.loads(extent.asked) == {"np": 6}
     after = made(LAB, state, extent)
     assert asked_for(LAB, after, request, {}) == extent == as_it_is(LAB, after)
-    assert plan_up(LAB, after, places(LAB, after, extent), MAKER).is_empty
+    assert plan_up(LAB, after, host_plans(LAB, after, extent), MAKER).is_empty
     # b is no part of it, and is nobody's trouble.
-    check_workers(LAB, places(LAB, after), after)
+    check_workers(LAB, host_plans(LAB, after), after)
     assert is_complete(LAB, after) and set(with_outsiders(LAB, after).shares) == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize(
     ("request_", "np"),
     [
-        (Request(np=12, elastic=Elastic(2)), 10),
-        (Request(np=4, elastic=Elastic(2, 6)), 6),
-        (Request(np=4, elastic=Elastic(2)), 4),
+        (SlotRequest(np=12, elastic=Elastic(2)), 10),
+        (SlotRequest(np=4, elastic=Elastic(2, 6)), 6),
+        (SlotRequest(np=4, elastic=Elastic(2)), 4),
     ],
 )
-def test_an_elastic_request_takes_what_fits_and_is_told_as_that(request_: Request, np: int) -> None:
+def test_an_elastic_request_takes_what_fits_and_is_told_as_that(request_: SlotRequest, np: int) -> None:
     state = lab()
     extent = asked_for(LAB, state, request_, {})
-    assert extent == asked_for(LAB, state, Request(np=np), {})
+    assert extent == asked_for(LAB, state, SlotRequest(np=np), {})
     told = explained(LAB, state, request_, {})
     assert told and told.winner.np == np
 
 
 def test_an_elastic_request_is_refused_with_the_fewest_that_would_do() -> None:
     with pytest.raises(NotEnoughSlots, match="11 wanted, 10 free"):
-        asked_for(LAB, lab(), Request(np=12, elastic=Elastic(11)), {})
+        asked_for(LAB, lab(), SlotRequest(np=12, elastic=Elastic(11)), {})
 
 
 def test_another_request_moves_the_cluster_and_gives_back_what_it_leaves() -> None:
     state = lab()
-    six = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
-    three = asked_for(LAB, six, Request(np=3), {})
+    six = made(LAB, state, asked_for(LAB, state, SlotRequest(np=6), {}))
+    three = asked_for(LAB, six, SlotRequest(np=3), {})
     assert three.shares == {"b": Share("b", 3, devices("b", 0, 1, 2))}
-    plan = plan_up(LAB, six, places(LAB, six, three), MAKER)
+    plan = plan_up(LAB, six, host_plans(LAB, six, three), MAKER)
     removed = [(step.host, step.why) for step in plan.steps if type(step).__name__ == "RemoveContainer"]
     assert removed == [(name, "no slot of it is wanted any more") for name in "ac"]
 
 
 def test_a_host_that_a_job_runs_on_is_not_left() -> None:
     state = lab()
-    six = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    six = made(LAB, state, asked_for(LAB, state, SlotRequest(np=6), {}))
     job = master("train-abcd", '{"c":["GPU-c0"]}', host="c")
     busy = replace(six.hosts["c"], containers=(*six.hosts["c"].containers, job))
     six = replace(six, hosts={**six.hosts, "c": busy})
     with pytest.raises(HvdockerError, match="train-abcd is running, and its worker on c would be replaced"):
-        plan_up(LAB, six, places(LAB, six, asked_for(LAB, six, Request(np=3), {})), MAKER)
+        plan_up(LAB, six, host_plans(LAB, six, asked_for(LAB, six, SlotRequest(np=3), {})), MAKER)
 
 
 def test_a_cluster_does_not_grow_beneath_a_running_job() -> None:
@@ -164,8 +164,8 @@ def test_gpus_of_other_clusters_and_of_foreign_processes_are_left_alone() -> Non
         "c": Share("c", 1),
     }
     assert offers_to_cluster(LAB, state)[0].holds == (
-        Hold("the cluster theirs of kim", 1),
-        Hold("python (pid 4711) of lee", 1),
+        HeldSlots("the cluster theirs of kim", 1),
+        HeldSlots("python (pid 4711) of lee", 1),
     )
 
 
@@ -190,9 +190,9 @@ def test_a_host_that_has_nothing_to_give_is_named_with_who_holds_it() -> None:
 
 def test_who_wants_some_slots_does_without_a_host_whose_driver_hangs() -> None:
     state = state_of(host_seen("a", gpu_error="it hangs"), host_seen("b", gpus=gpus("b", 2)))
-    assert set(asked_for(LAB, state, Request(np=2), {}).shares) == {"b"}
+    assert set(asked_for(LAB, state, SlotRequest(np=2), {}).shares) == {"b"}
     with pytest.raises(NotEnoughSlots, match=r"3 wanted, 2 free: 1 on a is held by its driver \(it hangs\)"):
-        asked_for(LAB, state, Request(np=3), {})
+        asked_for(LAB, state, SlotRequest(np=3), {})
 
 
 def test_slots_in_the_inventory_are_the_most_that_is_taken() -> None:
@@ -214,14 +214,14 @@ def test_more_slots_than_gpus_is_an_error() -> None:
 
 def test_workers_that_are_missing_are_missed() -> None:
     state = lab()
-    six = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    six = made(LAB, state, asked_for(LAB, state, SlotRequest(np=6), {}))
     lost = replace(six, hosts={**six.hosts, "c": replace(six.hosts["c"], containers=())})
     with pytest.raises(HvdockerError, match="it was asked for 6 slots, and has 5") as caught:
-        check_workers(LAB, places(LAB, lost), lost)
+        check_workers(LAB, host_plans(LAB, lost), lost)
     assert caught.value.fix == "hvdocker up -np 6" and not is_complete(LAB, lost)
     # The same `up` again brings it back, and leaves the rest as it is.
-    again = asked_for(LAB, lost, Request(np=6), {})
-    plan = plan_up(LAB, lost, places(LAB, lost, again), MAKER)
+    again = asked_for(LAB, lost, SlotRequest(np=6), {})
+    plan = plan_up(LAB, lost, host_plans(LAB, lost, again), MAKER)
     assert {step.host for step in plan.steps if type(step).__name__ == "CreateWorker"} == {"c"}
 
 
@@ -237,11 +237,11 @@ def test_a_job_gets_what_running_jobs_and_strangers_leave() -> None:
         after.hosts["a"], containers=(*after.hosts["a"].containers, *jobs), gpus=gpus("a", 4, at3=LEE)
     )
     after = replace(after, hosts={**after.hosts, "a": seen})
-    assert offers_to_job(LAB, after, places(LAB, after)) == [
+    assert offers_to_job(LAB, after, host_plans(LAB, after)) == [
         Offer("a", (Slot("GPU-a0", "A100", 81920),),
-              (Hold("train-aaaa of ?", 2), Hold("python (pid 4711) of lee", 1)), has_gpus=True),
-        Offer("b", (Slot("GPU-b1", "A100", 81920),), (Hold("train-aaaa of ?", 1),), has_gpus=True),
-        Offer("c", (), (Hold("old-bbbb of ?", 1),), has_gpus=True),
+              (HeldSlots("train-aaaa of ?", 2), HeldSlots("python (pid 4711) of lee", 1)), has_gpus=True),
+        Offer("b", (Slot("GPU-b1", "A100", 81920),), (HeldSlots("train-aaaa of ?", 1),), has_gpus=True),
+        Offer("c", (), (HeldSlots("old-bbbb of ?", 1),), has_gpus=True),
     ]  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def test_a_process_in_a_container_of_ours_is_no_stranger() -> None:
     own = replace(LEE, container="id-a")
     seen = replace(after.hosts["a"], gpus=gpus("a", 1, at0=own))
     after = replace(after, hosts={**after.hosts, "a": seen})
-    assert [slot.device for slot in offers_to_job(LAB, after, places(LAB, after))[0].free] == ["GPU-a0"]
+    assert [slot.device for slot in offers_to_job(LAB, after, host_plans(LAB, after))[0].free] == ["GPU-a0"]
 
 
 @pytest.mark.parametrize(
@@ -273,13 +273,13 @@ def test_local_workers_share_the_machines_gpus(count: int, shares: dict[str, tup
 @pytest.mark.parametrize(
     ("request_", "np"),
     [
-        (Request(np=6), 6),
-        (Request(exact=(Share("a", 2), Share("b", 1))), 3),
-        (Request(gpu=GpuWish("A100")), None),
-        (Request(np=2, strategy="spread", include=("b", "a")), 2),
+        (SlotRequest(np=6), 6),
+        (SlotRequest(exact=(Share("a", 2), Share("b", 1))), 3),
+        (SlotRequest(gpu=GpuRequest("A100")), None),
+        (SlotRequest(np=2, strategy="spread", include=("b", "a")), 2),
     ],
 )
-def test_a_request_is_told_by_its_words(request_: Request, np: int | None) -> None:
+def test_a_request_is_told_by_its_words(request_: SlotRequest, np: int | None) -> None:
     assert asked_np(request_words(request_)) == np
     assert request_words(request_) == request_words(replace(request_, include=request_.include[::-1]))
 
@@ -289,32 +289,32 @@ def test_all_gpus_of_a_kind_without_a_number() -> None:
     state = state_of(
         of_others(host_seen("a", gpus=mixed), ()), host_seen("b", gpus=gpus("b", 2)), host_seen("c")
     )
-    extent = asked_for(LAB, state, Request(gpu=GpuWish("T4")), {})
+    extent = asked_for(LAB, state, SlotRequest(gpu=GpuRequest("T4")), {})
     assert extent.shares == {"a": Share("a", 1, ("GPU-a1",))}
 
 
 def test_the_head_is_where_the_smallest_share_is() -> None:
     state = lab()
-    after = made(LAB, state, asked_for(LAB, state, Request(np=6), {}))
+    after = made(LAB, state, asked_for(LAB, state, SlotRequest(np=6), {}))
     from hvdocker.placement.strategies import place
 
-    found = place(Request(np=6), offers_to_job(LAB, after, places(LAB, after)))
+    found = place(SlotRequest(np=6), offers_to_job(LAB, after, host_plans(LAB, after)))
     assert found == Placement((Share("c", 1, devices("c", 0)), Share("a", 5, devices("a", 0, 1, 2, 3, 4))))
 
 
 def test_hosts_that_are_away_may_be_excluded() -> None:
     state = state_of(host_seen("a", gpus=gpus("a", 2)))
-    assert set(asked_for(LAB, state, Request(np=2, exclude=("b",)), {}).shares) == {"a"}
+    assert set(asked_for(LAB, state, SlotRequest(np=2, exclude=("b",)), {}).shares) == {"a"}
 
 
 def test_a_cluster_of_a_kind_knows_how_much_it_got() -> None:
     state = lab(a=2, b=1, c=1)
-    request = Request(gpu=GpuWish("A100"), exclude=("c",))
+    request = SlotRequest(gpu=GpuRequest("A100"), exclude=("c",))
     after = made(LAB, state, asked_for(LAB, state, request, {}))
     assert asked_np(as_it_is(LAB, after).asked) == 3
     away = replace(after, hosts={name: after.hosts[name] for name in "ab"})
     assert is_complete(LAB, away) and not is_complete(LAB, replace(after, hosts={"a": after.hosts["a"]}))
-    assert plan_up(LAB, after, places(LAB, after, asked_for(LAB, after, request, {})), MAKER).is_empty
+    assert plan_up(LAB, after, host_plans(LAB, after, asked_for(LAB, after, request, {})), MAKER).is_empty
 
 
 def test_a_paused_job_holds_its_gpus() -> None:
@@ -323,35 +323,36 @@ def test_a_paused_job_holds_its_gpus() -> None:
     paused = master("train-abcd", '{"a":["GPU-a0"]}', state="paused")
     seen = replace(after.hosts["a"], containers=(*after.hosts["a"].containers, paused))
     after = replace(after, hosts={**after.hosts, "a": seen})
-    assert [slot.device for slot in offers_to_job(LAB, after, places(LAB, after))[0].free] == ["GPU-a1"]
+    assert [slot.device for slot in offers_to_job(LAB, after, host_plans(LAB, after))[0].free] == ["GPU-a1"]
 
 
 def test_a_gpu_that_another_cluster_took_while_the_worker_slept_is_not_used() -> None:
     state = lab(a=2, b=1, c=1)
     after = made(LAB, state, everything(LAB, state))
     after = replace(after, hosts={**after.hosts, "a": of_others(after.hosts["a"], devices("a", 1))})
-    offer = offers_to_job(LAB, after, places(LAB, after))[0]
+    offer = offers_to_job(LAB, after, host_plans(LAB, after))[0]
     assert [slot.device for slot in offer.free] == ["GPU-a0"]
-    assert offer.holds == (Hold("the cluster theirs of kim", 1),)
+    assert offer.holds == (HeldSlots("the cluster theirs of kim", 1),)
 
 
 @pytest.mark.parametrize(
     ("request_", "command"),
     [
-        (Request(np=6), "hvdocker up -np 6"),
-        (Request(exact=(Share("a", 2), Share("b", 1))), "hvdocker up -H a:2,b:1"),
-        (Request(np=2, gpu=GpuWish("RTX 3090", 8192), strategy="spread", exclude=("c",)),
+        (SlotRequest(np=6), "hvdocker up -np 6"),
+        (SlotRequest(exact=(Share("a", 2), Share("b", 1))), "hvdocker up -H a:2,b:1"),
+        (SlotRequest(np=2, gpu=GpuRequest("RTX 3090", 8192), strategy="spread", exclude=("c",)),
          "hvdocker up -np 2 --strategy spread --gpu 'RTX 3090:8192MB' --exclude c"),
-        (Request(gpu=GpuWish(is_none=True), include=("a", "b")), "hvdocker up --gpu none --include a,b"),
+        (SlotRequest(gpu=GpuRequest(is_none=True), include=("a", "b")),
+         "hvdocker up --gpu none --include a,b"),
     ],
 )  # fmt: skip
-def test_the_command_that_makes_it_whole_again(request_: Request, command: str) -> None:
+def test_the_command_that_makes_it_whole_again(request_: SlotRequest, command: str) -> None:
     assert up_again(request_words(request_)) == command
     assert up_again("") == up_again("[") == up_again('{"np":null,"gpu":3}') == "hvdocker up"
 
 
 def test_why_there_is_told_only_of_what_is_placed_now() -> None:
-    state, request = lab(), Request(np=6)
+    state, request = lab(), SlotRequest(np=6)
     told = explained(LAB, state, request, {})
     assert told and told.winner.hosts == ("c", "a")
     assert explained(LAB, made(LAB, state, asked_for(LAB, state, request, {})), request, {}) is None
@@ -391,7 +392,7 @@ def test_a_machine_without_an_engine_offers_nothing() -> None:
 
 def test_a_worker_that_came_back_is_not_taken_for_a_part_of_the_cluster() -> None:
     state = lab(a=1, b=1, c=1)
-    first = made(LAB, state, asked_for(LAB, state, Request(np=2, exclude=("c",)), {}))
+    first = made(LAB, state, asked_for(LAB, state, SlotRequest(np=2, exclude=("c",)), {}))
     back = replace(first.hosts["a"].containers[0], id="id-c")
     labels = {**back.labels, "hvdocker.host": "c", "hvdocker.gpus": "GPU-c0"}
     seen = replace(first.hosts["c"], containers=(replace(back, labels=labels),))
@@ -399,14 +400,14 @@ def test_a_worker_that_came_back_is_not_taken_for_a_part_of_the_cluster() -> Non
     with pytest.raises(
         HvdockerError, match="a worker is left of before: it was asked for 2 slots, and has 3"
     ):
-        check_workers(LAB, places(LAB, torn), torn)
+        check_workers(LAB, host_plans(LAB, torn), torn)
     assert not is_complete(LAB, torn)
-    again = asked_for(LAB, torn, Request(np=2, exclude=("c",)), {})
-    plan = plan_up(LAB, torn, places(LAB, torn, again), MAKER)
+    again = asked_for(LAB, torn, SlotRequest(np=2, exclude=("c",)), {})
+    plan = plan_up(LAB, torn, host_plans(LAB, torn, again), MAKER)
     assert [step.host for step in plan.steps if type(step).__name__ == "RemoveContainer"] == ["c"]
 
 
 def test_where_nothing_of_a_kind_is_free_it_is_told_who_holds_it() -> None:
     state = state_of(of_others(host_seen("a", gpus=gpus("a", 2)), devices("a", 0, 1)))
     with pytest.raises(NotEnoughSlots, match="0 free of A100: 2 on a are held by the cluster theirs of kim"):
-        asked_for(LAB, state, Request(gpu=GpuWish("A100")), {})
+        asked_for(LAB, state, SlotRequest(gpu=GpuRequest("A100")), {})

@@ -14,7 +14,7 @@ from hvdocker.images.steps import BuildImage, BuildLayer, RemoveImage, ShipImage
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.plan.actions import actions_of
 from hvdocker.plan.plan import CONTROLLER, Stage, Step, by_host, plan_of
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 from hvdocker.script.script import _RENDER
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
@@ -60,12 +60,12 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             "take the client key from c",
         ),
         (
-            steps.JoinJob("c", "j-1", "a", "/a", "/c", Seat("c", "10.0.0.13", 2), "m", "w", 1, 1),
+            steps.JoinJob("c", "j-1", "a", "/a", "/c", JobHost("c", "10.0.0.13", 2), "m", "w", 1, 1),
             "join j-1 with 2 slots: code and files from a",
         ),
         (steps.TellMaster("a", "m", 1, 1), "tell m about the workers"),
         (
-            steps.TellMaster("a", "m", 1, 1, (Seat("a", "10.0.0.11", 1), Seat("c", "10.0.0.13", 2))),
+            steps.TellMaster("a", "m", 1, 1, (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2))),
             "tell m about the workers, and that it has a, c",
         ),
         (steps.StartContainer("a", "c"), "start c"),

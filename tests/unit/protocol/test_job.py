@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.protocol.job import Attempt, Hang, JobRecord, JobSpec, RankEnd, RuleMatch, Struck
+from hvdocker.protocol.job import Attempt, DroppedHost, Hang, JobRecord, JobSpec, RankEnd, RuleMatch
 from hvdocker.protocol.placement import Placement, Share
 
 SPEC = JobSpec(
@@ -113,7 +113,7 @@ def test_a_record_of_a_job_that_was_run_again() -> None:
         attempts=(Attempt(0, 100, 101, 2, ("b", "a"), 1, first, ("a",)), Attempt(1)),
         lost_hosts=("a",),
         dropped=(RuleMatch("ECC", "an ECC error", 1, "a"),),
-        struck=(Struck("c", 3, "exit code 3", "drop"),),
+        struck=(DroppedHost("c", 3, "exit code 3", "drop"),),
         stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 0, "b"),
         hang=Hang(60, 1, "a", "it sleeps", "hang-1", "kill"),
         versions={"python": "3.11.2"},

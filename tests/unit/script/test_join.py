@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import JoinJob
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.placement.scope import everything
-from hvdocker.protocol.job import JobSpec, newcomers_job
+from hvdocker.protocol.job import JobSpec, job_file_for_new_host
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 from tests.unit.script.by_hand import STAND_INS, Ran, Way
@@ -52,7 +52,7 @@ def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Ran,
     a = with_worker(LAB, "a", home=str(folder / "a"), gpus=cards["a"])
     a = replace(a, containers=(*a.containers, job))
     state = state_of(a, host_seen("c", home=str(folder / "c"), gpus=cards["c"]))
-    plan = plan_up(LAB, state, places(LAB, state, everything(LAB, state)), MAKER)
+    plan = plan_up(LAB, state, host_plans(LAB, state, everything(LAB, state)), MAKER)
     programs = folder / "programs"
     programs.mkdir()
     (programs / "docker").write_text(DOCKER)
@@ -70,7 +70,7 @@ def test_what_the_new_host_gets(tmp_path: Path, spec: JobSpec) -> None:
     ran, step = joined_by_hand(tmp_path, spec)
     home = tmp_path / "c" / ".hvdocker" / "lab"
     told = (home / "jobs" / JOB / "job.json").read_text()
-    assert json.loads(told) == json.loads(newcomers_job(spec.for_host("a"), step.seat, step.devices))
+    assert json.loads(told) == json.loads(job_file_for_new_host(spec.for_host("a"), step.seat, step.devices))
     assert json.loads(told)["env"] == ENV
     assert (home / "code" / "train.py").read_text() == "print(1)\n"
     assert (home / "jobs" / JOB / "capsule.json").read_text() == "{}"

@@ -9,16 +9,16 @@ import pytest
 
 from hvdocker import assets
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.down import plan_down
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.engine.container_spec import create_command
 from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, Capsule, Papers
+from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, Capsule, CapsuleFiles
 from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, Stage
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
@@ -49,8 +49,8 @@ def seen(tmp_path: Path, name: str, **changes: object) -> HostSeen:
     return host_seen(name, home=str(tmp_path / name), **changes)
 
 
-def planned(wanted: Inventory, state: ClusterState) -> tuple[Plan, dict[str, Place]]:
-    placed = places(wanted, state)
+def planned(wanted: Inventory, state: ClusterState) -> tuple[Plan, dict[str, HostPlan]]:
+    placed = host_plans(wanted, state)
     return plan_up(wanted, state, placed, MAKER), placed
 
 
@@ -78,7 +78,7 @@ def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
     assert (tmp_path / "b" / ".hvdocker" / "lab" / "jobs").is_dir()
 
 
-def created_by_hand(name: str, place: Place) -> list[str]:
+def created_by_hand(name: str, place: HostPlan) -> list[str]:
     """The words that the docker CLI gets: the same container, and the public keys as labels."""
     words = list(create_command(worker_spec(LAB, place, MAKER)).argv)
     labels = {word for flag, word in pairwise(words) if flag == "--label"}
@@ -161,7 +161,7 @@ def test_train_by_hand(tmp_path: Path) -> None:
         launcher=("horovodrun",),
         workdir="/train",
     )
-    ran = Ran(plan_train(LAB, places(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
+    ran = Ran(plan_train(LAB, host_plans(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab"
         assert (folder / "jobs" / "train-abcd" / "job.json").read_text() == job.for_host(name) + "\n"
@@ -195,7 +195,7 @@ def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
     env = {"SEED": "7", "TOKEN": "***"}
     capsule = replace(CAPSULE, env=env, env_from_caller=("SEED", "TOKEN"))
     patch = bytes(range(256)) + b"HVDOCKER_END\n"
-    plan = plan_train(LAB, places(LAB, state), MAKER, job, None, papers=Papers(capsule, patch))
+    plan = plan_train(LAB, host_plans(LAB, state), MAKER, job, None, papers=CapsuleFiles(capsule, patch))
     ran = Ran(plan, LAB, tmp_path, Way({"SEED": "8", "TOKEN": "hunter2"}))
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab" / "jobs" / "train-abcd"

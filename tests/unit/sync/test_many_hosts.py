@@ -10,9 +10,9 @@ import pytest
 from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.shell.command import Command
 from hvdocker.sync.commands import UNKNOWN_BASE
-from hvdocker.sync.delivery import Courier
+from hvdocker.sync.delivery import StreamSender
 from hvdocker.sync.host_index import Target
-from hvdocker.sync.pack import Parcel
+from hvdocker.sync.pack import StreamFiles
 from hvdocker.sync.sync import How, SyncReport, sync_all
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.sync.walk import read_tree
@@ -99,10 +99,10 @@ def test_more_hosts_than_are_fed_at_once(tmp_path: Path) -> None:
     site = Site(tmp_path, [f"h{number}" for number in range(10)])
     (site.here / "data.bin").write_bytes(os.urandom(3 << 20))
     tree = read_tree(site.here)
-    parcel = Parcel(Changes(("data.bin",)), ("data.bin",))
+    parcel = StreamFiles(Changes(("data.bin",)), ("data.bin",))
     bases = dict.fromkeys(site.targets(), UNKNOWN_BASE)
     how = How()
-    courier = Courier(
+    courier = StreamSender(
         site.targets(), tree, {False: tree.id()}, bases, "token", how.progress, how.on_interrupt, 3
     )
     assert set(courier.spread(dict.fromkeys(site.links, parcel)).or_raise("")) == set(site.links)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.sync.tree import Changes, Entry, Held, Tree, ancestors, changes, held_from
+from hvdocker.sync.tree import Changes, Entry, HostIndex, Tree, ancestors, changes, held_from
 
 
 def tree(*entries: Entry) -> Tree:
@@ -24,7 +24,7 @@ def answer(held: Tree, then: bytes, now: bytes, pending: bytes = b"") -> bytes:
     return b"id digest\n" + held.index() + then + b"\0" + pending + b"\0" + now + b"\0"
 
 
-def held(*entries: Entry, touched: str = "") -> Held:
+def held(*entries: Entry, touched: str = "") -> HostIndex:
     then = b"".join(look(entry.path) for entry in entries)
     now = b"".join(look(entry.path, "later" if entry.path == touched else "noon") for entry in entries)
     return held_from(answer(tree(*entries), then, now))
@@ -36,7 +36,7 @@ def test_a_host_that_holds_nothing_lacks_everything() -> None:
 
 def test_a_host_that_holds_it_all_lacks_nothing() -> None:
     assert changes(tree(file("a"), file("b")), held(file("a"), file("b"))).is_empty
-    assert changes(tree(file("a")), Held(is_same=True)).is_empty
+    assert changes(tree(file("a")), HostIndex(is_same=True)).is_empty
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.training.ctrl_c import LeftUndone, insist
+from hvdocker.training.ctrl_c import LeftUndone, finish_despite_ctrl_c
 
 
 def press() -> None:
@@ -22,7 +22,7 @@ def test_one_ctrl_c_is_answered_and_the_work_is_done() -> None:
         assert answered.wait(10)
         done.append(True)
 
-    insist(work, answered.set)
+    finish_despite_ctrl_c(work, answered.set)
     assert done == [True]
 
 
@@ -36,7 +36,7 @@ def test_a_second_one_leaves() -> None:
         over.wait(10)
 
     with pytest.raises(LeftUndone):
-        insist(work, answered.set)
+        finish_despite_ctrl_c(work, answered.set)
     over.set()
 
 
@@ -45,4 +45,4 @@ def test_what_the_work_raises_is_raised() -> None:
         raise HvdockerError("no")
 
     with pytest.raises(HvdockerError, match="no"):
-        insist(work, lambda: None)
+        finish_despite_ctrl_c(work, lambda: None)

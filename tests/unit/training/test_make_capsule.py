@@ -8,15 +8,15 @@ from hvdocker.events import Event
 from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
-from hvdocker.jobs.capsule.store import Kept
+from hvdocker.jobs.capsule.store import StoredCapsule
 from hvdocker.plan.plan import Plan
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
 from hvdocker.sync.walk import read_tree
-from hvdocker.training.make_capsule import Scene, papers_of
-from hvdocker.training.request import TrainRequest, Wish
-from hvdocker.training.user_command import Work
+from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
+from hvdocker.training.request import JobInputs, TrainRequest
+from hvdocker.training.user_command import UserCommand
 from hvdocker.transport.session import Session
 from tests.unit.builders import CAPSULE, IMAGE, MAKER, inventory, state_of, with_worker
 
@@ -42,9 +42,11 @@ def filled(
 ) -> Capsule:
     (folder / "train.py").write_text("x")
     env = Env(folder, {"HVDOCKER_OWNER": MAKER.owner}, events.append, now=lambda: 1000.0)
-    scene = Scene(Located(LAB, Path("/lab/inventory.yaml")), Session({}, {}), STATE, Plan("train", "lab"))
-    wish = Wish(request, Work((), folder, "train"), needs, {}, {})
-    return papers_of(env, scene, wish, read_tree(folder), JOB).capsule
+    scene = CapsuleInputs(
+        Located(LAB, Path("/lab/inventory.yaml")), Session({}, {}), STATE, Plan("train", "lab")
+    )
+    wish = JobInputs(request, UserCommand((), folder, "train"), needs, {}, {})
+    return make_capsule(env, scene, wish, read_tree(folder), JOB).capsule
 
 
 def test_what_a_capsule_says(tmp_path: Path) -> None:
@@ -90,13 +92,15 @@ def test_a_replay_knows_where_its_code_came_from_and_says_what_differs(tmp_path:
     events: list[Event] = []
     (tmp_path / "train.py").write_text("x")
     code = replace(CAPSULE.code, hash=read_tree(tmp_path).hash)
-    first = Kept(replace(CAPSULE, code=code, image=replace(CAPSULE.image, content="sha256:old")), b"patch")
+    first = StoredCapsule(
+        replace(CAPSULE, code=code, image=replace(CAPSULE.image, content="sha256:old")), b"patch"
+    )
     capsule = filled(tmp_path, TrainRequest(script="train.py", replay=first), events)
     assert (capsule.code, capsule.replay_of) == (code, CAPSULE.job)
     assert [event.text for event in events] == [
         "doc-hvd:cpu is another build than the one that train-abcd ran on",
         "the requirements are others than those of train-abcd",
     ]
-    other = Kept(replace(CAPSULE, requirements=None, image=ImageUsed("mine:7")))
+    other = StoredCapsule(replace(CAPSULE, requirements=None, image=ImageUsed("mine:7")))
     filled(tmp_path, TrainRequest(script="train.py", replay=other), events)
     assert events[-1].text == "the image is doc-hvd:cpu now; it was mine:7"

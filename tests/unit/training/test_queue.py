@@ -12,9 +12,9 @@ from hvdocker.locks.ticket import RUNS, Ticket, queues
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement
 from hvdocker.training.queue import emptied, in_turn, told, wish_words
-from hvdocker.training.request import TrainRequest, Wish, check_request
+from hvdocker.training.request import JobInputs, TrainRequest, check_request
 from hvdocker.training.slots import choose_slots
-from hvdocker.training.user_command import Work
+from hvdocker.training.user_command import UserCommand
 from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
@@ -32,7 +32,7 @@ def ticket(
 
 def place(np: int, state: ClusterState) -> Placement:
     env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
-    wish = Wish(TrainRequest(np=np), Work((), Path("/nowhere"), "train"), None, {}, {})
+    wish = JobInputs(TrainRequest(np=np), UserCommand((), Path("/nowhere"), "train"), None, {}, {})
     return choose_slots(env, Located(LAB, Path("/nowhere/inventory.yaml")), wish, state)
 
 

@@ -11,23 +11,23 @@ from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen
 from hvdocker.jobs.capsule.git import see_git
-from hvdocker.jobs.capsule.store import Kept
+from hvdocker.jobs.capsule.store import StoredCapsule
 from hvdocker.sync.walk import read_tree
 from hvdocker.training.make_capsule import request_words
 from hvdocker.training.replay import ReplayOptions, request_again, same_code, with_environment
 from hvdocker.training.request import TrainRequest
 from tests.unit.builders import CAPSULE, inventory
 
-KEPT = Kept(CAPSULE, b"patch")
+KEPT = StoredCapsule(CAPSULE, b"patch")
 SOURCE = Path("/tmp/then")
 
 
-def again(kept: Kept = KEPT, **options: object) -> TrainRequest:
+def again(kept: StoredCapsule = KEPT, **options: object) -> TrainRequest:
     return request_again(kept, ReplayOptions(**options), SOURCE)
 
 
-def asked(**request: object) -> Kept:
-    return Kept(replace(CAPSULE, secrets=(), request={**CAPSULE.request, **request}))
+def asked(**request: object) -> StoredCapsule:
+    return StoredCapsule(replace(CAPSULE, secrets=(), request={**CAPSULE.request, **request}))
 
 
 def test_the_same_is_asked_for() -> None:
@@ -98,7 +98,7 @@ LAB = Located(
 )
 
 
-def env_of(kept: Kept, **options: object) -> tuple[dict[str, str], tuple[str, ...]]:
+def env_of(kept: StoredCapsule, **options: object) -> tuple[dict[str, str], tuple[str, ...]]:
     wanted = ReplayOptions(**options)
     located = with_environment(LAB, kept, wanted)
     return dict(located.inventory.env), request_again(kept, wanted, SOURCE).env
@@ -106,7 +106,7 @@ def env_of(kept: Kept, **options: object) -> tuple[dict[str, str], tuple[str, ..
 
 def test_the_environment_is_that_of_then() -> None:
     """Hidden values come from the inventory or the caller, as they did."""
-    kept = Kept(replace(CAPSULE, secrets=(), env={"MODE": "fast", "API_KEY": "***", "TOKEN": "***"},
+    kept = StoredCapsule(replace(CAPSULE, secrets=(), env={"MODE": "fast", "API_KEY": "***", "TOKEN": "***"},
                         env_from_caller=("TOKEN",)))  # fmt: skip
     assert env_of(kept) == ({"MODE": "fast", "API_KEY": "hunter2"}, ("TOKEN",))
     with pytest.raises(UsageProblem) as caught:
@@ -124,7 +124,7 @@ def git(folder: Path, *words: str) -> None:
 
 
 @pytest.fixture
-def then(tmp_path: Path) -> Kept:
+def then(tmp_path: Path) -> StoredCapsule:
     """A job of code with changes that were not committed."""
     folder = tmp_path / "project" / "code"
     folder.mkdir(parents=True)
@@ -135,19 +135,19 @@ def then(tmp_path: Path) -> Kept:
     (folder / "train.py").write_text("print(1)\n")
     tree = read_tree(folder)
     seen, patch = see_git(tree)
-    return Kept(replace(CAPSULE, code=CodeUsed(tree.hash, str(folder), git=seen)), patch)
+    return StoredCapsule(replace(CAPSULE, code=CodeUsed(tree.hash, str(folder), git=seen)), patch)
 
 
-def code_of(kept: Kept, cwd: Path) -> tuple[Path, str]:
+def code_of(kept: StoredCapsule, cwd: Path) -> tuple[Path, str]:
     with same_code(Env(cwd=cwd, environ={}), kept) as source:
         return source, (source / "train.py").read_text()
 
 
-def test_code_that_has_not_changed_is_taken_from_where_it_was(then: Kept, tmp_path: Path) -> None:
+def test_code_that_has_not_changed_is_taken_from_where_it_was(then: StoredCapsule, tmp_path: Path) -> None:
     assert code_of(then, tmp_path) == (Path(then.capsule.code.folder), "print(1)\n")
 
 
-def test_code_that_has_changed_comes_from_git(then: Kept, tmp_path: Path) -> None:
+def test_code_that_has_changed_comes_from_git(then: StoredCapsule, tmp_path: Path) -> None:
     folder = Path(then.capsule.code.folder)
     (folder / "train.py").write_text("print(2)\n")
     source, text = code_of(then, tmp_path)
@@ -155,14 +155,14 @@ def test_code_that_has_changed_comes_from_git(then: Kept, tmp_path: Path) -> Non
     assert (folder / "train.py").read_text() == "print(2)\n"
 
 
-def test_on_another_machine_a_clone_will_do(then: Kept, tmp_path: Path) -> None:
+def test_on_another_machine_a_clone_will_do(then: StoredCapsule, tmp_path: Path) -> None:
     folder = Path(then.capsule.code.folder)
     git(tmp_path, "clone", "--quiet", str(folder.parent), str(tmp_path / "clone"))
     told = replace(then, host="b")
     assert code_of(told, tmp_path / "clone")[1] == "print(1)\n"
 
 
-def test_by_a_hosts_word_no_other_folder_is_read(then: Kept, tmp_path: Path) -> None:
+def test_by_a_hosts_word_no_other_folder_is_read(then: StoredCapsule, tmp_path: Path) -> None:
     with pytest.raises(HvdockerError, match="cannot be run again") as caught:
         code_of(replace(then, host="b"), tmp_path)
     assert f"{tmp_path}: not a git repository" in caught.value.lines[1]
@@ -182,11 +182,11 @@ def test_by_a_hosts_word_no_other_folder_is_read(then: Kept, tmp_path: Path) -> 
     ],
 )
 def test_code_that_is_nowhere_is_named(
-    then: Kept, tmp_path: Path, git_seen: GitSeen, patch: bytes, line: str
+    then: StoredCapsule, tmp_path: Path, git_seen: GitSeen, patch: bytes, line: str
 ) -> None:
     code = then.capsule.code
     (Path(code.folder) / "train.py").write_text("print(2)\n")
-    lost = Kept(replace(then.capsule, code=replace(code, git=git_seen)), patch)
+    lost = StoredCapsule(replace(then.capsule, code=replace(code, git=git_seen)), patch)
     with pytest.raises(HvdockerError) as caught:
         code_of(lost, tmp_path)
     assert caught.value.what == "the job cannot be run again with the same code"
@@ -194,7 +194,7 @@ def test_code_that_is_nowhere_is_named(
     assert code.hash[:12] in caught.value.lines[0]
 
 
-def test_a_commit_that_is_not_all_of_the_code_is_not_run(then: Kept, tmp_path: Path) -> None:
+def test_a_commit_that_is_not_all_of_the_code_is_not_run(then: StoredCapsule, tmp_path: Path) -> None:
     other = replace(then.capsule, code=replace(then.capsule.code, hash="e" * 64))
     with pytest.raises(HvdockerError) as caught:
         code_of(replace(then, capsule=other), tmp_path)

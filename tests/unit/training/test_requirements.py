@@ -8,7 +8,7 @@ from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.training.request import TrainRequest, _requirements, check_request
 from hvdocker.training.requirements import find_requirements
-from hvdocker.training.user_command import work_of
+from hvdocker.training.user_command import user_command
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def cwd(tmp_path: Path) -> Path:
 
 def found(cwd: Path, **asked: object) -> tuple[str, ...] | None:
     request = TrainRequest(**asked)
-    work = work_of(cwd, request.script, request.module, request.rest, request.workdir)
+    work = user_command(cwd, request.script, request.module, request.rest, request.workdir)
     env = Env(cwd=cwd, environ={})
     result = _requirements(env, request, work)
     return result.lines if result else None

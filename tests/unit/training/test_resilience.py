@@ -3,33 +3,33 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.protocol.resilience import Elastic, Endurance, Rule
-from hvdocker.training.resilience import EnduranceFlags, check_elastic_tuning, endurance_of
+from hvdocker.protocol.resilience import Elastic, Resilience, Rule
+from hvdocker.training.resilience import ResilienceFlags, check_elastic_tuning, resilience_of
 
 
 @pytest.mark.parametrize(
     ("flags", "np", "endurance"),
     [
-        ({}, None, Endurance()),
-        ({"min_np": 2}, None, Endurance(elastic=Elastic(2))),
-        ({"min_np": 2, "max_np": 8}, 4, Endurance(elastic=Elastic(2, 8))),
-        ({"min_np": 4, "max_np": 4}, 4, Endurance(elastic=Elastic(4, 4))),
-        ({"restarts": 3}, 4, Endurance(restarts=3)),
-        ({"hang_after": "90"}, None, Endurance(hang_after_s=90)),
-        ({"hang_after": "90s", "on_hang": "kill"}, None, Endurance(hang_after_s=90, on_hang="kill")),
-        ({"hang_after": "2h"}, None, Endurance(hang_after_s=7200)),
-        ({"hang_after": "0"}, None, Endurance(hang_after_s=0)),
-        ({"on_hang": "restart"}, None, Endurance(restarts=1, on_hang="restart")),
-        ({"on_hang": "restart", "restarts": 3}, None, Endurance(restarts=3, on_hang="restart")),
+        ({}, None, Resilience()),
+        ({"min_np": 2}, None, Resilience(elastic=Elastic(2))),
+        ({"min_np": 2, "max_np": 8}, 4, Resilience(elastic=Elastic(2, 8))),
+        ({"min_np": 4, "max_np": 4}, 4, Resilience(elastic=Elastic(4, 4))),
+        ({"restarts": 3}, 4, Resilience(restarts=3)),
+        ({"hang_after": "90"}, None, Resilience(hang_after_s=90)),
+        ({"hang_after": "90s", "on_hang": "kill"}, None, Resilience(hang_after_s=90, on_hang="kill")),
+        ({"hang_after": "2h"}, None, Resilience(hang_after_s=7200)),
+        ({"hang_after": "0"}, None, Resilience(hang_after_s=0)),
+        ({"on_hang": "restart"}, None, Resilience(restarts=1, on_hang="restart")),
+        ({"on_hang": "restart", "restarts": 3}, None, Resilience(restarts=3, on_hang="restart")),
     ],
 )
-def test_flags_that_can_be_meant(flags: dict[str, object], np: int | None, endurance: Endurance) -> None:
-    assert endurance_of(EnduranceFlags(**flags), np) == endurance
+def test_flags_that_can_be_meant(flags: dict[str, object], np: int | None, endurance: Resilience) -> None:
+    assert resilience_of(ResilienceFlags(**flags), np) == endurance
 
 
 def test_rules_are_the_inventorys() -> None:
     rules = [Rule("ECC", "drop")]
-    assert endurance_of(EnduranceFlags(), None, rules=rules) == Endurance(rules=tuple(rules))
+    assert resilience_of(ResilienceFlags(), None, rules=rules) == Resilience(rules=tuple(rules))
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_rules_are_the_inventorys() -> None:
 )
 def test_flags_that_cannot_be_meant(flags: dict[str, object], problem: str) -> None:
     with pytest.raises(UsageProblem, match=problem):
-        endurance_of(EnduranceFlags(**flags), 4)
+        resilience_of(ResilienceFlags(**flags), 4)
 
 
 def test_an_elastic_job_moves() -> None:
     with pytest.raises(UsageProblem, match="-H and --min-np exclude each other") as caught:
-        endurance_of(EnduranceFlags(min_np=1), None, "a:1,b:1")
+        resilience_of(ResilienceFlags(min_np=1), None, "a:1,b:1")
     assert caught.value.fix == "name the hosts that may be used: --include a,b"
 
 

@@ -26,13 +26,13 @@ from hvdocker.errors import (
 from hvdocker.hooks.hooks import NAMES, Hooks
 from hvdocker.inventory.locate import Located, read_inventory
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.placement.slots import Request
+from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan, plan_of
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.request import TrainRequest
-from hvdocker.training.resilience import EnduranceFlags
+from hvdocker.training.resilience import ResilienceFlags
 from hvdocker.training.run import RunReport, Verbs, final_error, run
 from hvdocker.training.train import Started, TrainReport, Viewer
 
@@ -51,7 +51,7 @@ class World:
     down: Callable[[], None] = lambda: None
     starts: bool = True
     record: JobRecord | None = None
-    request: Request | None = None
+    request: SlotRequest | None = None
     did: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
     verbs: Verbs = field(default_factory=Verbs)
@@ -99,7 +99,9 @@ def world(tmp_path: Path) -> World:
         made.did.append(f"fetch {job}")
         return type("Report", (), {"fetched": None, "complain": lambda: None})
 
-    def check(env: Env, located: Located, accept_new: bool, request: Request | None) -> Request | None:
+    def check(
+        env: Env, located: Located, accept_new: bool, request: SlotRequest | None
+    ) -> SlotRequest | None:
         made.did.append("check")
         return request
 
@@ -132,14 +134,14 @@ def test_success(world: World) -> None:
 
 
 def test_an_elastic_job_begins_with_what_fits(world: World) -> None:
-    report = world.run(np=4, endurance=EnduranceFlags(min_np=2))
-    assert world.request == Request(np=4, elastic=Elastic(2))
+    report = world.run(np=4, endurance=ResilienceFlags(min_np=2))
+    assert world.request == SlotRequest(np=4, elastic=Elastic(2))
     assert world.told == ["of 4 ranks 2 fit now: the job begins with these"] and report.error is None
 
 
 def test_an_elastic_job_without_a_number_takes_no_more_than_it_may_have(world: World) -> None:
-    world.run(endurance=EnduranceFlags(min_np=1, max_np=3))
-    assert world.request == Request(elastic=Elastic(1, 3)) and world.told == []
+    world.run(endurance=ResilienceFlags(min_np=1, max_np=3))
+    assert world.request == SlotRequest(elastic=Elastic(1, 3)) and world.told == []
 
 
 def test_what_is_wrong_here_costs_no_host(world: World) -> None:
@@ -153,7 +155,7 @@ def test_what_is_wrong_here_costs_no_host(world: World) -> None:
 def test_a_failed_job_is_given_back_and_is_what_the_run_ends_with(world: World) -> None:
     world.train = lambda: 1
     report = world.run(np=2)
-    assert world.did == ["check", "alive 2 ranks", *WHOLE[2:]] and world.request == Request(np=2)
+    assert world.did == ["check", "alive 2 ranks", *WHOLE[2:]] and world.request == SlotRequest(np=2)
     error = final_error(report)
     assert isinstance(error, JobFailed) and error.exit_code == 100
 

@@ -9,11 +9,11 @@ from hvdocker.errors import HeadLost, HvdockerError, NotEnoughSlots, UsageProble
 from hvdocker.inventory.locate import Located
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement, Share
-from hvdocker.protocol.resilience import Elastic, Endurance
-from hvdocker.training.request import TrainRequest, Wish, check_request
-from hvdocker.training.slots import Anew, choose_slots
+from hvdocker.protocol.resilience import Elastic, Resilience
+from hvdocker.training.request import JobInputs, TrainRequest, check_request
+from hvdocker.training.slots import Relaunch, choose_slots
 from hvdocker.training.train import launch_anew
-from hvdocker.training.user_command import Work
+from hvdocker.training.user_command import UserCommand
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
@@ -23,12 +23,12 @@ STATE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
 def placed(
     state: ClusterState = STATE,
     elastic: Elastic | None = None,
-    anew: Anew | None = None,
+    anew: Relaunch | None = None,
     **request: object,
 ) -> Placement:
     env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
-    work = Work((), Path("/nowhere"), "train")
-    wish = Wish(TrainRequest(**request), work, None, {}, {}, Endurance(elastic=elastic))
+    work = UserCommand((), Path("/nowhere"), "train")
+    wish = JobInputs(TrainRequest(**request), work, None, {}, {}, Resilience(elastic=elastic))
     return choose_slots(env, Located(LAB, Path("/nowhere/inventory.yaml")), wish, state, anew)
 
 
@@ -115,7 +115,7 @@ def test_an_elastic_job_begins_with_what_is_free() -> None:
 
 
 LOST = HeadLost("the head a does not answer: the job ended with it")
-ANEW = Anew("train-abcd", Endurance(first_restart=1), 6, "c0de", LOST)
+ANEW = Relaunch("train-abcd", Resilience(first_restart=1), 6, "c0de", LOST)
 LEFT = state_of(with_worker(LAB, "b"))
 
 
@@ -147,7 +147,7 @@ def test_anew_without_workers_that_stand_still_there_is_nothing_to_be_had() -> N
 
 
 def test_anew_it_has_no_more_ranks_than_before() -> None:
-    assert placed(STATE, anew=Anew("train-abcd", Endurance(), 3, "", LOST)).np == 3
+    assert placed(STATE, anew=Relaunch("train-abcd", Resilience(), 3, "", LOST)).np == 3
 
 
 def test_a_job_that_was_told_its_hosts_is_not_placed_elsewhere() -> None:
@@ -162,7 +162,7 @@ def test_where_a_job_cannot_be_started_anew_the_lost_head_is_still_told() -> Non
     lost = HeadLost("the head a does not answer: the job ended with it", lines=["last words of rank 1"])
     kept: list[str] = []
     with pytest.raises(HeadLost) as caught:
-        launch_anew(launch, Anew("train-abcd", Endurance(), 2, "c0de", lost), kept.append)
+        launch_anew(launch, Relaunch("train-abcd", Resilience(), 2, "c0de", lost), kept.append)
     assert caught.value is lost and kept == ["train-abcd"]
     assert lost.lines == ("last words of rank 1", "it could not be started anew: 2 wanted, 1 free")
 
@@ -173,5 +173,5 @@ def test_ctrl_c_while_a_job_is_started_anew_leaves_none_of_its_secrets() -> None
 
     kept: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        launch_anew(launch, Anew("train-abcd", Endurance(), 2, "c0de", HeadLost("gone")), kept.append)
+        launch_anew(launch, Relaunch("train-abcd", Resilience(), 2, "c0de", HeadLost("gone")), kept.append)
     assert kept == ["train-abcd"]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.training.user_command import Work, environment, work_of
+from hvdocker.training.user_command import UserCommand, environment, user_command
 
 
 @pytest.fixture
@@ -15,37 +15,39 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_a_script_is_run_by_python_from_its_own_folder(project: Path) -> None:
-    assert work_of(project, "src/train.py", None, ("--epochs", "3"), None) == Work(
+    assert user_command(project, "src/train.py", None, ("--epochs", "3"), None) == UserCommand(
         ("python", "/train/train.py", "--epochs", "3"), project / "src", "train", "train.py"
     )
 
 
 def test_a_workdir_takes_more_along(project: Path) -> None:
-    assert work_of(project, "src/train.py", None, (), Path()) == Work(
+    assert user_command(project, "src/train.py", None, (), Path()) == UserCommand(
         ("python", "/train/src/train.py"), project, "train", "src/train.py"
     )
 
 
 def test_a_script_that_is_not_python_runs_itself(project: Path) -> None:
-    assert work_of(project, "run.sh", None, (), None).command == ("/train/run.sh",)
+    assert user_command(project, "run.sh", None, (), None).command == ("/train/run.sh",)
 
 
 def test_a_module(project: Path) -> None:
-    assert work_of(project, None, "pkg.deep.mod", ("x",), None) == Work(
+    assert user_command(project, None, "pkg.deep.mod", ("x",), None) == UserCommand(
         ("python", "-m", "pkg.deep.mod", "x"), project, "mod", "pkg.deep.mod"
     )
 
 
 def test_any_command(project: Path) -> None:
-    assert work_of(project, None, None, ("/bin/echo", "hi"), Path("src")) == Work(
+    assert user_command(project, None, None, ("/bin/echo", "hi"), Path("src")) == UserCommand(
         ("/bin/echo", "hi"), project / "src", "echo", "/bin/echo"
     )
 
 
 def test_an_absolute_script_and_one_through_a_symlink(project: Path) -> None:
-    assert work_of(Path("/"), str(project / "src" / "train.py"), None, (), None).source == project / "src"
+    assert (
+        user_command(Path("/"), str(project / "src" / "train.py"), None, (), None).source == project / "src"
+    )
     (project / "link.py").symlink_to("src/train.py")
-    assert work_of(project, "link.py", None, (), None).source == project / "src"
+    assert user_command(project, "link.py", None, (), None).source == project / "src"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_what_cannot_be_run(
     what: str,
 ) -> None:
     with pytest.raises(UsageProblem, match=what):
-        work_of(project, script, module, rest, workdir)
+        user_command(project, script, module, rest, workdir)
 
 
 def test_a_flag_beats_the_inventory_and_a_bare_name_takes_the_callers_value() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hvdocker.transport.background import Aside
+from hvdocker.transport.background import BackgroundThreads
 
 DEADLINE_S = 10.0
 
@@ -18,7 +18,7 @@ def gate() -> Iterator[threading.Event]:
     gate.set()
 
 
-def who(aside: Aside) -> threading.Thread:
+def who(aside: BackgroundThreads) -> threading.Thread:
     """The thread that does a task."""
     found: list[threading.Thread] = []
     is_done = threading.Event()
@@ -32,14 +32,14 @@ def who(aside: Aside) -> threading.Thread:
     return found[0]
 
 
-def await_free(aside: Aside) -> None:
+def await_free(aside: BackgroundThreads) -> None:
     """Until a thread waits for work."""
     assert aside._free.acquire(timeout=DEADLINE_S)
     aside._free.release()
 
 
 def test_a_task_that_is_stuck_holds_up_nobody(gate: threading.Event) -> None:
-    aside = Aside()
+    aside = BackgroundThreads()
     stuck = threading.Semaphore(0)
     for _ in range(3):
         aside.do(lambda: (stuck.release(), gate.wait(DEADLINE_S)))
@@ -48,7 +48,7 @@ def test_a_task_that_is_stuck_holds_up_nobody(gate: threading.Event) -> None:
 
 
 def test_the_next_task_gets_the_thread_of_the_last_one() -> None:
-    aside = Aside()
+    aside = BackgroundThreads()
     first = who(aside)
     for _ in range(5):
         await_free(aside)
@@ -56,7 +56,7 @@ def test_the_next_task_gets_the_thread_of_the_last_one() -> None:
 
 
 def test_a_task_that_fails_does_not_end_its_thread() -> None:
-    aside = Aside()
+    aside = BackgroundThreads()
     first = who(aside)
     await_free(aside)
     aside.do(lambda: 1 / 0)
@@ -65,7 +65,7 @@ def test_a_task_that_fails_does_not_end_its_thread() -> None:
 
 
 def test_a_thread_that_nobody_needs_ends_and_another_takes_its_place() -> None:
-    aside = Aside(kept_s=0.01)
+    aside = BackgroundThreads(kept_s=0.01)
     first = who(aside)
     first.join(DEADLINE_S)
     assert not first.is_alive()

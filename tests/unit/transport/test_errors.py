@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.transport.errors import connecting, talking
+from hvdocker.transport.errors import connecting, translating_errors
 
 
 def connect_failure(error: Exception) -> HvdockerError:
@@ -56,7 +56,7 @@ def test_our_own_errors_only_get_their_host() -> None:
 def test_a_bug_stays_a_bug() -> None:
     with pytest.raises(ZeroDivisionError), connecting("a", "x:22", "", 1):
         raise ZeroDivisionError
-    with pytest.raises(ZeroDivisionError), talking("a", "x"):
+    with pytest.raises(ZeroDivisionError), translating_errors("a", "x"):
         raise ZeroDivisionError
 
 
@@ -90,7 +90,7 @@ def test_a_bug_stays_a_bug() -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
 def test_what_happens_on_an_open_link_in_our_words(error: Exception, kind: type, what: str) -> None:
-    with pytest.raises(HvdockerError) as caught, talking("a", "doing"):
+    with pytest.raises(HvdockerError) as caught, translating_errors("a", "doing"):
         raise error
     assert type(caught.value) is kind
     assert (caught.value.host, caught.value.what) == ("a", what)
@@ -100,7 +100,7 @@ def test_what_happens_on_an_open_link_in_our_words(error: Exception, kind: type,
 @pytest.mark.parametrize("name", ["EEXIST", "EXDEV", "ENOSPC", "EACCES", "EISDIR", "ENOENT", "EIO"])
 def test_a_full_disk_here_is_not_told_as_a_lost_host(name: str) -> None:
     number = getattr(errno, name)
-    with pytest.raises(HvdockerError) as caught, talking("a", "doing"):
+    with pytest.raises(HvdockerError) as caught, translating_errors("a", "doing"):
         raise OSError(number, os.strerror(number), "/home/me/x")
     assert type(caught.value) is HvdockerError
     assert caught.value.host is None
@@ -112,13 +112,13 @@ def test_a_connection_that_broke_is_a_lost_host(name: str) -> None:
     number = getattr(errno, name)
     with (
         pytest.raises(HostUnreachable, match="the connection was lost: doing") as caught,
-        talking("a", "doing"),
+        translating_errors("a", "doing"),
     ):
         raise OSError(number, os.strerror(number))
     assert caught.value.host == "a"
 
 
 def test_a_refused_channel_says_what_to_look_at() -> None:
-    with pytest.raises(HostUnfit) as caught, talking("a", "doing"):
+    with pytest.raises(HostUnfit) as caught, translating_errors("a", "doing"):
         raise paramiko.ChannelException(2, "Connect failed")
     assert caught.value.fix and "MaxSessions" in caught.value.fix and "Docker" in caught.value.fix

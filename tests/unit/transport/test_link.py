@@ -2,7 +2,7 @@ import pytest
 
 from hvdocker.errors import HvdockerError
 from hvdocker.shell.command import command, shell
-from hvdocker.transport.link import Result, must
+from hvdocker.transport.link import Result, run_or_raise
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
 
@@ -11,7 +11,7 @@ def test_a_command_that_must_succeed_shows_itself_and_its_last_words() -> None:
     said = "\n".join(f"line {number}" for number in range(20)).encode()
     link = FakeLink("b", lambda command, stdin: (7, b"", said))
     with pytest.raises(HvdockerError) as caught:
-        must(link, command("df", "-h", "my disk"), "looking failed", fix="look again")
+        run_or_raise(link, command("df", "-h", "my disk"), "looking failed", fix="look again")
     error = caught.value
     assert str(error) == "b: looking failed (exit 7)"
     assert error.command == "ssh b df -h 'my disk'"
@@ -22,13 +22,13 @@ def test_a_command_that_must_succeed_shows_itself_and_its_last_words() -> None:
 def test_a_very_long_command_is_cut() -> None:
     link = FakeLink("b", lambda command, stdin: (1, b"", b""))
     with pytest.raises(HvdockerError) as caught:
-        must(link, command("rm", *["x" * 50] * 100), "removing failed")
+        run_or_raise(link, command("rm", *["x" * 50] * 100), "removing failed")
     assert caught.value.command and len(caught.value.command) < 450
 
 
 def test_standard_input_reaches_the_command() -> None:
     link = FakeLink()
-    must(link, command("cat"), "x", [b"one", b"two"])
+    run_or_raise(link, command("cat"), "x", [b"one", b"two"])
     assert link.ran == [(command("cat"), b"onetwo")]
 
 

@@ -3,12 +3,12 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import doctor_spec, master_spec, user_ids, worker_spec
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import EngineSeen
-from hvdocker.placement.host_plan import Place
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import GIB, MAKER, host_seen, inventory, state_of
@@ -17,8 +17,8 @@ LAB = inventory("hosts: [a, {host: b, slots: 4}]\nmounts: ['/data:/data:ro']\npo
 GPUS = (GpuSeen(0, "GPU-0", "T4"), GpuSeen(1, "GPU-1", "T4"))
 
 
-def place_of(name: str = "a", wanted=LAB, **changes: object) -> Place:
-    return places(wanted, state_of(host_seen(name, **changes)))[name]
+def place_of(name: str = "a", wanted=LAB, **changes: object) -> HostPlan:
+    return host_plans(wanted, state_of(host_seen(name, **changes)))[name]
 
 
 PLACED = Placement((Share("a", 1, ("GPU-1",)), Share("b", 2)))
@@ -107,7 +107,7 @@ def test_a_master_as_a_whole() -> None:
 
 def test_on_a_local_bridge_the_worker_has_an_address_and_the_master_lives_with_it() -> None:
     local = inventory("local: 2\ncluster: lab\n")
-    place = places(local, state_of(host_seen("w1"), host_seen("w2")))["w2"]
+    place = host_plans(local, state_of(host_seen("w1"), host_seen("w2")))["w2"]
     worker, master = worker_spec(local, place, MAKER), master_spec(local, place, MAKER, JOB)
     assert (worker.name, worker.network, worker.address) == (
         "hvdocker-lab-worker-w2", "hvdocker-lab", "198.18.200.12",

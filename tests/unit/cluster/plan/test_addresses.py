@@ -4,8 +4,8 @@ import pytest
 
 from hvdocker.cluster.plan.addresses import (
     choose_port,
+    host_plans,
     local_subnet,
-    places,
     port_conflicts,
     training_addresses,
 )
@@ -35,32 +35,32 @@ def test_the_clusters_own_port_stays() -> None:
     old = inventory("hosts: [a, b]\nport: 13000\n")
     state = state_of(host_seen("a"), with_worker(old, "b", listening_ports=frozenset({13000})))
     assert choose_port(LAB, state) == 13000
-    assert port_conflicts(state, places(LAB, state)) == []
+    assert port_conflicts(state, host_plans(LAB, state)) == []
 
 
 def test_a_stranger_on_the_port_is_a_conflict() -> None:
     lab = inventory("hosts: [a, b]\nport: 2222\n")
     state = state_of(host_seen("a", listening_ports=frozenset({2222})), host_seen("b"))
-    assert port_conflicts(state, places(lab, state)) == ["a"]
+    assert port_conflicts(state, host_plans(lab, state)) == ["a"]
 
 
 def test_a_worker_that_sleeps_does_not_excuse_a_stranger() -> None:
     lab = inventory("hosts: [a]\nport: 2222\n")
     state = state_of(with_worker(lab, "a", state="exited", listening_ports=frozenset({2222})))
-    assert port_conflicts(state, places(lab, state)) == ["a"]
+    assert port_conflicts(state, host_plans(lab, state)) == ["a"]
 
 
 def test_a_worker_on_its_old_port_does_not_excuse_a_stranger_on_the_new_one() -> None:
     old, new = inventory("hosts: [a]\nport: 2222\n"), inventory("hosts: [a]\nport: 3333\n")
     state = state_of(with_worker(old, "a", listening_ports=frozenset({2222, 3333})))
-    assert port_conflicts(state, places(new, state)) == ["a"]
+    assert port_conflicts(state, host_plans(new, state)) == ["a"]
 
 
 def test_local_workers_have_addresses_of_their_own_and_so_no_conflicts() -> None:
     local = inventory("local: 1")
     state = state_of(host_seen("w1", listening_ports=frozenset({12345})))
     assert choose_port(local, state) == 12345
-    assert port_conflicts(state, places(local, state)) == []
+    assert port_conflicts(state, host_plans(local, state)) == []
 
 
 def test_the_training_address() -> None:
@@ -81,7 +81,7 @@ def test_the_training_network_chooses_among_a_hosts_addresses() -> None:
 def test_a_host_outside_of_the_training_network() -> None:
     lab = inventory("hosts: [a, b]\nnetwork: 10.0.0.11/32\n")
     with pytest.raises(HostUnfit) as caught:
-        places(lab, state_of(host_seen("a"), host_seen("b")))
+        host_plans(lab, state_of(host_seen("a"), host_seen("b")))
     assert str(caught.value) == "b: no address of this host is in the training network 10.0.0.11/32"
     assert caught.value.lines == ("it has 127.0.0.1, 10.0.0.12",)
 
@@ -89,14 +89,14 @@ def test_a_host_outside_of_the_training_network() -> None:
 def test_all_hosts_outside_of_the_training_network_are_named_at_once() -> None:
     lab = inventory("hosts: [a, b]\nnetwork: 192.168.0.0/24\n")
     with pytest.raises(HostErrors) as caught:
-        places(lab, state_of(host_seen("a"), host_seen("b")))
+        host_plans(lab, state_of(host_seen("a"), host_seen("b")))
     assert [error.host for error in caught.value.errors] == ["a", "b"]
     assert caught.value.exit_code == ExitCode.UNFIT
 
 
 def test_only_hosts_that_were_seen_have_places_in_the_inventorys_order() -> None:
     lab = inventory("hosts: [a, b, c]")
-    placed = places(lab, state_of(host_seen("c"), host_seen("a")))
+    placed = host_plans(lab, state_of(host_seen("c"), host_seen("a")))
     assert list(placed) == ["a", "c"]
     assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab", 1000, 1001)
 
@@ -140,7 +140,7 @@ def test_hosts_that_share_a_home_have_folders_of_their_own(
         host_seen("a", home="/home/me", home_device=device_a),
         host_seen("b", home=home_b, home_device=device_b),
     )
-    placed = places(LAB, state)
+    placed = host_plans(LAB, state)
     own = {"a": "/a", "b": "/b"} if is_shared else {"a": "", "b": ""}
     assert placed["a"].folder == f"/home/me/.hvdocker/lab{own['a']}"
     assert placed["b"].folder == f"{home_b}/.hvdocker/lab{own['b']}"
@@ -156,7 +156,7 @@ def problems(text: str, **reached_at: str) -> list[str]:
             for name, address in reached_at.items()
         )
     )
-    return [str(problem) for problem in fitness_problems(lab, places(lab, state))]
+    return [str(problem) for problem in fitness_problems(lab, host_plans(lab, state))]
 
 
 def test_one_machine_under_two_names_is_refused() -> None:
@@ -179,7 +179,7 @@ def test_an_address_of_its_own_mends_both() -> None:
 def unfit(text: str, **changes: object) -> list[HvdockerError]:
     """Of a lab whose host a is not what it should be."""
     lab = inventory(text)
-    return fitness_problems(lab, places(lab, state_of(host_seen("a", **changes), host_seen("b"))))
+    return fitness_problems(lab, host_plans(lab, state_of(host_seen("a", **changes), host_seen("b"))))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_training_address_that_is_on_no_interface(
 def test_the_addresses_of_a_local_cluster_are_not_the_machines() -> None:
     local = inventory("local: 2")
     state = state_of(host_seen("w1"), host_seen("w2"))
-    assert fitness_problems(local, places(local, state)) == []
+    assert fitness_problems(local, host_plans(local, state)) == []
 
 
 @pytest.mark.parametrize(
@@ -269,4 +269,4 @@ def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) ->
 def test_a_folder_below_a_shared_home_stays_where_it_is_while_the_other_host_is_away() -> None:
     lab = inventory("hosts: [a, b]\n")
     alone = state_of(host_seen("a", home="/net", home_device="nas:/home", cluster_dir="/net/.hvdocker/lab/a"))
-    assert places(lab, alone)["a"].folder == "/net/.hvdocker/lab/a"
+    assert host_plans(lab, alone)["a"].folder == "/net/.hvdocker/lab/a"

@@ -6,7 +6,7 @@ import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import Member
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
     AwaitSshd,
@@ -22,10 +22,10 @@ from hvdocker.cluster.steps import (
     Trust,
     WriteMembers,
 )
-from hvdocker.cluster.unreachable import Absent
+from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.errors import HvdockerError, NotEnoughSlots
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.jobs.secrets.plan import aftermath, leftovers
+from hvdocker.jobs.secrets.plan import steps_after_stop, steps_for_ended_jobs
 from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
@@ -33,10 +33,10 @@ from hvdocker.placement.gpus import report_of
 from hvdocker.placement.leases import job_leases
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.scope import everything
-from hvdocker.placement.slots import Hold, Offer, Request, Slot
+from hvdocker.placement.slots import HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
-from hvdocker.protocol.job import Seat
+from hvdocker.protocol.job import JobHost
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import (
     HOST_KEYS,
@@ -56,12 +56,12 @@ MEMBERS = tuple(Member(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("ab
 TOLD = tuple(
     WriteMembers(name, f"/home/{name}/.hvdocker/lab", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
 )
-A, B = Seat("a", "10.0.0.11", 1), Seat("b", "10.0.0.12", 1)
+A, B = JobHost("a", "10.0.0.11", 1), JobHost("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
 
-def up(wanted: Inventory, state: ClusterState, *absent: Absent) -> Plan:
-    placed = places(wanted, state, everything(wanted, state))
+def up(wanted: Inventory, state: ClusterState, *absent: UnreachableHost) -> Plan:
+    placed = host_plans(wanted, state, everything(wanted, state))
     return plan_up(wanted, state, placed, MAKER, absent={one.name: one for one in absent})
 
 
@@ -93,8 +93,8 @@ def trust(known: str, new: str, client: str = "a") -> Trust:
 def join_of(name: str, slots: int, **more: object) -> JoinJob:
     home, address = f"/home/{name}/.hvdocker/lab", f"10.0.0.1{'abc'.index(name) + 1}"
     return JoinJob(
-        name, JOB, "a", "/home/a/.hvdocker/lab", home, Seat(name, address, slots), MASTER, WORKER, 1000, 1001,
-        **more,
+        name, JOB, "a", "/home/a/.hvdocker/lab", home, JobHost(name, address, slots), MASTER, WORKER,
+        1000, 1001, **more,
     )  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def made(plan: Plan) -> dict[str, ContainerSeen]:
 
 def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
     state = state_of(*two(elastic()), host_seen("c"))
-    spec = worker_spec(LAB, places(LAB, state)["c"], MAKER)
+    spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "2"}
     root = "/home/c/.hvdocker/lab"
     assert up(LAB, state) == Plan("up", "lab", (
@@ -124,7 +124,7 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
         Stage("containers", REFRESHED),
         Stage("containers", TOLD, follows_on=True),
         Stage("join", (join_of("c", 2),), follows_on=True),
-        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, B, Seat("c", "10.0.0.13", 2))),)),
+        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, B, JobHost("c", "10.0.0.13", 2))),)),
         Stage("containers", (StartContainer("c", WORKER),)),
         Stage("sshd", (AwaitSshd("c", WORKER, "10.0.0.13", 12345),), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "b", "c")),)),
@@ -140,7 +140,7 @@ def test_a_second_up_has_nothing_to_do_while_the_job_runs_and_when_it_is_over() 
     assert up(LAB, over) == Plan("up", "lab")
 
 
-DEAD = Absent(MEMBERS[1], HOST_KEYS["b"], {JOB: 1})
+DEAD = UnreachableHost(MEMBERS[1], HOST_KEYS["b"], {JOB: 1})
 MISSED = "b does not answer, and is left as it is: train-abcd goes on without it until it is back"
 
 
@@ -149,7 +149,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     before = "a=10.0.0.11 b=10.0.0.12"
     a = running(with_worker(LAB, "a", members=before), elastic("2"))
     state = state_of(a, host_seen("c"))
-    spec = worker_spec(LAB, places(LAB, state)["c"], MAKER)
+    spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
     root = "/home/c/.hvdocker/lab"
     assert up(LAB, state, DEAD) == Plan("up", "lab", (
@@ -161,7 +161,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
         Stage("containers", REFRESHED[:1]),
         Stage("containers", (TOLD[0], TOLD[2]), follows_on=True),
         Stage("join", (join_of("c", 1),), follows_on=True),
-        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, Seat("c", "10.0.0.13", 1), B)),)),
+        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, JobHost("c", "10.0.0.13", 1), B)),)),
         Stage("containers", (StartContainer("c", WORKER),)),
         Stage("sshd", (AwaitSshd("c", WORKER, "10.0.0.13", 12345),), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "c")),)),
@@ -222,7 +222,7 @@ def test_a_host_in_place_of_one_that_left_the_inventory() -> None:
     wanted = inventory("hosts: [a, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd:cpu\n")
     state = state_of(running(with_worker(wanted, "a"), elastic("2")), host_seen("c"))
     (told,) = [step for step in up(wanted, state).steps if isinstance(step, TellMaster)]
-    assert told.seats == (A, Seat("c", "10.0.0.13", 1))
+    assert told.seats == (A, JobHost("c", "10.0.0.13", 1))
 
 
 def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
@@ -231,7 +231,7 @@ def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
     job = elastic(placement='{"a":1,"b":1,"c":1}')
     a = running(with_worker(wanted, "a", members=before), job)
     plan = up(wanted, state_of(a, with_worker(wanted, "c", members=before)))
-    seats = (A, Seat("c", "10.0.0.13", 1))
+    seats = (A, JobHost("c", "10.0.0.13", 1))
     assert plan.stages[-1] == Stage("join", (TellMaster("a", MASTER, 1000, 1001, seats),))
     assert not [step for step in plan.steps if isinstance(step, CreateWorker | JoinJob)]
 
@@ -291,14 +291,14 @@ def test_what_joined_a_job_is_the_jobs_for_as_long_as_it_runs() -> None:
     state = grown()
     (job,) = state.masters()
     assert state.placement_of(job) == Placement((Share("a", 1), Share("b", 1), Share("c", 2)))
-    offers = offers_to_job(LAB, state, places(LAB, state))
-    assert offers[2] == Offer("c", (Slot(),), (Hold("train-abcd of ?", 2),))
+    offers = offers_to_job(LAB, state, host_plans(LAB, state))
+    assert offers[2] == Offer("c", (Slot(),), (HeldSlots("train-abcd of ?", 2),))
     with pytest.raises(NotEnoughSlots):
-        place(Request(np=2), offers, {})
+        place(SlotRequest(np=2), offers, {})
     slots = report_of(LAB, state, {}).hosts[2].slots
     assert slots and slots.held == {JOB: 2} and slots.free == 1
     over = grown(state="exited")
-    assert offers_to_job(LAB, over, places(LAB, over))[2] == Offer("c", (Slot(), Slot(), Slot()))
+    assert offers_to_job(LAB, over, host_plans(LAB, over))[2] == Offer("c", (Slot(), Slot(), Slot()))
 
 
 def test_a_worker_that_joined_is_spared_like_any_other() -> None:
@@ -320,7 +320,7 @@ def test_gpus_that_joined_a_job_are_leased_by_it() -> None:
     assert {device: leases[0].job for device, leases in job_leases(after.hosts.values()).items()} == {
         "GPU-a0": JOB, "GPU-a1": JOB, "GPU-c0": JOB,
     }  # fmt: skip
-    assert [len(offer.free) for offer in offers_to_job(wanted, after, places(wanted, after))] == [0, 1]
+    assert [len(offer.free) for offer in offers_to_job(wanted, after, host_plans(wanted, after))] == [0, 1]
     assert up(wanted, after) == Plan("up", "lab")
 
 
@@ -332,5 +332,5 @@ def test_secrets_are_looked_for_where_a_host_joined() -> None:
         ForgetSecrets("b", WORKER, (JOB,)),
         ForgetSecrets("c", WORKER, (JOB,)),
     ]
-    assert leftovers(places(LAB, state), state) == expected
-    assert aftermath("a", job, state.workers().values()) == expected
+    assert steps_for_ended_jobs(host_plans(LAB, state), state) == expected
+    assert steps_after_stop("a", job, state.workers().values()) == expected

@@ -6,7 +6,7 @@ import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import Member
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
     AwaitSshd,
@@ -51,11 +51,11 @@ TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", BOTH) for name in
 
 
 def up(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
-    return plan_up(wanted, state, places(wanted, state), MAKER, brought)
+    return plan_up(wanted, state, host_plans(wanted, state), MAKER, brought)
 
 
 def spec(wanted: Inventory, state: ClusterState, name: str):
-    return worker_spec(wanted, places(wanted, state)[name], MAKER)
+    return worker_spec(wanted, host_plans(wanted, state)[name], MAKER)
 
 
 def folders(name: str) -> MakeFolders:
@@ -94,7 +94,7 @@ def test_a_second_up_has_nothing_to_do() -> None:
 def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
     state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
     other = replace(MAKER, owner="bob", version="9.9")
-    assert plan_up(LAB, state, places(LAB, state), other).is_empty
+    assert plan_up(LAB, state, host_plans(LAB, state), other).is_empty
 
 
 def all_anew(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:

@@ -1,7 +1,7 @@
 from dataclasses import replace
 from io import StringIO
 
-from hvdocker.console.style import _THEME, HarmlessConsole
+from hvdocker.console.style import _THEME, SanitizedConsole
 from hvdocker.console.views.diff import show_difference
 from hvdocker.jobs.capsule.difference import Ran, difference
 from tests.unit.builders import CAPSULE
@@ -13,7 +13,7 @@ OTHER = replace(CAPSULE, job="train-efgh", env={"SEED": "8"})
 
 def shown(first: Ran, second: Ran, with_text: bool = False) -> list[str]:
     stream = StringIO()
-    console = HarmlessConsole(file=stream, theme=_THEME, highlight=False, width=200)
+    console = SanitizedConsole(file=stream, theme=_THEME, highlight=False, width=200)
     show_difference(console, difference(first, second), with_text)
     return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
 

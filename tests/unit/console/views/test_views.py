@@ -21,7 +21,7 @@ from hvdocker.images.steps import BuildImage
 from hvdocker.jobs.jobs import JobSeen, JobsReport
 from hvdocker.locks.holder import Holder
 from hvdocker.locks.lock import LockReport
-from hvdocker.placement.slots import Offer, Request, Slot
+from hvdocker.placement.slots import Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import explain
 from hvdocker.plan.plan import CONTROLLER, Plan, plan_of
 from hvdocker.protocol.job import JobRecord, RankEnd
@@ -61,13 +61,13 @@ def test_an_empty_plan_shows_nothing(said) -> None:
 
 def test_why_slots_were_placed_so(said) -> None:
     offers = [Offer("a", (Slot("GPU-0", "T4"), Slot("GPU-1", "T4"))), Offer("b", (Slot("GPU-2", "T4"),))]
-    show_explanation(out(), explain(Request(1), offers))
+    show_explanation(out(), explain(SlotRequest(1), offers))
     assert said() == [
         "                   placement  why",
         "pack               b:1        hosts: 1, left over: 0, shares: 1, models: 1",
         "without b, spread  a:1        lost: leaves 1 slot over on its hosts, not 0",
     ]
-    show_explanation(out(), explain(Request(exact=(Share("a", 1), Share("b", 1))), offers))
+    show_explanation(out(), explain(SlotRequest(exact=(Share("a", 1), Share("b", 1))), offers))
     assert said() == [
         "                placement  why",
         "exact           a:1,b:1    as -H says",

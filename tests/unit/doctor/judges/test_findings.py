@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.fitness import fitness_problems
 from hvdocker.doctor.facts.facts import (
     ClockSeen,
@@ -27,10 +27,10 @@ from hvdocker.doctor.judges.between_hosts import judge_across
 from hvdocker.doctor.judges.finding import of_error
 from hvdocker.doctor.judges.host import Case, judge_host
 from hvdocker.doctor.judges.interfaces import judge_interfaces
-from hvdocker.doctor.pairs.commands import Answer, MtuFound, Post, Problem, SshWay
+from hvdocker.doctor.pairs.commands import Answer, Listener, MtuFound, Problem, SshWay
 from hvdocker.doctor.pairs.gaps import missing
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Survey
+from hvdocker.doctor.pairs.survey import PairResults
 from hvdocker.doctor.report import Finding, Mark
 from hvdocker.errors import HvdockerError, LockedKey
 from hvdocker.inventory.inventory import Host
@@ -88,7 +88,7 @@ def of_hosts(path: str) -> Iterator[Finding]:
     ]
     engines = [replace(FINE_ENGINE, security=(one,)) for one in ("rootless", "userns", "apparmor", "selinux")]
     for seen in odd:
-        placed = places(lab, state_of(seen, host_seen("b")))
+        placed = host_plans(lab, state_of(seen, host_seen("b")))
         errors = fitness_problems(lab, placed)
         yield from (of_error(_check_of(error), error) for error in errors)
         for number, (seen_machine, trial) in enumerate((m, t) for m in machines(path) for t in trials()):
@@ -131,13 +131,13 @@ def of_pairs(interface: str) -> Iterator[Finding]:
     wrong = [answer(Problem(kind, "it failed")) for kind in kinds] + [answer(mtu=size) for size in sizes]
     for hosts in ("ab", "abc"):
         posts = {
-            name: Post(name, f"10.0.0.{ord(name)}", "token", (41001,), 44004, interface, 9000)
+            name: Listener(name, f"10.0.0.{ord(name)}", "token", (41001,), 44004, interface, 9000)
             for name in hosts
         }
         for one in wrong:
             answers = {(s, e): one if e == "b" else answer() for s in hosts for e in hosts if s != e}
             ways = dict.fromkeys(hosts, SshWay.LOGIN)
-            for report in judge_pairs(Survey(tuple(hosts), 12345, posts, answers, {}, ways)):
+            for report in judge_pairs(PairResults(tuple(hosts), 12345, posts, answers, {}, ways)):
                 yield from report.findings
 
 
@@ -191,7 +191,7 @@ def test_words_of_the_inventory_and_of_hosts_survive_in_commands() -> None:
 def test_an_image_is_one_word(image: str) -> None:
     lab = replace(inventory("hosts: [a, b]"), image=image)
     state = state_of(host_seen("a", image=None), host_seen("b", image=None))
-    fix = missing(lab, state, places(lab, state), frozenset("ab"), "")["a"].fix
+    fix = missing(lab, state, host_plans(lab, state), frozenset("ab"), "")["a"].fix
     assert shlex.split(fix or "") == ["docker", "pull", image]
     foreign = ImageSeen("sha256:1", "amd64", 1, is_ours=False)
     health = HostHealth("a", seen=host_seen("a", image=foreign))

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.doctor.facts.facts import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
 from hvdocker.doctor.judges.between_hosts import judge_across
 from hvdocker.doctor.judges.host import Case, Words, judge_host
-from hvdocker.doctor.judges.worker import why_anew
+from hvdocker.doctor.judges.worker import why_replaced
 from hvdocker.doctor.report import Finding, Report
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
@@ -32,7 +32,7 @@ HEALTHY = HostHealth(
 
 def judged(health: HostHealth, **changes: object) -> dict[str, Finding]:
     seen = health.seen
-    place = places(LAB, state_of(seen))["a"] if seen else None
+    place = host_plans(LAB, state_of(seen))["a"] if seen else None
     host = Host("a", "a")
     case = replace(Case(LAB, host, health, Words(" -i x.yaml"), place, is_up=True), **changes)  # type: ignore[arg-type]
     return {finding.check: finding for finding in judge_host(case).findings}
@@ -100,7 +100,7 @@ def test_workers_that_are_not_what_they_should_be() -> None:
 
 def test_why_a_worker_would_be_made_anew() -> None:
     state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
-    assert why_anew(LAB, state, places(LAB, state), MAKER) == {"b": "the image changed"}
+    assert why_replaced(LAB, state, host_plans(LAB, state), MAKER) == {"b": "the image changed"}
 
 
 def test_code_that_was_edited_there() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from hvdocker.doctor.pairs.commands import (
     Answer,
+    Listener,
     MtuFound,
-    Post,
     Problem,
     Speed,
     SshWay,
@@ -20,8 +20,8 @@ from hvdocker.doctor.pairs.commands import (
     read_post,
 )
 
-A = Post("a", "10.0.0.11", "t1", (1, 2, 3), 4, "eth0", 1500, pid=77)
-B = Post("b", "10.0.0.12", "t2", (5, 6, 7), 8, "eth0", 1500)
+A = Listener("a", "10.0.0.11", "t1", (1, 2, 3), 4, "eth0", 1500, pid=77)
+B = Listener("b", "10.0.0.12", "t2", (5, 6, 7), 8, "eth0", 1500)
 
 
 def test_orders_are_json_on_the_command_line() -> None:

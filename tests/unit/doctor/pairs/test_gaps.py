@@ -2,9 +2,9 @@
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.doctor.pairs.gaps import lost, missing, old_image, without_post
-from hvdocker.doctor.pairs.survey import Absence
+from hvdocker.doctor.pairs.survey import Gap
 from hvdocker.errors import HostUnreachable
 from tests.unit.builders import IMAGE, host_seen, inventory, state_of
 
@@ -14,9 +14,9 @@ BOTH = frozenset({"a", "b"})
 
 def test_hosts_that_were_not_reached_or_not_seen() -> None:
     state = state_of(host_seen("a"))
-    placed = places(LAB, state)
+    placed = host_plans(LAB, state)
     assert missing(LAB, state, placed, frozenset({"a"}), "") == {
-        "b": Absence("not reached", ("b was not reached",))
+        "b": Gap("not reached", ("b was not reached",))
     }
     assert missing(LAB, state, placed, BOTH, "")["b"].shown == "not seen"
 
@@ -32,7 +32,7 @@ def test_hosts_that_were_not_reached_or_not_seen() -> None:
 def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
     wanted = inventory(f"hosts: [{{host: a, address: {address}}}, b]")
     state = state_of(host_seen("a", addresses=("127.0.0.1", "10.0.0.11", "10.0.0.12")), host_seen("b"))
-    found = missing(wanted, state, places(wanted, state), BOTH, "")["a"]
+    found = missing(wanted, state, host_plans(wanted, state), BOTH, "")["a"]
     assert found.shown == "address" and words in found.evidence[0]
     assert found.fix is not None and "`network:`" in found.fix
 
@@ -49,13 +49,13 @@ def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
 def test_a_host_without_the_image(image: str, others: object, flag: str, fix: str) -> None:
     wanted = inventory(f"hosts: [a, b]\nimage: {image}")
     state = state_of(host_seen("a", image=None), host_seen("b", image=others))
-    found = missing(wanted, state, places(wanted, state), BOTH, flag)["a"]
+    found = missing(wanted, state, host_plans(wanted, state), BOTH, flag)["a"]
     assert (found.shown, found.fix) == ("no image", fix)
     assert f"a has no image {image}" in found.evidence[0]
 
 
 def test_older_images_failed_listeners_and_lost_hosts() -> None:
-    assert old_image(LAB, "a", "usage: check sshd\n") == Absence(
+    assert old_image(LAB, "a", "usage: check sshd\n") == Gap(
         "old image",
         (
             "the image doc-hvd:cpu on a comes from an older hvdocker: its checks are fewer",
@@ -66,4 +66,4 @@ def test_older_images_failed_listeners_and_lost_hosts() -> None:
     nowhere = without_post("a", "cannot listen on 10.0.0.9: Cannot assign requested address", "")
     assert nowhere.fix is not None and "`address:`" in nowhere.fix
     error = HostUnreachable("the connection was lost", host="a", lines=["EOF"], fix="again")
-    assert lost(error) == Absence("failed", ("a: the connection was lost", "EOF"), "again")
+    assert lost(error) == Gap("failed", ("a: the connection was lost", "EOF"), "again")

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hvdocker.doctor.pairs.commands import Answer, MtuFound, Post, Problem, Speed, SshWay
+from hvdocker.doctor.pairs.commands import Answer, Listener, MtuFound, Problem, Speed, SshWay
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Absence, Pair, Survey
+from hvdocker.doctor.pairs.survey import Gap, Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark, PairReport
 from tests.unit.builders import ADDRESSES
 
@@ -18,11 +18,11 @@ REFUSED = Problem("refused", "Connection refused")
 NO_ROUTE = Problem("unreachable", "No route to host")
 
 
-def post(name: str, mtu: int = 1500) -> Post:
-    return Post(name, ADDRESSES[name], "token", PORTS, 44004, "eth0", mtu)
+def post(name: str, mtu: int = 1500) -> Listener:
+    return Listener(name, ADDRESSES[name], "token", PORTS, 44004, "eth0", mtu)
 
 
-def survey(changed: dict[Pair, Answer] | None = None, hosts: str = "abc", **changes: Any) -> Survey:
+def survey(changed: dict[Pair, Answer] | None = None, hosts: str = "abc", **changes: Any) -> PairResults:
     """All is well but for what is changed. Any: fields of Survey."""
     answers = {(start, end): FINE for start in hosts for end in hosts if start != end}
     given: dict[str, Any] = {
@@ -30,7 +30,7 @@ def survey(changed: dict[Pair, Answer] | None = None, hosts: str = "abc", **chan
         "answers": {**answers, **(changed or {})},
         "ways": dict.fromkeys(hosts, SshWay.LOGIN),
     }
-    return Survey(tuple(hosts), 12345, **{**given, **changes})
+    return PairResults(tuple(hosts), 12345, **{**given, **changes})
 
 
 def blocked(problem: Problem, *ports: int) -> Answer:
@@ -41,7 +41,7 @@ def mtu_fix(host: str, mtu: int) -> str:
     return f"on {host}: sudo ip link set dev eth0 mtu {mtu}"
 
 
-def found(seen: Survey) -> dict[tuple[str, str, str], Finding]:
+def found(seen: PairResults) -> dict[tuple[str, str, str], Finding]:
     """What is not good."""
     return {
         (report.start, report.end, finding.check): finding
@@ -233,7 +233,7 @@ def test_two_hosts_alone_have_nothing_to_compare_with() -> None:
 
 
 def test_an_absent_host_is_grey_in_every_cell() -> None:
-    why = Absence("no image", ("c has no image doc-hvd:cpu",), "hvdocker image push")
+    why = Gap("no image", ("c has no image doc-hvd:cpu",), "hvdocker image push")
     here = {("a", "b"): FINE, ("b", "a"): FINE}
     seen = found(survey(answers=here, posts={"a": post("a"), "b": post("b")}, absent={"c": why}))
     assert set(seen) == {

@@ -9,10 +9,10 @@ import pytest
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
 from hvdocker.images.fan_out.ability import Ability
-from hvdocker.images.fan_out.fan_out import Swarm, Tell
+from hvdocker.images.fan_out.fan_out import FanOut, Tell
 from hvdocker.images.fan_out.feeders import Member
 from hvdocker.images.ship.cache import LayerCache
-from hvdocker.images.ship.load import Present
+from hvdocker.images.ship.load import LayersPresent
 from hvdocker.images.ship.parts import ImageContent, Layer
 from hvdocker.shell.command import Command
 from tests.unit.fakes import FakeLink
@@ -72,7 +72,7 @@ def quiet(host: str, done: int, total: int, source: str) -> None:
     pass
 
 
-def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> Swarm:
+def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> FanOut:
     kept = LayerCache(cache)
     with kept.draft() as draft:
         draft.write(BODY)
@@ -80,9 +80,10 @@ def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> Swarm:
     able = Ability(True, "ann", room_bytes=1 << 40)
     links: list[Any] = hosts  # Any: they stand in for HostLinks
     members = [
-        Member(host.name, link, Present(0), able, "10.0.0.1") for host, link in zip(hosts, links, strict=True)
+        Member(host.name, link, LayersPresent(0), able, "10.0.0.1")
+        for host, link in zip(hosts, links, strict=True)
     ]
-    return Swarm(members, IMAGE, kept, tell)
+    return FanOut(members, IMAGE, kept, tell)
 
 
 def cut(status: int) -> Reply:

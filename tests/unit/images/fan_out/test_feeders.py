@@ -4,7 +4,7 @@ from typing import Any
 
 from hvdocker.images.fan_out.ability import Ability
 from hvdocker.images.fan_out.feeders import Member, arranged, is_worth_it
-from hvdocker.images.ship.load import Present
+from hvdocker.images.ship.load import LayersPresent
 from hvdocker.images.ship.parts import ImageContent, Layer
 
 MIB = 1 << 20
@@ -15,7 +15,7 @@ NO_LINK: Any = None
 
 
 def member(name: str, has: int = 0, room: int = 1 << 40) -> Member:
-    return Member(name, NO_LINK, Present(has), Ability(True, room_bytes=room), "10.0.0.1")
+    return Member(name, NO_LINK, LayersPresent(has), Ability(True, room_bytes=room), "10.0.0.1")
 
 
 def test_feeding_begins_with_four_hosts_that_lack_enough() -> None:
@@ -43,7 +43,7 @@ def test_hosts_keep_their_order_and_feed_two_each() -> None:
 
 def test_a_host_is_fed_only_by_one_that_lacks_as_much() -> None:
     """It can pass on only what it receives itself; one that wants every layer comes before all others."""
-    stored = Member("s", NO_LINK, Present(0, is_containerd=True), Ability(True, room_bytes=1 << 40), "")
+    stored = Member("s", NO_LINK, LayersPresent(0, is_containerd=True), Ability(True, room_bytes=1 << 40), "")
     nodes = arranged([member("a", has=1), member("b"), stored, member("c", has=1)], IMAGE)
     assert [node.member.name for node in nodes] == ["b", "s", "a", "c"]
     assert [len(node.layers) for node in nodes] == [2, 2, 1, 1]
@@ -59,7 +59,7 @@ def test_room_on_the_engines_own_disk_counts_once() -> None:
     """Passing on takes 36 MiB, loading 68 MiB more, and both come from the same bytes."""
     for room, is_feeding in ((100 * MIB, False), (110 * MIB, True)):
         able = Ability(True, disk_bytes=room, room_bytes=room, is_one_disk=True)
-        nodes = arranged([Member(name, NO_LINK, Present(0), able, "") for name in "abcd"], IMAGE)
+        nodes = arranged([Member(name, NO_LINK, LayersPresent(0), able, "") for name in "abcd"], IMAGE)
         assert nodes[0].is_feeding == is_feeding
     assert arranged([member(name, room=100 * MIB) for name in "abcd"], IMAGE)[0].is_feeding
 

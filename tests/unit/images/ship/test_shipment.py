@@ -12,7 +12,7 @@ import pytest
 from hvdocker.errors import HvdockerError
 from hvdocker.images.fan_out.ability import ability
 from hvdocker.images.ship.cache import LayerCache, own_cache
-from hvdocker.images.ship.shipment import Errand, docker_words, shipping
+from hvdocker.images.ship.shipment import ShipmentRequest, docker_words, shipping
 from hvdocker.shell.command import Command
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
@@ -91,11 +91,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LayerCache:
     return own_cache()
 
 
-def errand(source: Any, links: dict[str, Any]) -> Errand:
+def errand(source: Any, links: dict[str, Any]) -> ShipmentRequest:
     def say(text: str, host: str, done: int, total: int) -> None:
         pass
 
-    return Errand(inventory(f"hosts: [{', '.join(links)}]"), "x:y", "this machine", source, links, say)
+    return ShipmentRequest(
+        inventory(f"hosts: [{', '.join(links)}]"), "x:y", "this machine", source, links, say
+    )
 
 
 def tar_name(digest: str) -> str:

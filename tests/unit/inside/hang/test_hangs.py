@@ -8,7 +8,7 @@ from typing import cast
 
 from inside.hang.watch import HangSettings, HangWatch
 from inside.runtime.loop import Loop
-from inside.runtime.parallel_commands import Errands
+from inside.runtime.parallel_commands import ParallelCommands
 from stage import Stage
 
 WAITS = "start(0, 'h1'); start(1, 'h2'); hang()"
@@ -126,9 +126,9 @@ def test_an_elastic_job_that_waits_for_hosts_does_not_hang() -> None:
     """Its ranks are silent while Horovod waits; when there are enough hosts again, time begins anew."""
     lacks_hosts, asked, nobody = [True], [], cast(Loop, SimpleNamespace(add=lambda member: None))
 
-    def collect(hosts: Sequence[str]) -> Errands:
+    def collect(hosts: Sequence[str]) -> ParallelCommands:
         asked.append(list(hosts))
-        return Errands(nobody, {}, 1)
+        return ParallelCommands(nobody, {}, 1)
 
     settings = HangSettings(1e-9, Path("/nowhere"), is_excused=lambda: lacks_hosts[0])
     watch = HangWatch(nobody, settings, lambda: [(0, "h1")], collect, lambda hang: None)

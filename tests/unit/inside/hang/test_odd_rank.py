@@ -5,7 +5,7 @@ import tempfile
 
 from inside.hang.bundle import rank_stack
 from inside.hang.frames import Frame, main_frames
-from inside.hang.odd_rank import Odd, RankStack, odd_rank
+from inside.hang.odd_rank import OddRank, RankStack, odd_rank
 
 PY_SPY = """\
 Process 77: python /train/train.py
@@ -67,7 +67,9 @@ def test_what_is_no_stack_has_no_frames() -> None:
 
 def test_of_many_ranks_the_one_that_differs_is_odd() -> None:
     found = odd_rank(stacks(EXECUTES, EXECUTES, LOADS, EXECUTES))
-    assert found == Odd(2, "h2", "it is in load at data.py:12, 3 of 4 are in quick_execute at execute.py:53")
+    assert found == OddRank(
+        2, "h2", "it is in load at data.py:12, 3 of 4 are in quick_execute at execute.py:53"
+    )
 
 
 def test_of_several_that_differ_it_is_one_that_waits_for_nobody() -> None:
@@ -77,7 +79,7 @@ def test_of_several_that_differ_it_is_one_that_waits_for_nobody() -> None:
 
 def test_of_two_the_one_outside_a_collective_is_odd() -> None:
     found = odd_rank(stacks(LOADS, WAITS))
-    assert found == Odd(0, "h0", "it is in load at data.py:12, and others wait for all ranks")
+    assert found == OddRank(0, "h0", "it is in load at data.py:12, and others wait for all ranks")
 
 
 def test_where_nothing_tells_them_apart_nobody_is_odd() -> None:
@@ -89,11 +91,13 @@ def test_where_nothing_tells_them_apart_nobody_is_odd() -> None:
 
 
 def test_a_rank_without_a_stack_is_odd_first() -> None:
-    assert odd_rank(stacks(LOADS, WAITS, ()), missing={0}) == Odd(2, "h2", "silent")
+    assert odd_rank(stacks(LOADS, WAITS, ()), missing={0}) == OddRank(2, "h2", "silent")
 
 
 def test_whom_horovod_waits_for_is_odd() -> None:
-    assert odd_rank(stacks(EXECUTES, EXECUTES, LOADS), missing={1}) == Odd(1, "h1", "Horovod waits for it")
+    assert odd_rank(stacks(EXECUTES, EXECUTES, LOADS), missing={1}) == OddRank(
+        1, "h1", "Horovod waits for it"
+    )
     assert odd_rank(stacks(WAITS, WAITS), missing={0, 1}) is None
 
 

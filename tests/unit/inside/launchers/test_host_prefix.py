@@ -1,16 +1,16 @@
 """Whose line it is, where the placement does not tell."""
 
 import pytest
-from inside.launchers.host_prefix import Naming
-from inside.protocol.job import Seat
+from inside.launchers.host_prefix import HostPrefix
+from inside.protocol.job import JobHost
 from inside.protocol.marks import Filter
 
-SEATS = (Seat("a", "198.18.0.2", 1), Seat("b", "198.18.0.3", 2))
+SEATS = (JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 2))
 
 
 def passed(hosts: dict[int, str | None], *pieces: bytes) -> bytes:
     out: list[bytes] = []
-    stream = Filter(out.append, lambda mark: None, Naming(SEATS, hosts.get))
+    stream = Filter(out.append, lambda mark: None, HostPrefix(SEATS, hosts.get))
     for piece in pieces:
         stream.feed(piece)
     stream.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.protocol.job import Job, JobError, Seat, parse_job, read_job
+from inside.protocol.job import Job, JobError, JobHost, parse_job, read_job
 
 DATA: dict[str, Any] = {  # Any: JSON
     "job": "mnist-a2b3",
@@ -39,7 +39,7 @@ def test_a_job_knows_its_own_host_and_the_head() -> None:
         grace_s=4.0,
         host_count=2,
         other_hosts=("a",),
-        seats=(Seat("a", "198.18.0.2", 1), Seat("b", "198.18.0.3", 1)),
+        seats=(JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 1)),
     )
 
 

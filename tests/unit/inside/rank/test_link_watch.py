@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from inside.rank.link_watch import GIVEN_UP_S, LOOK_S, Uplink, row_of
+from inside.rank.link_watch import GIVEN_UP_S, LOOK_S, LinkWatch, row_of
 
 CONNECTION = "198.18.0.11 33354 198.18.0.12 12345"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -20,7 +20,7 @@ class Kernel:
     def __init__(self, net: Path) -> None:
         self.net = net
         self.now = 100.0
-        self.uplink = Uplink({"SSH_CONNECTION": CONNECTION}, net, lambda: self.now)
+        self.uplink = LinkWatch({"SSH_CONNECTION": CONNECTION}, net, lambda: self.now)
 
     def looks(self, *counts: int, asked: int = 0) -> list[bool]:
         """Whether it counts as dead after each look."""
@@ -75,7 +75,7 @@ def test_a_connection_that_is_not_found_is_not_dead(kernel: Kernel) -> None:
 
 @pytest.mark.parametrize("connection", ["", "one two", "a 1 b 2", "198.18.0.11 x 198.18.0.12 y"])
 def test_outside_of_a_login_nothing_is_looked_at(connection: str, tmp_path: Path) -> None:
-    uplink = Uplink({"SSH_CONNECTION": connection}, tmp_path / "nowhere", lambda: 0.0)
+    uplink = LinkWatch({"SSH_CONNECTION": connection}, tmp_path / "nowhere", lambda: 0.0)
     uplink.tick()
     assert (uplink.wait_ms(), uplink.is_dead) == (None, False)
 

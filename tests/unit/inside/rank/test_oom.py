@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from inside.rank.oom import Memory
+from inside.rank.oom import OomCounter
 from inside.runtime.child import Ended
 
 V1_GROUPS = "9:name=systemd:/docker/abc\n4:memory:/docker/abc\n0::/docker/abc\n"
@@ -33,8 +33,8 @@ class Kernel:
     def killed(self, times: int) -> None:
         self.file.write_text(self.text.format(times))
 
-    def rank_starts(self) -> Memory:
-        return Memory(self.base, self.base / "proc", self.base)
+    def rank_starts(self) -> OomCounter:
+        return OomCounter(self.base, self.base / "proc", self.base)
 
 
 CASES = {
@@ -93,8 +93,8 @@ def test_two_that_are_killed_are_both_named(plain: Kernel) -> None:
 
 
 def test_where_nothing_is_counted_nobody_is_accused(tmp_path: Path) -> None:
-    assert not Memory(tmp_path, tmp_path, tmp_path).ended(KILLED)
+    assert not OomCounter(tmp_path, tmp_path, tmp_path).ended(KILLED)
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "cgroup").write_text("odd\n4:memory:/x\n")
     (tmp_path / "self" / "mountinfo").write_text("odd\n1 2 - cgroup\n1 2 0:1 /x /y rw - cgroup c rw,memory\n")
-    assert not Memory(tmp_path, tmp_path, tmp_path).ended(KILLED)
+    assert not OomCounter(tmp_path, tmp_path, tmp_path).ended(KILLED)

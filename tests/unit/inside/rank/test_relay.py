@@ -17,14 +17,14 @@ LIB = Path(__file__).parents[4] / "images" / "doc-hvd" / "lib"
 VIGIL = """
 import os, signal, socket, subprocess, sys
 from pathlib import Path
-from inside.rank.heartbeat import Beats
+from inside.rank.heartbeat import Heartbeat as Beats
 from inside.runtime.child import start
-from inside.rank.usage import Meter
+from inside.rank.usage import UsageMeter as Meter
 from inside.rank.rank import relays_of
 from inside.rank.log import RankLog
 from inside.rank import link_watch as uplink
-from inside.rank.wait import ENDING, Vigil
-from inside.runtime.signals import Wakeups
+from inside.rank.wait import ENDING, RankWait as Vigil
+from inside.runtime.signals import SignalPipe as Wakeups
 uplink.LOOK_S, uplink.GIVEN_UP_S = 0.05, 0.2
 wakeups = Wakeups((*ENDING, signal.SIGCHLD))
 here, there = socket.socketpair()

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from inside.supervisor.failing_hosts import Strikes
+from inside.supervisor.failing_hosts import FailingHosts
 from stage import Stage
 
 ELASTIC = {"min_np": 1, "max_np": None}
@@ -15,7 +15,7 @@ def end(host: str, **more: Any) -> dict[str, Any]:  # Any: JSON
 
 def test_the_third_quick_failure_in_a_row_drops_a_host() -> None:
     dropped: list[str] = []
-    strikes = Strikes("h1", dropped.append)
+    strikes = FailingHosts("h1", dropped.append)
     assert [strikes.see(end("h2"), True) for _ in range(2)] == [False, False]
     strikes.see(end("h3"), True)
     strikes.see(end("h2"), False)
@@ -29,7 +29,7 @@ def test_the_third_quick_failure_in_a_row_drops_a_host() -> None:
 
 def test_a_rank_that_lived_a_while_and_a_host_that_left_begin_anew() -> None:
     dropped: list[str] = []
-    strikes = Strikes("h1", dropped.append)
+    strikes = FailingHosts("h1", dropped.append)
     for host, seconds in (("h2", 2.0), ("h2", 2.0), ("h2", 61.0), ("h2", 2.0), ("h2", 2.0)):
         strikes.see(end(host, seconds=seconds), True)
     strikes.forgive("h2")
@@ -39,7 +39,7 @@ def test_a_rank_that_lived_a_while_and_a_host_that_left_begin_anew() -> None:
 
 def test_the_head_is_not_dropped_it_ends_the_run() -> None:
     dropped: list[str] = []
-    strikes = Strikes("h1", dropped.append)
+    strikes = FailingHosts("h1", dropped.append)
     assert [strikes.see(end("h1"), True) for _ in range(3)] == [False, False, True]
     strikes.begin()
     assert [strikes.see(end("h1"), True) for _ in range(3)] == [False, False, True]

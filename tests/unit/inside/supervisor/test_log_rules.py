@@ -3,7 +3,7 @@
 import pytest
 from inside.protocol.resilience import Rule
 from inside.supervisor.lines import LONGEST, Lines
-from inside.supervisor.log_rules import Judge, Rulebook
+from inside.supervisor.log_rules import Rulebook, RuleMatcher
 
 
 def heard(*pieces: bytes) -> list[tuple[int, str]]:
@@ -47,7 +47,7 @@ def test_a_rule_that_cannot_be_read_is_left_out(capsys: pytest.CaptureFixture[st
 
 def test_where_two_ranks_have_one_number_nobody_is_dropped(capsys: pytest.CaptureFixture[str]) -> None:
     dropped: list[str] = []
-    judge = Judge([Rule("ECC", "drop")], "h1", dropped.append)
+    judge = RuleMatcher([Rule("ECC", "drop")], "h1", dropped.append)
     assert not judge.hear(2, "ECC", lambda _rank: None)
     assert (dropped, judge.dropped) == ([], {})
     assert "it cannot be told on which host that is" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from inside.supervisor.rank_states import Ledger
+from inside.supervisor.rank_states import RankStates
 
 
 def mark(event: str, rank: int, **more: Any) -> dict[str, Any]:  # Any: JSON
@@ -10,7 +10,7 @@ def mark(event: str, rank: int, **more: Any) -> dict[str, Any]:  # Any: JSON
 
 
 def test_the_first_failure_is_the_first_to_arrive_whatever_the_clocks_say() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     for rank in (1, 0, 2):
         ledger.add(mark("rank-start", rank, started=5.0))
     ledger.add(mark("rank-exit", 2, code=0, finished=50.0))
@@ -21,7 +21,7 @@ def test_the_first_failure_is_the_first_to_arrive_whatever_the_clocks_say() -> N
 
 
 def test_a_rank_that_never_reported_its_end_has_no_code() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     ledger.add(mark("rank-start", 0, host="a", started=5.0))
     assert ledger.first_failure() is None
     assert ledger.ranks() == [
@@ -39,14 +39,14 @@ def test_a_rank_that_never_reported_its_end_has_no_code() -> None:
 
 
 def test_a_mark_that_no_rank_sent_is_ignored() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     ledger.add({"event": "rank-exit", "code": 1})
     ledger.add({})
     assert (ledger.ranks(), ledger.first_failure()) == ([], None)
 
 
 def test_ranks_live_until_their_end_or_that_of_their_host() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     for rank, host in ((0, "a"), (1, "b"), (2, "c")):
         ledger.add(mark("rank-start", rank, host=host))
     ledger.add(mark("rank-exit", 2, host="c", code=0))
@@ -58,7 +58,7 @@ def test_ranks_live_until_their_end_or_that_of_their_host() -> None:
 
 def test_two_ranks_with_one_number_are_kept_apart() -> None:
     """Under Horovod Elastic a process keeps the number that it was started with."""
-    ledger = Ledger()
+    ledger = RankStates()
     ledger.add(mark("rank-start", 2, host="c"))
     assert ledger.host_of(2) == "c"
     ledger.add(mark("rank-start", 2, host="b"))
@@ -72,14 +72,14 @@ def test_two_ranks_with_one_number_are_kept_apart() -> None:
 
 
 def test_before_its_start_a_rank_is_where_it_is_expected() -> None:
-    ledger = Ledger({0: "a", 1: "b"})
+    ledger = RankStates({0: "a", 1: "b"})
     assert (ledger.host_of(1), ledger.living()) == ("b", [])
     ledger.add(mark("rank-start", 1, host="c"))
     assert ledger.host_of(1) == "c"
 
 
 def test_who_follows_another_is_not_the_first_to_fail() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     ledger.follow(1)
     ledger.add(mark("rank-exit", 1, code=1, signal=None))
     assert ledger.first_failure() == {"rank": 1, "code": 1, "signal": None}
@@ -89,7 +89,7 @@ def test_who_follows_another_is_not_the_first_to_fail() -> None:
 
 
 def test_what_a_rank_told_when_it_began_is_known_at_its_end() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     ledger.add(mark("rank-start", 0, host="a", interface="net9"))
     ledger.add(mark("rank-exit", 0, host="a", code=0))
     (end,) = ledger.ranks()
@@ -97,7 +97,7 @@ def test_what_a_rank_told_when_it_began_is_known_at_its_end() -> None:
 
 
 def test_a_process_that_ends_late_does_not_end_the_one_that_has_its_number_now() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     ledger.add(mark("rank-start", 1, host="b", started=1.0))
     ledger.add(mark("rank-start", 1, host="b", started=2.0))
     ledger.add(mark("rank-exit", 1, host="b", started=1.0, code=143))
@@ -106,7 +106,7 @@ def test_a_process_that_ends_late_does_not_end_the_one_that_has_its_number_now()
 
 
 def test_what_an_elastic_job_has_survived_is_not_why_it_fails() -> None:
-    ledger = Ledger(first_np=2)
+    ledger = RankStates(first_np=2)
     ledger.add(mark("rank-start", 0, host="a", started=1.0))
     ledger.add(mark("rank-start", 1, host="b", started=1.0))
     ledger.follow(0)
@@ -121,7 +121,7 @@ def test_what_an_elastic_job_has_survived_is_not_why_it_fails() -> None:
 
 
 def test_a_rank_that_is_slow_to_start_excuses_nobody() -> None:
-    for ledger in (Ledger(first_np=3), Ledger({0: "a", 1: "b"})):
+    for ledger in (RankStates(first_np=3), RankStates({0: "a", 1: "b"})):
         ledger.add(mark("rank-start", 0, host="a"))
         ledger.add(mark("rank-exit", 0, host="a", code=1))
         ledger.add(mark("rank-start", 1, host="b"))
@@ -129,7 +129,7 @@ def test_a_rank_that_is_slow_to_start_excuses_nobody() -> None:
 
 
 def test_a_host_is_lost_until_it_has_a_rank_again() -> None:
-    ledger = Ledger(first_np=3)
+    ledger = RankStates(first_np=3)
     for rank, host in enumerate("abc"):
         ledger.add(mark("rank-start", rank, host=host))
     ledger.lose("b", 10.0)
@@ -141,7 +141,7 @@ def test_a_host_is_lost_until_it_has_a_rank_again() -> None:
 
 
 def test_what_a_rank_was_asked_for_is_not_its_own_failure() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     for rank, host in enumerate("ab"):
         ledger.add(mark("rank-start", rank, host=host))
     asked = mark("rank-exit", 0, host="a", code=1, signal=None, asked=True)
@@ -154,7 +154,7 @@ def test_what_a_rank_was_asked_for_is_not_its_own_failure() -> None:
 
 
 def test_what_failed_on_a_host_that_was_dropped_is_not_why_the_job_fails_later() -> None:
-    ledger = Ledger(first_np=3)
+    ledger = RankStates(first_np=3)
     for rank, host in enumerate("abc"):
         ledger.add(mark("rank-start", rank, host=host))
     ledger.add(mark("rank-exit", 1, host="b", code=3, signal=None))
@@ -165,7 +165,7 @@ def test_what_failed_on_a_host_that_was_dropped_is_not_why_the_job_fails_later()
 
 
 def test_a_rank_of_which_only_the_launcher_tells() -> None:
-    ledger = Ledger({0: "a", 1: "b"})
+    ledger = RankStates({0: "a", 1: "b"})
     ledger.add(mark("rank-start", 0, host="a"))
     ledger.miss(1, 137)
     assert ledger.first_failure() is None, "it never started"
@@ -178,7 +178,7 @@ def test_a_rank_of_which_only_the_launcher_tells() -> None:
 
 
 def test_a_rank_that_raised_and_never_told_its_end_is_suspect_where_others_only_followed() -> None:
-    ledger = Ledger()
+    ledger = RankStates()
     for rank, host in enumerate("abc"):
         ledger.add(mark("rank-start", rank, host=host))
     ledger.cry(1, 100.0)

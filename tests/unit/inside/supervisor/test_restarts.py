@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from inside.protocol.job import Seat
-from inside.protocol.resilience import Endurance
+from inside.protocol.job import JobHost
+from inside.protocol.resilience import Resilience
 from inside.supervisor.restarts import (
     elastic_words_for,
     end_words,
@@ -20,7 +20,7 @@ from inside.supervisor.restarts import (
     words_for,
 )
 
-A, B, C = Seat("a", "198.18.0.2", 2), Seat("b", "198.18.0.3", 4), Seat("c", "198.18.0.4", 1)
+A, B, C = JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 4), JobHost("c", "198.18.0.4", 1)
 WORDS = ("horovodrun", "-np", "7", "-H", "198.18.0.2:2,198.18.0.3:4,198.18.0.4:1", "-p", "12345", "--gloo")
 ELASTIC = ("horovodrun", "-np", "4", "--min-np", "2", "--host-discovery-script", "/x")
 
@@ -61,13 +61,13 @@ def test_a_job_that_fails_at_once_waits_longer_and_longer() -> None:
 
 
 def test_a_job_is_run_again_as_often_as_was_said() -> None:
-    assert may_restart(Endurance(restarts=2), 1, False)
-    assert not may_restart(Endurance(restarts=2), 2, False)
-    assert not may_restart(Endurance(restarts=2), 0, True)
+    assert may_restart(Resilience(restarts=2), 1, False)
+    assert not may_restart(Resilience(restarts=2), 2, False)
+    assert not may_restart(Resilience(restarts=2), 0, True)
 
 
 def test_the_sentence_counts_restarts_of_earlier_masters() -> None:
-    endurance = Endurance(restarts=2, first_restart=3)
+    endurance = Resilience(restarts=2, first_restart=3)
     assert restart_sentence(1, "hung", (A, B), endurance, 1) == (
         "run 1 hung; running it again on a:2,b:4 (restart 4 of 5)"
     )

@@ -12,8 +12,8 @@ from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.capsule.capsule import Papers
-from hvdocker.jobs.capsule.store import Kept, bring_papers, find_all, keep_at_home, seen_on_hosts
+from hvdocker.jobs.capsule.capsule import CapsuleFiles
+from hvdocker.jobs.capsule.store import StoredCapsule, bring_papers, find_all, keep_at_home, seen_on_hosts
 from hvdocker.shell.command import Command
 from hvdocker.transport.session import Session
 from tests.unit.builders import CAPSULE, host_seen, inventory, state_of
@@ -64,23 +64,25 @@ def hosts() -> Hosts:
 
 def test_what_this_machine_kept_is_found_again(tmp_path: Path) -> None:
     home = located(tmp_path)
-    keep_at_home(Env(cwd=tmp_path), home, Papers(CAPSULE, b"patch"))
+    keep_at_home(Env(cwd=tmp_path), home, CapsuleFiles(CAPSULE, b"patch"))
     folder = home.jobs / JOB
     assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
         "capsule.json": 0o600,
         "code.patch": 0o600,
     }
-    assert find_all(Env(cwd=tmp_path), home, (JOB,)) == [Kept(CAPSULE, b"patch")]
-    assert find_all(Env(cwd=tmp_path), home, ("train",)) == [Kept(CAPSULE, b"patch")]
+    assert find_all(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch")]
+    assert find_all(Env(cwd=tmp_path), home, ("train",)) == [StoredCapsule(CAPSULE, b"patch")]
     (folder / "logs").mkdir()
     (folder / "logs" / "record.json").write_text(RECORD)
-    assert find_all(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [Kept(CAPSULE, b"patch", RECORD)]
+    assert find_all(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [
+        StoredCapsule(CAPSULE, b"patch", RECORD)
+    ]
 
 
 def test_a_home_that_cannot_be_written_is_a_note(tmp_path: Path) -> None:
     (tmp_path / ".hvdocker").write_text("a file")
     events: list[Event] = []
-    keep_at_home(Env(cwd=tmp_path, listener=events.append), located(tmp_path), Papers(CAPSULE))
+    keep_at_home(Env(cwd=tmp_path, listener=events.append), located(tmp_path), CapsuleFiles(CAPSULE))
     assert [event.text for event in events] == ["the job's capsule is not kept here: Not a directory"]
 
 
@@ -89,14 +91,14 @@ def test_what_hosts_tell_comes_home_and_is_known_as_theirs(tmp_path: Path, hosts
     assert bring_papers(home, hosts.session, hosts.state, JOB, home.jobs / JOB) == []
     names = sorted(path.name for path in (home.jobs / JOB).iterdir())
     assert names == ["capsule.host", "capsule.json", "code.patch", "job.json"]
-    assert find_all(Env(cwd=tmp_path), home, (JOB,)) == [Kept(CAPSULE, b"patch", host="a")]
+    assert find_all(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch", host="a")]
 
 
 def test_a_host_does_not_replace_what_this_machine_wrote(tmp_path: Path, hosts: Hosts) -> None:
     home, own = located(tmp_path), replace(CAPSULE, owner="me")
-    keep_at_home(Env(cwd=tmp_path), home, Papers(own))
+    keep_at_home(Env(cwd=tmp_path), home, CapsuleFiles(own))
     bring_papers(home, hosts.session, hosts.state, JOB, tmp_path / "elsewhere")
-    assert find_all(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [Kept(own, b"", RECORD)]
+    assert find_all(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [StoredCapsule(own, b"", RECORD)]
 
 
 def test_papers_that_arrive_damaged_are_told_and_cost_nothing_else(tmp_path: Path, hosts: Hosts) -> None:
@@ -119,18 +121,18 @@ def test_only_files_of_these_names_are_taken(tmp_path: Path, hosts: Hosts) -> No
 
 def test_on_hosts_the_first_that_knows_counts(hosts: Hosts) -> None:
     found = seen_on_hosts(hosts.session, hosts.state, "train", None)
-    assert found == Kept(CAPSULE, b"patch", RECORD, "a")
+    assert found == StoredCapsule(CAPSULE, b"patch", RECORD, "a")
     hosts.links["a"].streamed = packed({"capsule.json": "{"})
-    assert seen_on_hosts(hosts.session, hosts.state, JOB, None) == Kept(CAPSULE, host="b")
+    assert seen_on_hosts(hosts.session, hosts.state, JOB, None) == StoredCapsule(CAPSULE, host="b")
 
 
 def test_what_is_known_at_home_is_only_completed(hosts: Hosts) -> None:
-    own = Kept(replace(CAPSULE, owner="me"))
+    own = StoredCapsule(replace(CAPSULE, owner="me"))
     assert seen_on_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
 
 
 def test_a_record_of_a_job_that_ran_is_made_good(hosts: Hosts) -> None:
-    own = Kept(CAPSULE, b"patch", '{"state": "running"}')
+    own = StoredCapsule(CAPSULE, b"patch", '{"state": "running"}')
     assert seen_on_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
 
 

@@ -8,12 +8,12 @@ import pytest
 from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.events import Event
-from hvdocker.jobs.history import Past
-from hvdocker.jobs.local_jobs import HomeJob
+from hvdocker.jobs.history import PastJob
+from hvdocker.jobs.local_jobs import LocalJob
 from hvdocker.jobs.log.copies import copy_of, last_of
 from hvdocker.jobs.log.since import Since
 from hvdocker.jobs.logs import LogsWish, _of_copies, line_filter, why_no_container
-from hvdocker.jobs.lookup import Found, Sighting
+from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.shell.command import Command
@@ -38,17 +38,17 @@ def no_files(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
     return 0, b"", b""
 
 
-def home(tmp_path: Path, **files: str) -> HomeJob:
+def home(tmp_path: Path, **files: str) -> LocalJob:
     for name, text in files.items():
         path = tmp_path / "logs" / name.replace("_", "-").replace("-log", ".log")
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    return HomeJob(Past(JOB), tmp_path)
+    return LocalJob(PastJob(JOB), tmp_path)
 
 
-def found(at_home: HomeJob | None, answer: object = no_files, **how: object) -> Found:
+def found(at_home: LocalJob | None, answer: object = no_files, **how: object) -> FoundJob:
     link = FakeLink("b", answer)  # type: ignore[arg-type]  # one of the above
-    return Found(JOB, Sighting(STATE, {"b": link}, AWAY, AWAY), None, at_home, PLACEMENT)
+    return FoundJob(JOB, JobsSeen(STATE, {"b": link}, AWAY, AWAY), None, at_home, PLACEMENT)
 
 
 def test_the_copy_at_home_comes_first(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_where_nothing_is_left_the_host_that_is_away_is_the_error() -> None:
     with pytest.raises(HostUnreachable, match="did not answer"):
         copy_of(found(None))
     with pytest.raises(HvdockerError, match="the output of train-abcd is gone"):
-        copy_of(Found(JOB, Sighting(STATE, {"b": FakeLink("b")})))
+        copy_of(FoundJob(JOB, JobsSeen(STATE, {"b": FakeLink("b")})))
 
 
 def test_lines_are_counted_after_the_filter() -> None:
@@ -125,8 +125,8 @@ def test_who_follows_a_job_whose_head_is_away_is_told_so_at_the_end(tmp_path: Pa
 
 
 def test_why_there_is_no_container() -> None:
-    unplaced = Found(JOB, Sighting(STATE, {}, AWAY))
-    gone = Found(JOB, Sighting(STATE, {}), None, None, PLACEMENT)
+    unplaced = FoundJob(JOB, JobsSeen(STATE, {}, AWAY))
+    gone = FoundJob(JOB, JobsSeen(STATE, {}), None, None, PLACEMENT)
     assert [why_no_container(unplaced), why_no_container(gone)] == [
         "the job's container is on none of the hosts that answer (a away)",
         "the job's container is gone",

@@ -8,7 +8,7 @@ import pytest
 
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.jobs import job_container
-from hvdocker.jobs.log.stream import Reading
+from hvdocker.jobs.log.stream import LogReader
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement, Share
@@ -61,7 +61,7 @@ class Link:
 def read(engine: Engine, tail: int | None = None, can_again: bool = True) -> list[bytes]:
     link = Link(engine)
     again: Callable[[HvdockerError], Any] | None = (lambda error: Link(engine)) if can_again else None
-    return list(Reading(link, "job", lambda now: bool(engine.breaks), again, tail).pieces())
+    return list(LogReader(link, "job", lambda now: bool(engine.breaks), again, tail).pieces())
 
 
 LOG = [at(1, "one\n"), at(1, "one\n"), at(2, "[0]<stdout>:two\n"), at(9, "three\n"), at(9, "four\n", 7)]
@@ -97,7 +97,7 @@ def test_pieces_that_were_written_in_another_order_than_they_were_stamped() -> N
 
 def test_old_pieces_that_the_engine_dropped_meanwhile_are_not_missed() -> None:
     engine = Engine(LOG, [4])
-    reading = Reading(Link(engine), "job", lambda now: False, lambda error: Link(engine))
+    reading = LogReader(Link(engine), "job", lambda now: False, lambda error: Link(engine))
     pieces = reading.pieces()
     seen = [next(pieces) for _ in range(4)]
     engine.first = 3
@@ -120,7 +120,7 @@ def test_without_another_link_a_break_is_an_error() -> None:
 def test_a_line_that_was_cut_in_the_middle_is_one_line() -> None:
     engine = Engine([at(1, "[1]<stdout>:half a "), at(1, "line\n"), at(2, "[0]<stderr>:end\n")], [1])
     link = Link(engine)
-    reading = Reading(link, "job", lambda now: False, lambda error: link)
+    reading = LogReader(link, "job", lambda now: False, lambda error: link)
     assert list(job_container._parsed(reading.pieces(), PLACEMENT)) == [
         Line("half a line", 1, "b"),
         Line("end", 0, "a", True),

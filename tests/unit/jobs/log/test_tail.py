@@ -3,7 +3,7 @@
 import re
 
 from hvdocker.jobs import job_container
-from hvdocker.jobs.log.tail import SLACK, Recent, recent
+from hvdocker.jobs.log.tail import SLACK, LogTail, read_tail
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.jobs.conftest import BEGIN, LogLink
@@ -16,11 +16,11 @@ def numbered(count: int, per_second: int = 10) -> list[tuple[float, bytes]]:
     return [(n // per_second, f"[{n % 2}]<stdout>:line {n}\n".encode()) for n in range(count)]
 
 
-def texts(found: Recent) -> list[str]:
+def texts(found: LogTail) -> list[str]:
     return [line.text for line in found.lines]
 
 
-def gone_on(link: LogLink, found: Recent) -> list[str]:
+def gone_on(link: LogLink, found: LogTail) -> list[str]:
     heard: list[Line] = []
     job_container.follow(link, "c", PLACEMENT, heard.append, since=found.since, skip=found.skip)
     return [line.text for line in heard]
@@ -28,14 +28,14 @@ def gone_on(link: LogLink, found: Recent) -> list[str]:
 
 def test_a_short_log_is_read_whole(link: LogLink) -> None:
     link.logged.log = numbered(5)
-    found = recent(link, "c", PLACEMENT, 2, ALL)
-    assert found == Recent((Line("line 3", 1, "b"), Line("line 4", 0, "a")), None, 5)
-    assert recent(link, "c", PLACEMENT, 0, ALL).lines == ()
+    found = read_tail(link, "c", PLACEMENT, 2, ALL)
+    assert found == LogTail((Line("line 3", 1, "b"), Line("line 4", 0, "a")), None, 5)
+    assert read_tail(link, "c", PLACEMENT, 0, ALL).lines == ()
 
 
 def test_of_a_long_log_only_the_end_is_read(link: LogLink) -> None:
     link.logged.log = numbered(5000)
-    found = recent(link, "c", PLACEMENT, 3, ALL)
+    found = read_tail(link, "c", PLACEMENT, 3, ALL)
     assert texts(found) == ["line 4997", "line 4998", "line 4999"]
     assert (found.since, found.skip) == (BEGIN + 499, 10)
     assert [asked["tail"] for asked in link.logged.asked] == [3 + SLACK]
@@ -43,14 +43,14 @@ def test_of_a_long_log_only_the_end_is_read(link: LogLink) -> None:
 
 def test_it_is_gone_on_where_reading_ended(link: LogLink) -> None:
     link.logged.log = numbered(5000)
-    found = recent(link, "c", PLACEMENT, 3, ALL, is_open=True)
+    found = read_tail(link, "c", PLACEMENT, 3, ALL, is_open=True)
     link.logged.log = numbered(5004, per_second=10)
     assert gone_on(link, found) == ["line 5000", "line 5001", "line 5002", "line 5003"]
 
 
 def test_a_second_with_more_lines_than_were_asked_for_is_read_whole(link: LogLink) -> None:
     link.logged.log = [*numbered(2000), *[(300, f"late {n}\n".encode()) for n in range(500)]]
-    found = recent(link, "c", PLACEMENT, 2, ALL, is_open=True)
+    found = read_tail(link, "c", PLACEMENT, 2, ALL, is_open=True)
     assert (texts(found), found.since, found.skip) == (["late 498", "late 499"], BEGIN + 300, 500)
     link.logged.log.append((300, b"later\n"))
     assert gone_on(link, found) == ["later"]
@@ -59,37 +59,37 @@ def test_a_second_with_more_lines_than_were_asked_for_is_read_whole(link: LogLin
 def test_lines_are_counted_after_the_filter(link: LogLink) -> None:
     link.logged.log = numbered(5000)
     link.logged.log[7] = (0, b"[0]<stdout>:loss 0.5\n")
-    found = recent(link, "c", PLACEMENT, 1, LineFilter(pattern=re.compile("loss")))
+    found = read_tail(link, "c", PLACEMENT, 1, LineFilter(pattern=re.compile("loss")))
     assert (texts(found), found.since, found.skip) == (["loss 0.5"], None, 5000)
-    of_rank = recent(link, "c", PLACEMENT, 2, LineFilter(frozenset({1}), frozenset({"b"})))
+    of_rank = read_tail(link, "c", PLACEMENT, 2, LineFilter(frozenset({1}), frozenset({"b"})))
     assert texts(of_rank) == ["line 4997", "line 4999"]
 
 
 def test_half_a_line_is_left_to_whoever_goes_on(link: LogLink) -> None:
     link.logged.log = [(1, b"one\n"), (2, b"tw")]
-    found = recent(link, "c", PLACEMENT, 5, ALL, is_open=True)
+    found = read_tail(link, "c", PLACEMENT, 5, ALL, is_open=True)
     assert texts(found) == ["one"]
     link.logged.log.append((3, b"o\n"))
     assert gone_on(link, found) == ["two"]
-    assert texts(recent(link, "c", PLACEMENT, 5, ALL)) == ["one", "two"]
+    assert texts(read_tail(link, "c", PLACEMENT, 5, ALL)) == ["one", "two"]
 
 
 def test_not_before_a_time(link: LogLink) -> None:
     link.logged.log = numbered(40)
-    found = recent(link, "c", PLACEMENT, 100, ALL, since=BEGIN + 3, is_open=True)
+    found = read_tail(link, "c", PLACEMENT, 100, ALL, since=BEGIN + 3, is_open=True)
     assert (texts(found), found.since, found.skip) == ([f"line {n}" for n in range(30, 40)], BEGIN + 3, 10)
 
 
 def test_an_engine_that_is_restarted_loses_and_doubles_nothing(link: LogLink) -> None:
     link.logged.log, link.logged.is_running = numbered(5000), True
-    found = recent(link, "c", PLACEMENT, 3, ALL, is_open=True)
+    found = read_tail(link, "c", PLACEMENT, 3, ALL, is_open=True)
     link.logged.log = numbered(5020)
     link.logged.ends_early = [12, 17]
     assert gone_on(link, found) == [f"line {n}" for n in range(5000, 5020)]
 
 
 def test_an_empty_log(link: LogLink) -> None:
-    found = recent(link, "c", PLACEMENT, 3, ALL, is_open=True)
-    assert found == Recent((), None, 0)
+    found = read_tail(link, "c", PLACEMENT, 3, ALL, is_open=True)
+    assert found == LogTail((), None, 0)
     link.logged.log = numbered(1)
     assert gone_on(link, found) == ["line 0"]

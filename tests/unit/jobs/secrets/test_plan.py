@@ -5,9 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from hvdocker import names
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.steps import StartContainer
-from hvdocker.jobs.secrets.plan import aftermath, deliveries, leftovers, orphaned, remains
+from hvdocker.jobs.secrets.plan import (
+    steps_after_head_loss,
+    steps_after_kill,
+    steps_after_stop,
+    steps_for_ended_jobs,
+    steps_to_put,
+)
 from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.plan.plan import Stage, plan_of
@@ -48,7 +54,7 @@ def test_they_go_where_the_ranks_run_once_there_is_a_master_and_before_it_starts
 
 
 def test_a_job_without_secrets_has_no_trace_of_them() -> None:
-    assert deliveries(LAB, PLACED, JOB) == []
+    assert steps_to_put(LAB, PLACED, JOB) == []
     plan = plan_train(LAB, PLACED, MAKER, JOB, None)
     assert "secrets" not in [stage.name for stage in plan.stages]
     assert not [step for step in plan.steps if isinstance(step, WriteJob) and "secrets" in step.content]
@@ -62,8 +68,8 @@ def test_tidying_comes_after_the_code_and_keeps_no_host_waiting() -> None:
 
 
 def test_what_has_to_go_when_its_master_was_killed() -> None:
-    assert remains(LAB, PLACED, JOB) == []
-    assert remains(LAB, PLACED, replace(JOB, secrets=SECRETS)) == [
+    assert steps_after_kill(LAB, PLACED, JOB) == []
+    assert steps_after_kill(LAB, PLACED, replace(JOB, secrets=SECRETS)) == [
         EmptySecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
         ForgetSecrets("b", WORKER, ("train-abcd",)),
     ]
@@ -72,11 +78,11 @@ def test_what_has_to_go_when_its_master_was_killed() -> None:
 def test_what_has_to_go_as_labels_tell_it() -> None:
     killed = ended("killed-cccc", '{"a":1,"b":1}', 137)
     workers = [replace(killed, name=f"worker of {host}", labels={names.LABEL_HOST: host}) for host in "abc"]
-    assert aftermath("a", killed, workers) == [
+    assert steps_after_stop("a", killed, workers) == [
         EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
         ForgetSecrets("b", "worker of b", ("killed-cccc",)),
     ]
-    assert aftermath("a", master("plain-ffff", '{"a":1,"b":2}', "exited"), workers) == []
+    assert steps_after_stop("a", master("plain-ffff", '{"a":1,"b":2}', "exited"), workers) == []
 
 
 def test_what_ended_jobs_may_have_left() -> None:
@@ -89,7 +95,7 @@ def test_what_ended_jobs_may_have_left() -> None:
         master("plain-ffff", '{"a":1,"b":2}', "exited"),
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
-    assert leftovers(places(LAB, state), state) == [
+    assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
         EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
         EmptySecrets("a", "hvdocker-lab-never-dddd", "never-dddd", ("TOKEN", "CERT")),
         ForgetSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
@@ -101,9 +107,9 @@ def test_what_a_job_leaves_whose_head_is_gone() -> None:
     """Whoever joined it since may have them too."""
     left = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
     forgotten = [ForgetSecrets(name, WORKER, ("killed-cccc",)) for name in "bc"]
-    assert orphaned(left, "killed-cccc") == forgotten
+    assert steps_after_head_loss(left, "killed-cccc") == forgotten
     asleep = state_of(with_worker(LAB, "b", state="exited"), with_worker(LAB, "c"))
-    assert orphaned(asleep, "killed-cccc") == forgotten[1:]
+    assert steps_after_head_loss(asleep, "killed-cccc") == forgotten[1:]
 
 
 def test_a_head_that_is_back_has_them_still_unless_its_job_lives() -> None:
@@ -111,12 +117,12 @@ def test_a_head_that_is_back_has_them_still_unless_its_job_lives() -> None:
         return state_of(host_seen("a", containers=masters), with_worker(LAB, "b"))
 
     other = ended("other-aaaa", '{"a":1,"b":1}', 137)
-    assert orphaned(back(ended("killed-cccc", '{"a":1,"b":1}', 137), other), "killed-cccc") == [
+    assert steps_after_head_loss(back(ended("killed-cccc", '{"a":1,"b":1}', 137), other), "killed-cccc") == [
         EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
         ForgetSecrets("b", WORKER, ("killed-cccc",)),
     ]
     lives = ended("killed-cccc", '{"a":1,"b":1}', None, state="running")
-    assert orphaned(back(lives, other), "killed-cccc") == []
+    assert steps_after_head_loss(back(lives, other), "killed-cccc") == []
 
 
 def test_by_hand_values_are_taken_again_and_stand_in_no_script(tmp_path: Path) -> None:

@@ -1,18 +1,18 @@
 """Offers in few words."""
 
-from hvdocker.placement.slots import Hold, Offer, Slot
+from hvdocker.placement.slots import HeldSlots, Offer, Slot
 from hvdocker.protocol.placement import Placement
 
 MEMORY = {"A100": 81920, "T4": 15360}
 
 
-def gpus(host: str, *models: str, holds: tuple[Hold, ...] = ()) -> Offer:
+def gpus(host: str, *models: str, holds: tuple[HeldSlots, ...] = ()) -> Offer:
     """A GPU of each of these models; their devices are a0, a1, …"""
     slots = tuple(Slot(f"{host}{n}", model, MEMORY.get(model)) for n, model in enumerate(models))
     return Offer(host, slots, holds)
 
 
-def cpus(host: str, slots: int, *holds: Hold) -> Offer:
+def cpus(host: str, slots: int, *holds: HeldSlots) -> Offer:
     return Offer(host, (Slot(),) * slots, holds)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
 
-from hvdocker.placement.slots import Offer, Request, Slot
+from hvdocker.placement.slots import Offer, Slot, SlotRequest
 
 Links = dict[frozenset[str], float]
 Allocation = tuple[tuple[int, ...], ...]  # for every host the places of the slots that are taken
@@ -20,7 +20,7 @@ class Table:
     links: Links
 
 
-def table_of(request: Request, offers: list[Offer], links: Links) -> Table:
+def table_of(request: SlotRequest, offers: list[Offer], links: Links) -> Table:
     hosts = [o for o in offers if (not request.include or o.host in request.include)]
     hosts = [o for o in hosts if o.host not in request.exclude]
     are_gpus = any(slot.device for o in hosts for slot in o.free)
@@ -29,7 +29,7 @@ def table_of(request: Request, offers: list[Offer], links: Links) -> Table:
     return Table(there, [fitting[host] for host in there], links)
 
 
-def _fits(slot: Slot, request: Request, are_gpus: bool) -> bool:
+def _fits(slot: Slot, request: SlotRequest, are_gpus: bool) -> bool:
     """Models of the cases are single words, their memory is exact."""
     wish = request.gpu
     if wish is None:

@@ -3,12 +3,12 @@
 import pytest
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
-from hvdocker.placement.slots import GpuWish, Hold, Offer, Request, Slot
+from hvdocker.placement.slots import GpuRequest, HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.placement.strategies.build import cpus, devices, gpus, shares, sizes
 
-KIM = Hold("mnist-4kq2 of kim", 2)
+KIM = HeldSlots("mnist-4kq2 of kim", 2)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ KIM = Hold("mnist-4kq2 of kim", 2)
     ],
 )
 def test_pack(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
-    placed = shares(place(Request(np), sizes(*free)))
+    placed = shares(place(SlotRequest(np), sizes(*free)))
     assert (placed, next(iter(placed))) == (expected, next(iter(expected)))
 
 
@@ -54,7 +54,7 @@ def test_pack(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
     ],
 )
 def test_spread(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
-    assert shares(place(Request(np, "spread"), sizes(*free))) == expected
+    assert shares(place(SlotRequest(np, "spread"), sizes(*free))) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_spread(np: int, free: tuple[int, ...], expected: dict[str, int]) -> Non
     ],
 )
 def test_balanced(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
-    assert shares(place(Request(np, "balanced"), sizes(*free))) == expected
+    assert shares(place(SlotRequest(np, "balanced"), sizes(*free))) == expected
 
 
 def test_a_placement_names_its_devices_in_the_order_of_the_offer() -> None:
     offers = sizes(5, 3, 2)
-    placed = place(Request(6), offers)
+    placed = place(SlotRequest(6), offers)
     assert placed == Placement((Share("c", 1, ("c0",)), Share("a", 5, ("a0", "a1", "a2", "a3", "a4"))))
 
 
@@ -99,72 +99,74 @@ def test_a_placement_names_its_devices_in_the_order_of_the_offer() -> None:
     ],
 )  # fmt: skip
 def test_the_fewest_models(strategy: str, np: int, offers: list[Offer], expected: str) -> None:
-    assert devices(place(Request(np, strategy), offers)) == expected
+    assert devices(place(SlotRequest(np, strategy), offers)) == expected
 
 
 def test_the_fastest_links() -> None:
     links = {frozenset("ab"): 1e9, frozenset("ac"): 1e10, frozenset("bc"): 2.5e10}
-    assert shares(place(Request(4), sizes(2, 2, 2), links)) == {"b": 2, "c": 2}
-    assert shares(place(Request(4), sizes(2, 2, 2), {frozenset("ac"): 1e6})) == {"a": 2, "c": 2}
-    assert shares(place(Request(4), sizes(2, 2, 2))) == {"a": 2, "b": 2}
-    assert shares(place(Request(4, "balanced"), sizes(3, 3, 3), links)) == {"b": 2, "c": 2}
+    assert shares(place(SlotRequest(4), sizes(2, 2, 2), links)) == {"b": 2, "c": 2}
+    assert shares(place(SlotRequest(4), sizes(2, 2, 2), {frozenset("ac"): 1e6})) == {"a": 2, "c": 2}
+    assert shares(place(SlotRequest(4), sizes(2, 2, 2))) == {"a": 2, "b": 2}
+    assert shares(place(SlotRequest(4, "balanced"), sizes(3, 3, 3), links)) == {"b": 2, "c": 2}
 
 
 def test_links_come_behind_models_and_before_the_order() -> None:
     offers = [gpus("a", "A100"), gpus("b", "T4"), gpus("c", "A100"), gpus("d", "A100")]
     links = {frozenset("ab"): 1e11, frozenset("ac"): 1e9, frozenset("ad"): 1e10, frozenset("cd"): 1e9}
-    assert devices(place(Request(2), offers, links)) == "a0 d0"
+    assert devices(place(SlotRequest(2), offers, links)) == "a0 d0"
 
 
 def test_links_of_hosts_that_are_not_there_say_nothing() -> None:
     links = {frozenset("xy"): 1e9, frozenset("x"): 1e9, frozenset("bx"): 1e10}
-    assert shares(place(Request(2), sizes(1, 1, 1), links)) == {"a": 1, "b": 1}
+    assert shares(place(SlotRequest(2), sizes(1, 1, 1), links)) == {"a": 1, "b": 1}
 
 
 def test_a_job_is_on_gpus_where_there_are_any() -> None:
     offers = [cpus("a", 8), gpus("b", "T4", "T4"), gpus("c", "A100")]
-    assert shares(place(Request(3), offers)) == {"c": 1, "b": 2}
-    assert shares(place(Request(3, gpu=GpuWish(is_none=True)), offers)) == {"a": 3}
-    assert shares(place(Request(3, exclude=("b", "c")), offers)) == {"a": 3}
+    assert shares(place(SlotRequest(3), offers)) == {"c": 1, "b": 2}
+    assert shares(place(SlotRequest(3, gpu=GpuRequest(is_none=True)), offers)) == {"a": 3}
+    assert shares(place(SlotRequest(3, exclude=("b", "c")), offers)) == {"a": 3}
 
 
 def test_a_job_is_on_processors_where_there_are_no_gpus() -> None:
-    assert place(Request(3), [cpus("a", 2), cpus("b", 2)]) == Placement((Share("b", 1), Share("a", 2)))
+    assert place(SlotRequest(3), [cpus("a", 2), cpus("b", 2)]) == Placement((Share("b", 1), Share("a", 2)))
 
 
 def test_everything_is_all_that_fits() -> None:
     offers = [cpus("a", 8), gpus("b", "T4", "T4"), gpus("c", "A100")]
-    assert shares(place(Request(), offers)) == {"c": 1, "b": 2}
-    assert shares(place(Request(gpu=GpuWish("T4")), offers)) == {"b": 2}
-    assert shares(place(Request(gpu=GpuWish(is_none=True)), offers)) == {"a": 8}
+    assert shares(place(SlotRequest(), offers)) == {"c": 1, "b": 2}
+    assert shares(place(SlotRequest(gpu=GpuRequest("T4")), offers)) == {"b": 2}
+    assert shares(place(SlotRequest(gpu=GpuRequest(is_none=True)), offers)) == {"a": 8}
     # What is held of a kind that is not wanted keeps nobody from having all.
-    assert shares(place(Request(), [cpus("a", 1, KIM), gpus("b", "T4")])) == {"b": 1}
+    assert shares(place(SlotRequest(), [cpus("a", 1, KIM), gpus("b", "T4")])) == {"b": 1}
 
 
 def test_hosts_to_include_and_to_exclude() -> None:
-    assert shares(place(Request(2, include=("b", "c")), sizes(5, 3, 2))) == {"c": 2}
-    assert shares(place(Request(2, include=("b", "c"), exclude=("c",)), sizes(5, 3, 2))) == {"b": 2}
-    assert shares(place(Request(exclude=("a",)), sizes(5, 3, 2))) == {"c": 2, "b": 3}
+    assert shares(place(SlotRequest(2, include=("b", "c")), sizes(5, 3, 2))) == {"c": 2}
+    assert shares(place(SlotRequest(2, include=("b", "c"), exclude=("c",)), sizes(5, 3, 2))) == {"b": 2}
+    assert shares(place(SlotRequest(exclude=("a",)), sizes(5, 3, 2))) == {"c": 2, "b": 3}
 
 
 def test_hosts_that_offer_nothing_may_be_named() -> None:
     """They may be away."""
-    assert place(Request(1, exclude=("z",)), sizes(5, 3)).hosts == place(Request(1), sizes(5, 3)).hosts
+    assert (
+        place(SlotRequest(1, exclude=("z",)), sizes(5, 3)).hosts == place(SlotRequest(1), sizes(5, 3)).hosts
+    )
     with pytest.raises(NotEnoughSlots, match="1 wanted, 0 free"):
-        place(Request(1, include=("z",)), sizes(5, 3))
+        place(SlotRequest(1, include=("z",)), sizes(5, 3))
 
 
 def test_exactly_as_the_user_says() -> None:
-    wanted = Request(exact=(Share("a", 2), Share("c", 1)))
+    wanted = SlotRequest(exact=(Share("a", 2), Share("c", 1)))
     assert devices(place(wanted, sizes(4, 4, 4))) == "c0 a0 a1"
 
 
 def test_an_exact_placement_may_mix_kinds_and_still_has_few_models() -> None:
     offers = [cpus("a", 2), gpus("b", "T4", "A100", "A100")]
     wanted = (Share("a", 2), Share("b", 2))
-    assert place(Request(exact=wanted), offers) == Placement((Share("a", 2), Share("b", 2, ("b1", "b2"))))
+    assert place(SlotRequest(exact=wanted), offers) == Placement((Share("a", 2), Share("b", 2, ("b1", "b2"))))
     assert (
-        devices(place(Request(exact=wanted[1:], gpu=GpuWish("T4")), [gpus("b", "A100", "T4", "T4")]))
+        devices(place(SlotRequest(exact=wanted[1:], gpu=GpuRequest("T4")), [gpus("b", "A100", "T4", "T4")]))
         == "b1 b2"
     )
 
@@ -172,22 +174,22 @@ def test_an_exact_placement_may_mix_kinds_and_still_has_few_models() -> None:
 @pytest.mark.parametrize(
     ("wanted", "what"),
     [
-        (Request(exact=(Share("z", 1),)), "-H names 'z', which is not in the inventory"),
-        (Request(exact=(Share("a", 1),), exclude=("a",)), "-H names 'a', which is left out"),
-        (Request(4, exact=(Share("a", 3),)), r"-np 4 and -H \(3 slots\) disagree"),
+        (SlotRequest(exact=(Share("z", 1),)), "-H names 'z', which is not in the inventory"),
+        (SlotRequest(exact=(Share("a", 1),), exclude=("a",)), "-H names 'a', which is left out"),
+        (SlotRequest(4, exact=(Share("a", 3),)), r"-np 4 and -H \(3 slots\) disagree"),
         # `-H a:1,10.0.0.11:1` names one host twice once its address is looked up.
-        (Request(exact=(Share("a", 1), Share("a", 1))), "twice"),
-        (Request(0), "at least 1"),
-        (Request(-1, "spread"), "at least 1"),
-        (Request(1, "tight"), "no strategy 'tight'"),
+        (SlotRequest(exact=(Share("a", 1), Share("a", 1))), "twice"),
+        (SlotRequest(0), "at least 1"),
+        (SlotRequest(-1, "spread"), "at least 1"),
+        (SlotRequest(1, "tight"), "no strategy 'tight'"),
     ],
 )
-def test_what_cannot_be_meant(wanted: Request, what: str) -> None:
+def test_what_cannot_be_meant(wanted: SlotRequest, what: str) -> None:
     with pytest.raises(UsageProblem, match=what):
         place(wanted, sizes(4, 4))
 
 
 def test_mig_slices_are_slots_like_any_other() -> None:
     slices = tuple(Slot(f"MIG-{n}", "NVIDIA A100-SXM4-80GB MIG 1g.10gb", 9728) for n in range(3))
-    placed = place(Request(2, gpu=GpuWish("1g.10gb", 10240)), [Offer("a", slices)])
+    placed = place(SlotRequest(2, gpu=GpuRequest("1g.10gb", 10240)), [Offer("a", slices)])
     assert devices(placed) == "MIG-0 MIG-1"

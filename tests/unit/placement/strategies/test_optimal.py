@@ -6,7 +6,7 @@ import random
 import pytest
 
 from hvdocker.errors import NotEnoughSlots
-from hvdocker.placement.slots import GpuWish, Offer, Request, Slot
+from hvdocker.placement.slots import GpuRequest, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.placement.strategies.scorer import Links, best_allocation, table_of
@@ -45,22 +45,22 @@ def links_of(dice: random.Random, offers: list[Offer]) -> Links:
     }
 
 
-def request_of(dice: random.Random, strategy: str, offers: list[Offer], models: str) -> Request:
+def request_of(dice: random.Random, strategy: str, offers: list[Offer], models: str) -> SlotRequest:
     wishes = (
-        GpuWish(is_none=True),
-        GpuWish(dice.choice(models)),
-        GpuWish(memory_mb=81920),
-        GpuWish(dice.choice(models), 16384),
+        GpuRequest(is_none=True),
+        GpuRequest(dice.choice(models)),
+        GpuRequest(memory_mb=81920),
+        GpuRequest(dice.choice(models), 16384),
     )
     wish = dice.choice(wishes) if dice.random() < 0.4 else None
     names = [offer.host for offer in offers]
     some = tuple(name for name in names if dice.random() < 0.8) if dice.random() < 0.2 else ()
     not_these = (dice.choice(names),) if dice.random() < 0.1 else ()
     free = sum(len(offer.free) for offer in offers)
-    return Request(dice.randint(1, free + 1), strategy, wish, some, not_these)
+    return SlotRequest(dice.randint(1, free + 1), strategy, wish, some, not_these)
 
 
-def expected(request: Request, offers: list[Offer], links: Links) -> Placement | None:
+def expected(request: SlotRequest, offers: list[Offer], links: Links) -> Placement | None:
     given = best_allocation(request.strategy, request.np or 0, table_of(request, offers, links))
     if given is None:
         return None
@@ -72,7 +72,7 @@ def expected(request: Request, offers: list[Offer], links: Links) -> Placement |
     return Placement((head, *[share for share in shares if share != head]))
 
 
-def placed(request: Request, offers: list[Offer], links: Links) -> Placement | None:
+def placed(request: SlotRequest, offers: list[Offer], links: Links) -> Placement | None:
     try:
         return place(request, offers, links)
     except NotEnoughSlots:
@@ -112,7 +112,7 @@ def test_nothing_is_better_with_larger_hosts(strategy: str) -> None:
         some = [dice.randint(0, 7) for _ in range(dice.randint(2, 5))]
         offers = [Offer(host, (Slot(),) * dice.choice(some)) for host in "abcde"[: dice.randint(2, 5)]]
         free = sum(len(offer.free) for offer in offers)
-        request, links = Request(dice.randint(1, max(1, free)), strategy), links_of(dice, offers)
+        request, links = SlotRequest(dice.randint(1, max(1, free)), strategy), links_of(dice, offers)
         assert placed(request, offers, links) == expected(request, offers, links), (request, offers, links)
 
 
@@ -126,15 +126,15 @@ def test_ten_thousand_slots_on_two_thousand_hosts(strategy: str, models: str) ->
         for host in range(2000)
     ]
     for np in (1, 600, 2000, 6000):
-        assert place(Request(np, strategy), offers).np == np
-    assert place(Request(None, "pack"), offers).np == 10_000
+        assert place(SlotRequest(np, strategy), offers).np == np
+    assert place(SlotRequest(None, "pack"), offers).np == 10_000
 
 
 def test_very_many_sizes_of_hosts() -> None:
     dice = random.Random(1)
     offers = [Offer(f"h{host}", (Slot(),) * dice.randint(1, 256)) for host in range(500)]
     for np in (100, 5_000, 30_000):
-        assert place(Request(np), offers).np == np
+        assert place(SlotRequest(np), offers).np == np
 
 
 def test_many_models_and_a_full_matrix_of_links_come_to_an_end() -> None:
@@ -147,4 +147,4 @@ def test_many_models_and_a_full_matrix_of_links_come_to_an_end() -> None:
     ]
     links = {frozenset({a.host, b.host}): dice.random() * 1e10 for a in offers for b in offers if a != b}
     for strategy in ("pack", "balanced"):
-        assert place(Request(60, strategy), offers, links).np == 60
+        assert place(SlotRequest(60, strategy), offers, links).np == 60

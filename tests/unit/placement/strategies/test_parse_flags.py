@@ -3,7 +3,7 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.placement.slots import GpuWish, Slot
+from hvdocker.placement.slots import GpuRequest, Slot
 from hvdocker.placement.strategies import parse_gpu, parse_hosts_flag
 from hvdocker.placement.strategies.eligible import fits
 from hvdocker.protocol.placement import Share
@@ -12,20 +12,20 @@ from hvdocker.protocol.placement import Share
 @pytest.mark.parametrize(
     ("text", "wish"),
     [
-        ("A100", GpuWish("A100")),
-        ("A100:80GB", GpuWish("A100", 81920)),
-        ("a100:80g", GpuWish("a100", 81920)),
-        ("RTX 3090:24 GiB", GpuWish("RTX 3090", 24576)),
-        (":80GB", GpuWish("", 81920)),
-        ("80GB", GpuWish("", 81920)),
-        ("512MB", GpuWish("", 512)),
-        ("none", GpuWish(is_none=True)),
-        ("None", GpuWish(is_none=True)),
+        ("A100", GpuRequest("A100")),
+        ("A100:80GB", GpuRequest("A100", 81920)),
+        ("a100:80g", GpuRequest("a100", 81920)),
+        ("RTX 3090:24 GiB", GpuRequest("RTX 3090", 24576)),
+        (":80GB", GpuRequest("", 81920)),
+        ("80GB", GpuRequest("", 81920)),
+        ("512MB", GpuRequest("", 512)),
+        ("none", GpuRequest(is_none=True)),
+        ("None", GpuRequest(is_none=True)),
         # No unit: the name of a card.
-        ("3090", GpuWish("3090")),
+        ("3090", GpuRequest("3090")),
     ],
 )
-def test_a_wish(text: str, wish: GpuWish) -> None:
+def test_a_wish(text: str, wish: GpuRequest) -> None:
     assert parse_gpu(text) == wish
 
 
@@ -83,8 +83,8 @@ def test_which_cards_are_meant(text: str, cards: tuple[tuple[str, int], ...]) ->
 
 
 def test_a_memory_that_nobody_knows_is_not_enough() -> None:
-    assert not fits(Slot("GPU-1", "NVIDIA A100"), GpuWish("A100", 1024), True)
-    assert fits(Slot("GPU-1", "NVIDIA A100"), GpuWish("A100"), True)
+    assert not fits(Slot("GPU-1", "NVIDIA A100"), GpuRequest("A100", 1024), True)
+    assert fits(Slot("GPU-1", "NVIDIA A100"), GpuRequest("A100"), True)
 
 
 def test_horovods_own_hosts_flag() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.plan.workers import worker_of
 from hvdocker.cluster.steps import CreateWorker, RefreshTrust, RemoveContainer
@@ -50,7 +50,7 @@ def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAG
     """A host whose worker runs the requirements."""
     plain = with_worker(LAB, name, image=base)
     worker = plain.containers[0]
-    spec = worker_of(LAB, places(LAB, state_of(plain))[name], MAKER, LAYER.image)
+    spec = worker_of(LAB, host_plans(LAB, state_of(plain))[name], MAKER, LAYER.image)
     labels = {
         **worker.labels,
         **spec.all_labels(),
@@ -63,7 +63,7 @@ def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAG
 def planned(
     state: ClusterState, hosts: tuple[str, ...] = ("a", "b"), seen: Mapping[str, ImageSeen] | None = None
 ) -> Plan:
-    return plan_layer(LAB, state, places(LAB, state), hosts, LAYER, seen or {}, MAKER)
+    return plan_layer(LAB, state, host_plans(LAB, state), hosts, LAYER, seen or {}, MAKER)
 
 
 def plain(*hosts: HostSeen, **changes: object) -> ClusterState:
@@ -159,7 +159,7 @@ def test_hosts_of_one_engine_get_no_copies() -> None:
     state = state_of(
         with_worker(local, "w1"), with_worker(local, "w2"), controller_image=IMAGE, controller_engine=ENGINE
     )
-    plan = plan_layer(local, state, places(local, state), ("w1", "w2"), LAYER, {}, MAKER)
+    plan = plan_layer(local, state, host_plans(local, state), ("w1", "w2"), LAYER, {}, MAKER)
     assert [type(step) for step in plan.stages[0].steps] == [BuildLayer]
     assert not [step for step in plan.steps if isinstance(step, ShipImage)]
     assert len(made(plan)) == 2
@@ -177,7 +177,7 @@ def test_workers_of_a_running_job_are_not_replaced() -> None:
 
 
 def without(state: ClusterState, contents: Mapping[str, str]) -> Plan:
-    return plan_plain(LAB, state, places(LAB, state), tuple(contents), contents, MAKER)
+    return plan_plain(LAB, state, host_plans(LAB, state), tuple(contents), contents, MAKER)
 
 
 def test_workers_of_one_image_stay_whatever_is_on_it() -> None:
@@ -219,7 +219,7 @@ def test_the_master_is_made_of_what_its_worker_is() -> None:
 
 def up(*hosts: HostSeen) -> Plan:
     state = state_of(*hosts)
-    return plan_up(LAB, state, places(LAB, state), MAKER)
+    return plan_up(LAB, state, host_plans(LAB, state), MAKER)
 
 
 def test_up_leaves_workers_with_requirements_on_the_clusters_image() -> None:
@@ -237,7 +237,7 @@ def test_up_makes_a_worker_of_the_clusters_image_where_settings_changed() -> Non
     hosts = [layered(name) for name in "abc"]
     changed = replace(LAB, shm_bytes=GIB)
     state = state_of(*hosts)
-    plan = plan_up(changed, state, places(changed, state), MAKER)
+    plan = plan_up(changed, state, host_plans(changed, state), MAKER)
     assert {step.why for step in plan.steps if isinstance(step, RemoveContainer)} == {"its settings changed"}
     assert made(plan) == [(name, "doc-hvd:cpu") for name in "abc"]
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import master_spec
-from hvdocker.cluster.plan.addresses import places
+from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
-from hvdocker.jobs.capsule.capsule import Papers
+from hvdocker.jobs.capsule.capsule import CapsuleFiles
 from hvdocker.placement.offers import offers_to_job
-from hvdocker.placement.slots import Hold, Offer, Slot
+from hvdocker.placement.slots import HeldSlots, Offer, Slot
 from hvdocker.plan.plan import Plan, Stage
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
@@ -20,7 +20,7 @@ from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, st
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
 STATE = state_of(*(with_worker(LAB, name) for name in "abc"))
-PLACED = places(LAB, STATE)
+PLACED = host_plans(LAB, STATE)
 JOB = JobSpec(
     job="train-abcd",
     cluster="lab",
@@ -58,7 +58,7 @@ def test_the_whole_plan() -> None:
 
 def test_every_host_has_the_jobs_papers_before_the_master() -> None:
     capsule = replace(CAPSULE, env={"SEED": "7", "API_KEY": "***"}, env_from_caller=("SEED", "API_KEY"))
-    plan = plan_train(LAB, PLACED, MAKER, JOB, None, papers=Papers(capsule, b"patch"))
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None, papers=CapsuleFiles(capsule, b"patch"))
     text = capsule.text()
     assert [stage.name for stage in plan.stages] == ["files", "files", "files", "master", "master"]
     assert plan.stages[2] == Stage("files", (
@@ -82,7 +82,7 @@ def test_without_a_folder_nothing_is_synced() -> None:
 
 def test_another_users_containers_get_open_folders_and_readable_files() -> None:
     other = inventory("hosts: [a, b, c]\nuser: 2000:2000\n")
-    plan = plan_train(other, places(other, STATE), MAKER, JOB, "/home/me/project")
+    plan = plan_train(other, host_plans(other, STATE), MAKER, JOB, "/home/me/project")
     shared = [step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJob))]
     assert shared == [True] * 6
 
@@ -105,9 +105,9 @@ def test_slots_that_running_jobs_hold_are_leases() -> None:
         master("old-cccc", '{"b":4}', state="exited"),
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
-    assert offers_to_job(LAB, state, places(LAB, state)) == [
-        Offer("a", (), (Hold("train-aaaa of ?", 1),)),
-        Offer("b", (Slot(),), (Hold("train-aaaa of ?", 2), Hold("eval-bbbb of ?", 1))),
+    assert offers_to_job(LAB, state, host_plans(LAB, state)) == [
+        Offer("a", (), (HeldSlots("train-aaaa of ?", 1),)),
+        Offer("b", (Slot(),), (HeldSlots("train-aaaa of ?", 2), HeldSlots("eval-bbbb of ?", 1))),
         Offer("c", (Slot(),)),
     ]
 
@@ -119,7 +119,7 @@ def test_running_workers_will_do() -> None:
 def test_no_worker_at_all_means_that_the_cluster_is_not_up() -> None:
     state = state_of(*(host_seen(name) for name in "abc"))
     with pytest.raises(HvdockerError) as caught:
-        check_workers(LAB, places(LAB, state), state)
+        check_workers(LAB, host_plans(LAB, state), state)
     assert caught.value.what == "the cluster lab is not up: no worker was found on a, b, c"
     assert (caught.value.fix, caught.value.exit_code) == ("hvdocker up", ExitCode.ERROR)
 
@@ -127,7 +127,7 @@ def test_no_worker_at_all_means_that_the_cluster_is_not_up() -> None:
 def test_every_worker_that_does_not_run_is_named() -> None:
     state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
     with pytest.raises(HostErrors) as caught:
-        check_workers(LAB, places(LAB, state), state)
+        check_workers(LAB, host_plans(LAB, state), state)
     assert [str(error) for error in caught.value.errors] == [
         "b: its worker is not there",
         "c: its worker is exited",
@@ -137,7 +137,7 @@ def test_every_worker_that_does_not_run_is_named() -> None:
 
 def test_some_workers_may_be_missing() -> None:
     state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
-    check_workers(LAB, places(LAB, state), state, may_miss=True)
+    check_workers(LAB, host_plans(LAB, state), state, may_miss=True)
 
 
 def test_what_still_stands_for_a_job_that_lost_its_head() -> None:
@@ -148,4 +148,4 @@ def test_what_still_stands_for_a_job_that_lost_its_head() -> None:
         with_worker(LAB, "b", containers=(old,)),
         with_worker(LAB, "c", containers=(other,)),
     )
-    assert list(standing(places(LAB, state), state, "train-abcd")) == ["c"]
+    assert list(standing(host_plans(LAB, state), state, "train-abcd")) == ["c"]

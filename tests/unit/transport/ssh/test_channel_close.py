@@ -6,7 +6,7 @@ from typing import Any
 import paramiko
 from paramiko.common import MSG_CHANNEL_CLOSE, cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
 
-from hvdocker.transport.ssh.channel_close import CHANNEL_PARTS, TRANSPORT_PARTS, OrderlyChannel
+from hvdocker.transport.ssh.channel_close import CHANNEL_PARTS, TRANSPORT_PARTS, ClosingChannel
 from hvdocker.transport.ssh.connect import _Transport
 
 KINDS = {cMSG_CHANNEL_CLOSE: "close", cMSG_CHANNEL_DATA: "data", cMSG_CHANNEL_EOF: "eof"}
@@ -41,7 +41,7 @@ class Wire:
 
 
 def open_channel(wire: Wire) -> Any:
-    channel: Any = OrderlyChannel(1)
+    channel: Any = ClosingChannel(1)
     channel._set_transport(wire)
     channel._set_remote_channel(7, 1 << 20, 1 << 15)
     return channel
@@ -64,7 +64,7 @@ def test_data_never_comes_after_the_close() -> None:
 
 
 def test_paramikos_own_channel_gets_it_wrong() -> None:
-    """Should this fail one day, paramiko has mended it, and OrderlyChannel can go."""
+    """Should this fail one day, paramiko has mended it, and ClosingChannel can go."""
     wire = Wire()
     channel: Any = paramiko.Channel(1)
     channel._set_transport(wire)

@@ -10,7 +10,7 @@ import pytest
 
 from hvdocker.inventory.inventory import Host
 from hvdocker.transport.ssh import connect as module
-from hvdocker.transport.ssh.connect import MOST_OPENING, Credentials, Way, _pauses, _was_dropped, connect
+from hvdocker.transport.ssh.connect import MOST_OPENING, Credentials, SshRoute, _pauses, _was_dropped, connect
 
 HOST = Host("a", "gpu-a")
 
@@ -62,7 +62,7 @@ def fails_with(*errors: BaseException) -> Callable[[], object]:
 def test_a_server_that_drops_connections_is_tried_again(clock: Asleep, opening: Opening) -> None:
     banner = paramiko.SSHException("Error reading SSH protocol banner")
     opening(fails_with(ConnectionResetError(), banner, EOFError()))
-    assert connect(HOST, Way()) == "open"
+    assert connect(HOST, SshRoute()) == "open"
     assert clock.now > 0
 
 
@@ -75,7 +75,7 @@ def test_not_for_ever(clock: Asleep, opening: Opening) -> None:
 
     opening(attempt)
     with pytest.raises(ConnectionResetError):
-        connect(HOST, Way())
+        connect(HOST, SshRoute())
     assert 3 <= len(attempts) <= 20 and clock.now <= module.CONNECT_TIMEOUT_S
 
 
@@ -93,7 +93,7 @@ def test_not_for_ever(clock: Asleep, opening: Opening) -> None:
 def test_what_will_not_change_is_told_at_once(clock: Asleep, opening: Opening, error: BaseException) -> None:
     opening(fails_with(error))
     with pytest.raises(type(error)):
-        connect(HOST, Way())
+        connect(HOST, SshRoute())
     assert clock.now == 0 and not _was_dropped(error)
 
 
@@ -114,7 +114,7 @@ class Jump:
 def test_the_jump_hosts_of_a_dropped_attempt_are_left(clock: Asleep, monkeypatch: pytest.MonkeyPatch) -> None:
     jumps: list[Jump] = []
 
-    def attempt(host: Host, way: Way) -> str:
+    def attempt(host: Host, way: SshRoute) -> str:
         way.jumps.append(Jump())
         jumps.append(way.jumps[-1])
         if len(jumps) < 3:
@@ -122,7 +122,7 @@ def test_the_jump_hosts_of_a_dropped_attempt_are_left(clock: Asleep, monkeypatch
         return "open"
 
     monkeypatch.setattr(module, "_connect", attempt)
-    way = Way()
+    way = SshRoute()
     assert connect(HOST, way) == "open"
     assert [jump.is_closed for jump in jumps] == [True, True, False] and way.jumps == jumps[2:]
 
@@ -145,7 +145,7 @@ def test_only_so_many_are_opened_at_once(opening: Opening, threads: list[threadi
 
     opening(attempt)
     for _ in range(MOST_OPENING + 5):
-        threads.append(threading.Thread(target=connect, args=(HOST, Way())))
+        threads.append(threading.Thread(target=connect, args=(HOST, SshRoute())))
         threads[-1].start()
     assert all(inside.acquire(timeout=10) for _ in range(MOST_OPENING))
     assert not inside.acquire(timeout=0.05)

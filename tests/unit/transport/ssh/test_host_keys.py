@@ -37,8 +37,8 @@ def test_a_missing_newline_at_the_end_is_mended(tmp_path: Path) -> None:
 
 def judge(
     lines: list[host_keys.Line], *accepted: host_keys.Accepted, known: Path = Path("/k")
-) -> host_keys.Judge:
-    return host_keys.Judge("a", known, lines, accepted)
+) -> host_keys.HostKeyPolicy:
+    return host_keys.HostKeyPolicy("a", known, lines, accepted)
 
 
 def written(path: Path, *lines: str) -> list[host_keys.Line]:

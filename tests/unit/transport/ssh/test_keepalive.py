@@ -6,7 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from hvdocker.transport.ssh import keepalive as module
-from hvdocker.transport.ssh.keepalive import Ear, Heart, Patience, Pulse, Verdict
+from hvdocker.transport.ssh.keepalive import (
+    KeepaliveMonitor,
+    MonitoredConnection,
+    MonitoredSocket,
+    Patience,
+    Verdict,
+)
 
 DEADLINE_S = 10.0
 PATIENCE = Patience(beat_s=10, silence_s=20)
@@ -35,7 +41,7 @@ class Transport:
     """Answers questions at once, while it does."""
 
     def __init__(self, answers: int = 0) -> None:
-        self.ear = Ear(Talk())
+        self.ear = MonitoredSocket(Talk())
         self.answers = answers
         self.asked: list[bytes] = []
         self.closed = threading.Event()
@@ -52,10 +58,10 @@ class Transport:
         self.closed.set()
 
 
-def heart(heard_at: float, asked_at: float | None = None) -> Heart:
+def heart(heard_at: float, asked_at: float | None = None) -> MonitoredConnection:
     transport = Transport()
     transport.ear.heard_at = heard_at
-    return Heart(transport, asked_at)
+    return MonitoredConnection(transport, asked_at)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +118,7 @@ class Clock:
 def test_whatever_is_read_is_heard_and_what_is_sent_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    ear = Ear(Talk())
+    ear = MonitoredSocket(Talk())
     assert ear.heard_at == 5
     clock.now = 6
     assert (ear.send(b"data"), ear.heard_at) == (4, 5)
@@ -127,7 +133,7 @@ def test_a_read_that_brings_nothing_is_not_heard(monkeypatch: pytest.MonkeyPatch
 
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    ear = Ear(Silent())
+    ear = MonitoredSocket(Silent())
     clock.now = 6
     with pytest.raises(TimeoutError):
         ear.recv(1)
@@ -136,14 +142,14 @@ def test_a_read_that_brings_nothing_is_not_heard(monkeypatch: pytest.MonkeyPatch
 
 def test_a_host_that_never_answers_is_given_up() -> None:
     transport = Transport()
-    Pulse(HASTY).watch(transport)
+    KeepaliveMonitor(HASTY).watch(transport)
     assert transport.closed.wait(DEADLINE_S)
     assert len(transport.asked) == 1
 
 
 def test_a_host_that_falls_silent_later_is_given_up_too() -> None:
     transport = Transport(answers=3)
-    Pulse(HASTY).watch(transport)
+    KeepaliveMonitor(HASTY).watch(transport)
     assert transport.closed.wait(DEADLINE_S)
     assert len(transport.asked) == 4
 
@@ -164,7 +170,7 @@ class Stuck(Transport):
 def test_a_slow_upload_is_not_cut_though_the_question_never_gets_through() -> None:
     """The host takes piece after piece and says so; beside it, one after the other that says nothing is given
     up. Nor does every beat leave another question stuck."""
-    pulse, uploading = Pulse(Patience(beat_s=0.02, silence_s=0.5)), Stuck()
+    pulse, uploading = KeepaliveMonitor(Patience(beat_s=0.02, silence_s=0.5)), Stuck()
     pulse.watch(uploading)
     assert uploading.is_asked.wait(DEADLINE_S)
     for _ in range(2):
@@ -177,7 +183,7 @@ def test_a_slow_upload_is_not_cut_though_the_question_never_gets_through() -> No
 
 
 def test_a_question_that_is_stuck_does_not_keep_its_host_or_others_from_being_given_up() -> None:
-    pulse, transports = Pulse(HASTY), [Stuck() for _ in range(5)]
+    pulse, transports = KeepaliveMonitor(HASTY), [Stuck() for _ in range(5)]
     for transport in transports:
         pulse.watch(transport)
     assert all(transport.closed.wait(DEADLINE_S) for transport in transports)
@@ -192,7 +198,7 @@ def test_an_end_that_is_stuck_holds_up_no_other() -> None:
             jump.closed.wait(DEADLINE_S)
             super().close()
 
-    pulse, behind = Pulse(HASTY), Behind()
+    pulse, behind = KeepaliveMonitor(HASTY), Behind()
     pulse.watch(behind)
     pulse.watch(jump)
     assert jump.closed.wait(DEADLINE_S) and behind.closed.wait(DEADLINE_S)
@@ -214,7 +220,7 @@ def no_watchers() -> Callable[[], None]:
 
 
 def test_one_thread_watches_all_and_ends_with_the_last(no_watchers: Callable[[], None]) -> None:
-    pulse = Pulse(Patience(beat_s=0.1, silence_s=NEVER_S))
+    pulse = KeepaliveMonitor(Patience(beat_s=0.1, silence_s=NEVER_S))
     transports = [Transport(answers=1 << 30) for _ in range(500)]
     for transport in transports:
         pulse.watch(transport)

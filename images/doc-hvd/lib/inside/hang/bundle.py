@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from inside.hang.frames import main_frames
-from inside.hang.odd_rank import Odd, RankStack
-from inside.protocol.layout import Places
+from inside.hang.odd_rank import OddRank, RankStack
+from inside.protocol.layout import Layout
 from inside.runtime.loop import Loop
-from inside.runtime.parallel_commands import Errands
+from inside.runtime.parallel_commands import ParallelCommands
 
 COLLECT_S = 30.0
 NO_ANSWER = "its host does not answer"
@@ -22,11 +22,11 @@ Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 MOST_BUNDLES = 10
 
 
-def collect(loop: Loop, places: Places, job: str, head: str, hosts: Collection[str]) -> Errands:
+def collect(loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
     """Ask for the stacks here and on all other hosts, at once."""
     words = [str(places.bin / "stacks"), job]
     commands = {host: words if host == head else places.ssh(host, shlex.join(words)) for host in hosts}
-    return Errands(loop, commands, COLLECT_S)
+    return ParallelCommands(loop, commands, COLLECT_S)
 
 
 def answers_of(outputs: Mapping[str, bytes]) -> Answers:
@@ -55,7 +55,7 @@ def rank_stack(rank: int, host: str, answer: Mapping[str, Any] | None) -> RankSt
     return RankStack(rank, host, frames, "" if frames else NO_STACK)
 
 
-def summary(stacks: Sequence[RankStack], odd: Odd | None) -> list[str]:
+def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
     """Short lines for the person and the bundle."""
     lines = [str(stack) for stack in stacks] or ["no rank is left"]
     if odd is None:

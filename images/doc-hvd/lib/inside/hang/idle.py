@@ -17,7 +17,7 @@ STALL_ENDS = "One or more rank (marked by"
 Key = tuple[int, str]
 
 
-class Silence:
+class IdleTimer:
     """`since` is when something was last heard, on the clock of whoever calls."""
 
     def __init__(self, now: float) -> None:

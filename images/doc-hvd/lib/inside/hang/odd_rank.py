@@ -33,7 +33,7 @@ class RankStack:
 
 
 @dataclass(frozen=True)
-class Odd:
+class OddRank:
     """The odd one, and why it is taken for that."""
 
     rank: int
@@ -41,7 +41,7 @@ class Odd:
     why: str
 
 
-def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> Odd | None:
+def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddRank | None:
     """`missing` are the ranks that Horovod itself said it waits for. None where nothing tells them apart."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
@@ -52,7 +52,7 @@ def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> Odd 
     return by_majority(stacks) or by_collective(stacks)
 
 
-def by_majority(stacks: Sequence[RankStack]) -> Odd | None:
+def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
     """The one whose innermost calls differ from those of most others; among several rather one that waits
     for nobody."""
     counts = Counter(map(innermost, stacks))
@@ -67,7 +67,7 @@ def by_majority(stacks: Sequence[RankStack]) -> Odd | None:
     return odd(chosen, f"it is in {chosen.frames[0]}, {count} of {len(stacks)} are in {usual.frames[0]}")
 
 
-def by_collective(stacks: Sequence[RankStack]) -> Odd | None:
+def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
     """The one that does not wait in a collective while another does."""
     outside = [stack for stack in stacks if not is_in_collective(stack)]
     if not outside or len(outside) == len(stacks):
@@ -75,8 +75,8 @@ def by_collective(stacks: Sequence[RankStack]) -> Odd | None:
     return odd(outside[0], f"it is in {outside[0].frames[0]}, and others wait for all ranks")
 
 
-def odd(stack: RankStack, why: str) -> Odd:
-    return Odd(stack.rank, stack.host, why)
+def odd(stack: RankStack, why: str) -> OddRank:
+    return OddRank(stack.rank, stack.host, why)
 
 
 def innermost(stack: RankStack) -> tuple[tuple[str, str], ...]:

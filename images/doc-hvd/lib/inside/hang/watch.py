@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from inside.hang import bundle
-from inside.hang.idle import Silence
-from inside.hang.odd_rank import Odd, odd_rank
+from inside.hang.idle import IdleTimer
+from inside.hang.odd_rank import OddRank, odd_rank
 from inside.runtime.loop import Loop
-from inside.runtime.parallel_commands import Errands
+from inside.runtime.parallel_commands import ParallelCommands
 from inside.runtime.say import say
 
 Living = Callable[[], Sequence[tuple[int, str]]]
-Collect = Callable[[Sequence[str]], Errands]
+Collect = Callable[[Sequence[str]], ParallelCommands]
 Found = Callable[["Hang"], None]
 
 
@@ -24,7 +24,7 @@ class Hang:
     """What was found."""
 
     after_s: float
-    odd: Odd | None
+    odd: OddRank | None
     bundle: str
 
     def as_json(self, then: str) -> dict[str, Any]:  # Any: JSON
@@ -50,14 +50,14 @@ class HangWatch:
     def __init__(
         self, loop: Loop, settings: HangSettings, living: Living, collect: Collect, found: Found
     ) -> None:
-        self.silence = Silence(time.monotonic())
+        self.silence = IdleTimer(time.monotonic())
         self._loop = loop
         self._settings = settings
         self._living = living
         self._collect = collect
         self._found = found
         self._has_begun = False
-        self._errands: Errands | None = None
+        self._errands: ParallelCommands | None = None
         self._ranks: Sequence[tuple[int, str]] = ()
         # The silence that was reported: it is not reported again.
         self._reported: float | None = None
@@ -111,7 +111,7 @@ class HangWatch:
         )
         self._errands = self._collect(list(dict.fromkeys(host for _rank, host in self._ranks)))
 
-    def _conclude(self, errands: Errands) -> None:
+    def _conclude(self, errands: ParallelCommands) -> None:
         self._errands = None
         answers = bundle.answers_of(errands.outputs)
         stacks = bundle.rank_stacks(self._ranks, answers)

@@ -4,17 +4,17 @@ job that was run again elsewhere, or grew, a number alone would mislead."""
 import re
 from collections.abc import Callable, Sequence
 
-from inside.protocol.job import Seat
+from inside.protocol.job import JobHost
 
 START = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
 # Two processes answer to the number.
 UNSURE = "?"
 
 
-class Naming:
+class HostPrefix:
     """Applied to whatever begins a line of the launcher's output."""
 
-    def __init__(self, seats: Sequence[Seat], host_of: Callable[[int], str | None]) -> None:
+    def __init__(self, seats: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
         self._usual = [seat.name for seat in seats for _ in range(seat.slots)]
         self._host_of = host_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inside.protocol import paths
-from inside.protocol.resilience import Endurance, parse_endurance
+from inside.protocol.resilience import Resilience, parse_endurance
 
 
 class JobError(Exception):
@@ -15,7 +15,7 @@ class JobError(Exception):
 
 
 @dataclass(frozen=True)
-class Seat:
+class JobHost:
     """A host of the job, and how many ranks it has."""
 
     name: str
@@ -41,8 +41,8 @@ class Job:
     other_hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    seats: tuple[Seat, ...] = ()
-    endurance: Endurance = field(default_factory=Endurance)
+    seats: tuple[JobHost, ...] = ()
+    endurance: Resilience = field(default_factory=Resilience)
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
@@ -73,7 +73,7 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             other_hosts=tuple(name for name in addresses if name != data["host"]),
             secrets=tuple(data.get("secrets", ())),
             devices=tuple(data.get("devices", ())),
-            seats=tuple(Seat(h["name"], h["address"], int(h.get("slots", 1))) for h in data["hosts"]),
+            seats=tuple(JobHost(h["name"], h["address"], int(h.get("slots", 1))) for h in data["hosts"]),
             endurance=parse_endurance(data.get("endurance", {})),
         )
     except (KeyError, IndexError, TypeError) as error:

@@ -10,7 +10,7 @@ CONNECT_S = 5
 
 
 @dataclass(frozen=True)
-class Places:
+class Layout:
     """`run` has what belongs to the jobs, `bin` the programs, here and in every worker alike."""
 
     run: Path = paths.RUN

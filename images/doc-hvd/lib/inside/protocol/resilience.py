@@ -22,7 +22,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Endurance:
+class Resilience:
     """A job file that says nothing of it asks for nothing."""
 
     restarts: int = 0
@@ -38,10 +38,10 @@ class Endurance:
         return self.restarts > 0 or self.elastic is not None
 
 
-def parse_endurance(data: Mapping[str, Any]) -> Endurance:  # Any: JSON
+def parse_endurance(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
     """From the part of job.json; raises KeyError or TypeError where it is malformed."""
     elastic = data.get("elastic")
-    return Endurance(
+    return Resilience(
         restarts=int(data.get("restarts", 0)),
         first_restart=int(data.get("first_restart", 0)),
         elastic=Elastic(int(elastic["min_np"]), elastic.get("max_np")) if elastic else None,

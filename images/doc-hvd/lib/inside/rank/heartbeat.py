@@ -6,20 +6,20 @@ from typing import Any
 
 from inside.protocol.marks import encode
 from inside.rank.relay import Relay
-from inside.rank.usage import Meter
+from inside.rank.usage import UsageMeter
 
 # A quarter of the time after which a job counts as hanging, within these bounds.
 LEAST_S, MOST_S = 0.5, 5.0
 
 
-class Beats:
+class Heartbeat:
     """Sends a mark at every beat, between lines. Where the command has stopped in mid-line in both its
     streams for a whole beat, the mark goes there: who is silent must still be seen to live."""
 
     def __init__(
         self,
         who: Mapping[str, Any],  # Any: JSON
-        meter: Meter,
+        meter: UsageMeter,
         ways: tuple[Relay, ...],
         every_s: float,
         clock: Callable[[], float] = time.monotonic,

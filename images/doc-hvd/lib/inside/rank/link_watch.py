@@ -17,7 +17,7 @@ MANY = 3
 GIVEN_UP_S = 10.0
 
 
-class Uplink:
+class LinkWatch:
     """The TCP connection of the ssh session that this process runs in, if it runs in one."""
 
     def __init__(

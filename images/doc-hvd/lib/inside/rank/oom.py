@@ -22,7 +22,7 @@ class Mount(NamedTuple):
     options: tuple[str, ...]
 
 
-class Memory:
+class OomCounter:
     """The counter as it was when a rank started."""
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:

@@ -18,20 +18,20 @@ from inside.protocol import paths, rank_registry
 from inside.protocol.job import Job, JobError, read_job
 from inside.rank.descendants import adopt, end_brood
 from inside.rank.environment import rank_env, rank_of, read_image_env
-from inside.rank.heartbeat import Beats, beat_s
-from inside.rank.link_watch import Uplink
+from inside.rank.heartbeat import Heartbeat, beat_s
+from inside.rank.link_watch import LinkWatch
 from inside.rank.log import RankLog
 from inside.rank.masking import Masker, words_of
-from inside.rank.oom import Memory
+from inside.rank.oom import OomCounter
 from inside.rank.out_link import hold_live, point_out_to
 from inside.rank.relay import Relay
 from inside.rank.report import Report, line_of, say
-from inside.rank.usage import Meter
-from inside.rank.wait import ENDING, Vigil
+from inside.rank.usage import UsageMeter
+from inside.rank.wait import ENDING, RankWait
 from inside.runtime.child import Child, Ended, StartError, kill_group, start
 from inside.runtime.interfaces import interface_of
 from inside.runtime.secrets import SecretError, forget_secrets, read_secrets
-from inside.runtime.signals import Wakeups
+from inside.runtime.signals import SignalPipe
 
 # Kept beside what the rank said last: else nobody could tell why it ended.
 GONE = "the link to the head is gone: this rank was ended"
@@ -80,7 +80,7 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     """The inner process: read the job, prepare this host for it, run the rank."""
     adopt()
-    wakeups = Wakeups((*ENDING, signal.SIGCHLD))
+    wakeups = SignalPipe((*ENDING, signal.SIGCHLD))
     try:
         job = read_job(name, run)
     except JobError as error:
@@ -96,7 +96,7 @@ def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
 class Rank:
     """One rank of a job, from its start to its end."""
 
-    def __init__(self, job: Job, run: Path, wakeups: Wakeups, guard_link: socket.socket) -> None:
+    def __init__(self, job: Job, run: Path, wakeups: SignalPipe, guard_link: socket.socket) -> None:
         self._job = job
         self._run = run
         self._wakeups = wakeups
@@ -125,7 +125,7 @@ class Rank:
 
     def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
         words = words_of(read_secrets(self._job.name, self._job.secrets, self._run))
-        memory = Memory(self._run)
+        memory = OomCounter(self._run)
         child = start(self._job.command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
         try:
             return self._with(child, words, memory, log)
@@ -135,7 +135,7 @@ class Rank:
             end_brood(0)
             raise
 
-    def _with(self, child: Child, words: Sequence[bytes], memory: Memory, log: RankLog) -> int:
+    def _with(self, child: Child, words: Sequence[bytes], memory: OomCounter, log: RankLog) -> int:
         self._guard_link.send(str(child.pid).encode())
         self._pid = child.pid
         entry = rank_registry.Entry(self._number, child.pid, self._job.host, os.getpid())
@@ -143,8 +143,8 @@ class Rank:
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(line_of(message))
         every_s = beat_s(self._job.endurance.hang_after_s)
-        vigil = Vigil(self._wakeups, self._guard_link, (out, err), Uplink(os.environ))
-        vigil.keep(child, Beats(self._report.who, Meter(child.pid), (err, out), every_s))
+        vigil = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
+        vigil.keep(child, Heartbeat(self._report.who, UsageMeter(child.pid), (err, out), every_s))
         how = child.reap()
         for_memory = not vigil.has_asked and memory.ended(how)
         vigil.drain()

@@ -24,7 +24,7 @@ class Usage(NamedTuple):
     rss_kb: int
 
 
-class Meter:
+class UsageMeter:
     """Reads what a rank's processes have used. No time goes back: what a process used for whose end nobody of
     the rank waited is remembered, or new work would not be seen until it has caught up."""
 

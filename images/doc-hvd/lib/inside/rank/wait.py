@@ -7,11 +7,11 @@ import socket
 import sys
 
 from inside.rank.descendants import reap_orphans
-from inside.rank.heartbeat import Beats
-from inside.rank.link_watch import Uplink
+from inside.rank.heartbeat import Heartbeat
+from inside.rank.link_watch import LinkWatch
 from inside.rank.relay import Relay
 from inside.runtime.child import Child
-from inside.runtime.signals import Wakeups
+from inside.runtime.signals import SignalPipe
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
@@ -21,11 +21,11 @@ SILENCE_MS = 50
 MOST_LEFT = 1 << 20
 
 
-class Vigil:
+class RankWait:
     """Ends the command when asked to, or when those are gone whom it must not outlive."""
 
     def __init__(
-        self, wakeups: Wakeups, guard_link: socket.socket, relays: tuple[Relay, ...], uplink: Uplink
+        self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], uplink: LinkWatch
     ) -> None:
         self._wakeups = wakeups
         self._relays = relays
@@ -35,7 +35,7 @@ class Vigil:
         self.launcher_is_gone = False
         self.has_asked = False
 
-    def keep(self, child: Child, beats: Beats) -> None:
+    def keep(self, child: Child, beats: Heartbeat) -> None:
         """Until the command has ended."""
         while not child.has_ended():
             waits = [wait for wait in (child.wait_ms(), beats.wait_ms()) if wait is not None]

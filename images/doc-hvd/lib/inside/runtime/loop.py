@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from inside.runtime.signals import Wakeups
+from inside.runtime.signals import SignalPipe
 
 # A poll takes no more than some 24 days.
 LONGEST_WAIT_S = 3600.0
@@ -28,7 +28,7 @@ class Loop:
 
     def __init__(self) -> None:
         self.stops = 0
-        self._wakeups = Wakeups((*ASKS_TO_STOP, signal.SIGCHLD))
+        self._wakeups = SignalPipe((*ASKS_TO_STOP, signal.SIGCHLD))
         self._poll = select.poll()
         self._poll.register(self._wakeups.fd, select.POLLIN)
         self._readers: dict[int, Callable[[], object]] = {}

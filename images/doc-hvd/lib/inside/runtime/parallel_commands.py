@@ -14,7 +14,7 @@ from inside.runtime.loop import Loop
 LARGEST = 8 << 20
 
 
-class Errands:
+class ParallelCommands:
     """Whoever is not back when the time is over is killed; what came until then is kept."""
 
     def __init__(self, loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> None:
@@ -91,11 +91,11 @@ class Errands:
         del self._running[name]
 
 
-def run_errands(
+def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
-) -> Errands:
+) -> ParallelCommands:
     """Run them to their end; an ask to stop cuts it short, unless it is one that is obeyed thereby."""
-    errands = Errands(loop, commands, limit_s)
+    errands = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: errands.is_done or loop.stops > obeyed)
     errands.cancel()
     return errands

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterable
 
 
-class Wakeups:
+class SignalPipe:
     """Collects the signals it is asked to; `fd` becomes readable when one has come."""
 
     def __init__(self, signals: Iterable[int]) -> None:

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from inside.hang import bundle
 from inside.hang.watch import Hang, HangSettings, HangWatch
-from inside.launchers.host_prefix import Naming
+from inside.launchers.host_prefix import HostPrefix
 from inside.protocol import paths
 from inside.protocol.job import Job
-from inside.protocol.layout import Places
+from inside.protocol.layout import Layout
 from inside.protocol.marks import Mark
 from inside.rank.environment import launcher_env, read_image_env
 from inside.runtime.child import StartError, start
 from inside.runtime.interfaces import interface_of
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
-from inside.supervisor.launcher_output import Pump
-from inside.supervisor.log_rules import Judge
+from inside.supervisor.launcher_output import LauncherOutput
+from inside.supervisor.log_rules import RuleMatcher
 from inside.supervisor.record import Record
 
 # Ranks have their grace before they are killed; the launcher needs a moment more to say so.
@@ -37,14 +37,14 @@ NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod
 
 
 @dataclass(frozen=True)
-class Around:
+class AttemptContext:
     """What every run of a job is given."""
 
     job: Job
-    places: Places
+    places: Layout
     loop: Loop
     record: Record
-    judge: Judge
+    judge: RuleMatcher
     # Whether the job waits for hosts now.
     lacks_hosts: Callable[[], bool]
 
@@ -72,12 +72,12 @@ class Attempt:
     ended, and tells whether the run is to be ended for it."""
 
     def __init__(
-        self, around: Around, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
+        self, around: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
     ) -> None:
         self._around = around
         self._may_go_on = may_go_on
         self._leads_nowhere = leads_nowhere
-        self._pump: Pump | None = None
+        self._pump: LauncherOutput | None = None
         self._first_gone: int | None = None
         self._was_hung = False
         self._was_given_up = False
@@ -107,8 +107,8 @@ class Attempt:
         except StartError as error:
             say(str(error))
             return Outcome(error.code, is_final=True)
-        naming = Naming(around.job.seats, around.record.ledger.host_of)
-        self._pump = Pump(around.loop, child, self._report, self._hear, naming, self._overhear)
+        naming = HostPrefix(around.job.seats, around.record.ledger.host_of)
+        self._pump = LauncherOutput(around.loop, child, self._report, self._hear, naming, self._overhear)
         around.loop.add(self._watch)
         code = self._pump.run()
         self._watch.close()
@@ -183,7 +183,7 @@ class Attempt:
 
 
 def launcher_command(
-    job: Job, places: Places, words: Sequence[str], is_alone: bool, search: str | None
+    job: Job, places: Layout, words: Sequence[str], is_alone: bool, search: str | None
 ) -> list[str]:
     """The launcher's words, with the rank wrapper in place of the person's command. On one host alone
     horovodrun insists on loopback for itself, and an interface named to it is an error."""

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inside.protocol.job import Job, Seat
-from inside.protocol.layout import Places
+from inside.protocol.job import Job, JobHost
+from inside.protocol.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
-from inside.supervisor.logins import Sessions
+from inside.supervisor.logins import Logins
 from inside.supervisor.restarts import elastic_timeout_s, shortage_sentence, slots_of
 
 LOOK_S = 1.0
@@ -22,7 +22,7 @@ GATHER_S = 6.0
 class Discovery:
     """Keeps the list true; `left` is told of every host that is gone."""
 
-    def __init__(self, loop: Loop, places: Places, job: Job, left: Callable[[str], None]) -> None:
+    def __init__(self, loop: Loop, places: Layout, job: Job, left: Callable[[str], None]) -> None:
         self._loop = loop
         self._places = places
         self._job = job
@@ -39,7 +39,7 @@ class Discovery:
         self._were_here: set[str] = set()
         # Whether there are too few slots for the job to go on.
         self.is_short = False
-        self._sessions = Sessions(loop, places, self._changed)
+        self._sessions = Logins(loop, places, self._changed)
 
     def gather(self) -> None:
         """Begin, and wait until every host of the job is in, a few seconds have passed, or we are to stop."""
@@ -54,7 +54,7 @@ class Discovery:
         if not self._loop.stops:
             self._tell_shortage()
 
-    def seats(self) -> tuple[Seat, ...]:
+    def seats(self) -> tuple[JobHost, ...]:
         """Who is in, the head first."""
         head = self._job.host
         inside = self._sessions.inside()
@@ -151,7 +151,7 @@ class HostsFile:
         self._path = path
         self._look: tuple[int, int, int] | None = None
 
-    def read_if_new(self) -> tuple[Seat, ...] | None:
+    def read_if_new(self) -> tuple[JobHost, ...] | None:
         """Its hosts; None where nothing is new, or nothing can be made of it."""
         try:
             stat = self._path.stat()
@@ -167,14 +167,14 @@ class HostsFile:
             return None
 
 
-def parse_hosts(text: str) -> tuple[Seat, ...]:
+def parse_hosts(text: str) -> tuple[JobHost, ...]:
     """From the file that `up` writes."""
     return tuple(
-        Seat(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
+        JobHost(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
         for host in json.loads(text)["hosts"]
     )
 
 
-def discovered_text(seats: Sequence[Seat]) -> str:
+def discovered_text(seats: Sequence[JobHost]) -> str:
     """What the discovery script prints."""
     return "".join(f"{seat.address}:{seat.slots}\n" for seat in seats)

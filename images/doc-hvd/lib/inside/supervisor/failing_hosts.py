@@ -16,7 +16,7 @@ AGAIN = "a rank failed {} times in a row within a minute of its start (last: {})
 
 
 @dataclass(frozen=True)
-class Struck:
+class DroppedHost:
     """A host that was given up; `then` is drop, or end for the head, without which there is no job."""
 
     host: str
@@ -28,11 +28,11 @@ class Struck:
         return asdict(self)
 
 
-class Strikes:
+class FailingHosts:
     """`drop` is told of a host that takes no further part."""
 
     def __init__(self, head: str, drop: Callable[[str], None]) -> None:
-        self.struck: dict[str, Struck] = {}
+        self.struck: dict[str, DroppedHost] = {}
         self._head = head
         self._drop = drop
         self._counts: dict[str, int] = {}
@@ -58,7 +58,7 @@ class Strikes:
 
     def _strike(self, host: str, how: str) -> bool:
         times, is_head = self._counts.pop(host), host == self._head
-        self.struck[host] = Struck(host, times, how, "end" if is_head else "drop")
+        self.struck[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
         again = AGAIN.format(times, how)
         if is_head:
             say(f"{host}, the head, cannot be dropped, and {again}: ending the run")

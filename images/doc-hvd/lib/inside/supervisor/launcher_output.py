@@ -14,7 +14,7 @@ from inside.supervisor.lines import Lines
 SILENCE_S = 0.5
 
 
-class Pump:
+class LauncherOutput:
     """One run of the launcher; a member of the loop while it lasts."""
 
     def __init__(

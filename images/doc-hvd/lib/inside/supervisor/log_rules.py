@@ -29,7 +29,7 @@ class Match:
         return f"rank {self.rank}{where} said {self.line[:LONGEST_SHOWN]!r} (rule {self.rule.pattern!r})"
 
 
-class Judge:
+class RuleMatcher:
     """What has come of the rules so far. `drop` is told of a host that takes no further part from now on; a
     job that is not elastic has none, and can only do without a host when it is run again."""
 

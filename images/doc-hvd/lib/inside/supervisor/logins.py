@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 
-from inside.protocol.layout import Places
+from inside.protocol.layout import Layout
 from inside.runtime.child import kill_group
 from inside.runtime.loop import Loop
 
@@ -18,7 +18,7 @@ LOGIN_S = 12.0
 LINE = "echo in; exec cat"
 
 
-class Session:
+class Login:
     """The login to one host, tried again whenever it has ended."""
 
     def __init__(self, loop: Loop, command: list[str], changed: Callable[[], None]) -> None:
@@ -84,14 +84,14 @@ class Session:
             self._changed()
 
 
-class Sessions:
+class Logins:
     """The logins to all hosts that are wanted."""
 
-    def __init__(self, loop: Loop, places: Places, changed: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, places: Layout, changed: Callable[[], None]) -> None:
         self._loop = loop
         self._places = places
         self._changed = changed
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, Login] = {}
 
     def keep(self, hosts: Iterable[str]) -> None:
         """These hosts, and no others."""
@@ -99,7 +99,7 @@ class Sessions:
         for host in set(self._sessions) - wanted:
             self._close(host)
         for host in wanted - set(self._sessions):
-            session = Session(self._loop, self._places.ssh(host, LINE), self._changed)
+            session = Login(self._loop, self._places.ssh(host, LINE), self._changed)
             self._sessions[host] = session
             self._loop.add(session)
 

@@ -14,7 +14,7 @@ CRY_S = 60.0
 Key = tuple[int, str | None]
 
 
-class Ledger:
+class RankStates:
     """Ranks are told apart by number and host: under Horovod Elastic a new process may get the number that an
     older one on another host was started with."""
 

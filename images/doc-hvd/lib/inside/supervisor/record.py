@@ -10,12 +10,12 @@ from typing import Any
 from inside.protocol import paths
 from inside.protocol.atomic_json import write_json
 from inside.protocol.job import Job
-from inside.protocol.layout import Places
+from inside.protocol.layout import Layout
 from inside.protocol.marks import Mark
 from inside.runtime.say import say
-from inside.supervisor.failing_hosts import Struck
+from inside.supervisor.failing_hosts import DroppedHost
 from inside.supervisor.log_rules import Match
-from inside.supervisor.rank_states import Ledger
+from inside.supervisor.rank_states import RankStates
 
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 # Changes that come together are written together.
@@ -39,11 +39,11 @@ class AttemptRecord:
 class Record:
     """What is known of the job; a member of the loop."""
 
-    def __init__(self, job: Job, places: Places, versions: Mapping[str, str]) -> None:
+    def __init__(self, job: Job, places: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
-        self.ledger = Ledger()
+        self.ledger = RankStates()
         self.dropped: Sequence[Match] = ()
-        self.struck: Sequence[Struck] = ()
+        self.struck: Sequence[DroppedHost] = ()
         self.stopped_by: Match | None = None
         self.hang: Mapping[str, Any] | None = None  # Any: JSON
         self._job = job
@@ -60,7 +60,7 @@ class Record:
         """How many of them were used."""
         return max(0, len(self.attempts) - 1)
 
-    def begin(self, np: int, hosts: Sequence[str], ledger: Ledger) -> AttemptRecord:
+    def begin(self, np: int, hosts: Sequence[str], ledger: RankStates) -> AttemptRecord:
         """The next run, whose ranks begin anew, in a ledger of their own."""
         self.ledger = ledger
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))

@@ -3,9 +3,9 @@
 import signal
 from collections.abc import Collection, Sequence
 
-from inside.protocol.job import Seat
+from inside.protocol.job import JobHost
 from inside.protocol.marks import Mark
-from inside.protocol.resilience import Endurance
+from inside.protocol.resilience import Resilience
 
 LONGEST_PAUSE_S = 30.0
 # Horovod's own, where it is told nothing else.
@@ -16,7 +16,7 @@ LOSS_S = 60.0
 LONG_RUN_S = 60.0
 
 
-def may_restart(endurance: Endurance, used: int, is_stopped_by_rule: bool) -> bool:
+def may_restart(endurance: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
     """Whether a failed run is run again."""
     return used < endurance.restarts and not is_stopped_by_rule
 
@@ -32,15 +32,15 @@ def pause_before(run_seconds: Sequence[float]) -> float:
 
 
 def seats_left(
-    seats: Sequence[Seat], head: str, answering: Collection[str], dropped: Collection[str]
-) -> tuple[Seat, ...]:
+    seats: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
+) -> tuple[JobHost, ...]:
     """Who takes part in the next run. The head always does: it is here."""
     return tuple(
         seat for seat in seats if seat.name == head or (seat.name in answering and seat.name not in dropped)
     )
 
 
-def words_for(launcher: Sequence[str], seats: Sequence[Seat]) -> list[str]:
+def words_for(launcher: Sequence[str], seats: Sequence[JobHost]) -> list[str]:
     """The launcher's words with these hosts in place of those that it was given; hosts by address, because
     a name that does not resolve to a local address counts as remote."""
     hosts = ",".join(f"{seat.address}:{seat.slots}" for seat in seats)
@@ -85,17 +85,17 @@ def value_of(words: Sequence[str], flag: str) -> str | None:
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 
-def slots_of(seats: Sequence[Seat]) -> int:
+def slots_of(seats: Sequence[JobHost]) -> int:
     return sum(seat.slots for seat in seats)
 
 
-def host_of_ranks(seats: Sequence[Seat]) -> dict[int, str]:
+def host_of_ranks(seats: Sequence[JobHost]) -> dict[int, str]:
     """Where the launcher puts each rank of a job that is not elastic: in the order of the hosts."""
     names = [seat.name for seat in seats for _slot in range(seat.slots)]
     return dict(enumerate(names))
 
 
-def restart_sentence(run: int, why: str, seats: Sequence[Seat], endurance: Endurance, used: int) -> str:
+def restart_sentence(run: int, why: str, seats: Sequence[JobHost], endurance: Resilience, used: int) -> str:
     """What the person is told when a job is run again for the `used`th time."""
     hosts = ",".join(f"{seat.name}:{seat.slots}" for seat in seats)
     number, most = endurance.first_restart + used, endurance.first_restart + endurance.restarts

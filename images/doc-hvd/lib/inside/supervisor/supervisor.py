@@ -5,8 +5,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from inside.protocol.job import Job, JobError, Seat, read_job
-from inside.protocol.layout import Places
+from inside.protocol.job import Job, JobError, JobHost, read_job
+from inside.protocol.layout import Layout
 from inside.protocol.marks import Mark
 from inside.rank.environment import read_image_env
 from inside.rank.out_link import hold_live, point_out_to
@@ -14,12 +14,12 @@ from inside.runtime.child import StartError
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
 from inside.runtime.secrets import forget_elsewhere, forget_secrets
-from inside.supervisor.attempt import FOLLOWS, Around, Attempt, Outcome, launcher_path
+from inside.supervisor.attempt import FOLLOWS, Attempt, AttemptContext, Outcome, launcher_path
 from inside.supervisor.discovery import Discovery
-from inside.supervisor.failing_hosts import Strikes
+from inside.supervisor.failing_hosts import FailingHosts
 from inside.supervisor.host_probes import answering, end_of_rank, lingering, settled
-from inside.supervisor.log_rules import Judge
-from inside.supervisor.rank_states import Ledger
+from inside.supervisor.log_rules import RuleMatcher
+from inside.supervisor.rank_states import RankStates
 from inside.supervisor.record import AttemptRecord, Record
 from inside.supervisor.restarts import (
     elastic_words_for,
@@ -46,12 +46,12 @@ GONE_EXTRA_S = 3.0
 RAISED = {"code": 1, "signal": None}
 
 
-def main(arguments: Sequence[str], places: Places | None = None) -> int:
+def main(arguments: Sequence[str], places: Layout | None = None) -> int:
     """`supervisor JOB`: run the job to its end; exit 0, 1 or 143."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2
-    places = places or Places()
+    places = places or Layout()
     try:
         job = read_job(arguments[0], places.run)
     except JobError as error:
@@ -63,16 +63,16 @@ def main(arguments: Sequence[str], places: Places | None = None) -> int:
 class Supervisor:
     """One job, in one run of the launcher or several."""
 
-    def __init__(self, job: Job, places: Places) -> None:
+    def __init__(self, job: Job, places: Layout) -> None:
         self._job = job
         self._places = places
         self._loop = Loop()
         self._record = Record(job, places, find_versions(job, places))
         drop = self._drop if job.endurance.elastic else None
-        self._judge = Judge(job.endurance.rules, job.host, drop)
-        self._strikes = Strikes(job.host, self._drop)
+        self._judge = RuleMatcher(job.endurance.rules, job.host, drop)
+        self._strikes = FailingHosts(job.host, self._drop)
         self._discovery = Discovery(self._loop, places, job, self._left) if job.endurance.elastic else None
-        self._around = Around(job, places, self._loop, self._record, self._judge, self._lacks_hosts)
+        self._around = AttemptContext(job, places, self._loop, self._record, self._judge, self._lacks_hosts)
 
     def run(self) -> int:
         """Run the job to its end; returns the exit code. Its secrets do not outlive it."""
@@ -105,13 +105,13 @@ class Supervisor:
                 self._say_restart(attempt, outcome, seats)
         return "stopped"
 
-    def _first_seats(self) -> tuple[Seat, ...]:
+    def _first_seats(self) -> tuple[JobHost, ...]:
         if self._discovery is None:
             return self._job.seats
         self._discovery.gather()
         return self._discovery.seats()
 
-    def _run_on(self, seats: Sequence[Seat]) -> Outcome:
+    def _run_on(self, seats: Sequence[JobHost]) -> Outcome:
         words = self._words(seats)
         np = int(value_of(words, "-np") or slots_of(seats))
         hosts = [seat.name for seat in seats]
@@ -122,13 +122,13 @@ class Supervisor:
         self._strikes.begin()
         return Attempt(self._around, self._may_restart, self._leads_nowhere).run(words, is_alone, restart)
 
-    def _new_ledger(self, seats: Sequence[Seat], np: int) -> Ledger:
+    def _new_ledger(self, seats: Sequence[JobHost], np: int) -> RankStates:
         elastic = self._job.endurance.elastic
         if elastic is None:
-            return Ledger(host_of_ranks(seats))
-        return Ledger(first_np=first_ranks(np, slots_of(seats), elastic.max_np))
+            return RankStates(host_of_ranks(seats))
+        return RankStates(first_np=first_ranks(np, slots_of(seats), elastic.max_np))
 
-    def _words(self, seats: Sequence[Seat]) -> list[str]:
+    def _words(self, seats: Sequence[JobHost]) -> list[str]:
         elastic, launcher = self._job.endurance.elastic, self._job.launcher
         if elastic:
             return elastic_words_for(launcher, elastic.min_np, slots_of(seats))
@@ -214,7 +214,7 @@ class Supervisor:
         stopped = self._judge.stopped_by is not None
         return may_restart(self._job.endurance, self._record.restarts, stopped)
 
-    def _next_seats(self) -> tuple[Seat, ...]:
+    def _next_seats(self) -> tuple[JobHost, ...]:
         """Wait a moment, longer where runs fail at once, and for what the last one left; see who is there."""
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
         self._loop.pause(pause_before(runs))
@@ -226,7 +226,7 @@ class Supervisor:
             return self._discovery.seats()
         return seats_left(self._job.seats, self._job.host, there, self._dropped)
 
-    def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[Seat]) -> None:
+    def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[JobHost]) -> None:
         if outcome.was_hung:
             why = "hung"
         elif attempt.lost_hosts:
@@ -272,7 +272,7 @@ class Supervisor:
             say(LEFT.format(host))
 
 
-def find_versions(job: Job, places: Places) -> dict[str, str]:
+def find_versions(job: Job, places: Layout) -> dict[str, str]:
     """Of what the launcher runs with; nothing where there is no launcher."""
     image = read_image_env(places.image_env)
     try:
