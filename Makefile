@@ -67,7 +67,7 @@ format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 schema: $(VENV)/.ready ## Write the inventory's JSON Schema anew (a test compares it with the model)
-	@$(BIN)/hvdocker config --schema > hvdocker/schema/inventory.schema.json
+	@$(BIN)/hvdocker config --schema > hvdocker/inventory/inventory.schema.json
 
 lab: engine $(VENV)/.ready ## N real hosts to play with (make lab N=3)
 	@$(BIN)/python -m tests.cluster.lab up -n $(N)

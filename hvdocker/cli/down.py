@@ -64,7 +64,7 @@ def down(
         with hooks.on_failure():
             report = run(env, located, options, shower, agreed=lambda: hooks.before("down"))
     if script:
-        from hvdocker.script.report_script import as_script
+        from hvdocker.script.script import as_script
 
         write_script(as_script(report.plan, located.inventory, report.seen))
     for job, fetched in report.fetched.items():

@@ -122,7 +122,7 @@ def push(
         request = PushRequest(image, accept_new_host_keys, dry_run, lock_wait)
         report = run(env, located, request, plan_shower(progress, dry_run and not script))
     if script:
-        from hvdocker.script.report_script import as_script
+        from hvdocker.script.script import as_script
 
         write_script(as_script(report.plan, report.inventory, report.hosts))
     elif report.plan.is_empty or not dry_run:

@@ -58,7 +58,7 @@ def rotate(
         options = RotateOptions(accept_new_host_keys, dry_run, force, lock_wait)
         report = run(env, located, options, plan_shower(progress, dry_run and not script))
     if script:
-        from hvdocker.script.report_script import as_script
+        from hvdocker.script.script import as_script
 
         write_script(as_script(report.plan, located.inventory, report.hosts))
     elif not dry_run:

@@ -186,7 +186,7 @@ def finish(
     from hvdocker.jobs.outcome import verdict
 
     if as_script:
-        from hvdocker.script.report_script import as_script as render
+        from hvdocker.script.script import as_script as render
 
         write_script(render(report.plan, located.inventory, report.hosts))
         return

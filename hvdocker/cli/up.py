@@ -124,7 +124,7 @@ def up(
             report = run(env, located, options, shower, explainer(progress, explain))
             end.code = report.exit_code
     if script:
-        from hvdocker.script.report_script import as_script
+        from hvdocker.script.script import as_script
 
         write_script(as_script(report.plan, located.inventory, report.hosts))
     elif report.plan.is_empty:

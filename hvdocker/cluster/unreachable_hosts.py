@@ -1,13 +1,17 @@
-"""Hosts that do not answer, and that an elastic job goes on without: so does whoever works on the others."""
+"""Finds the hosts that do not answer but that a running elastic job can do without.
+
+Reads the job's hosts from its master. Changes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker import names
+from hvdocker.cluster.containers.files import HOSTS_FILE
+from hvdocker.cluster.unreachable import UnreachableHost, read_slots, read_unreachable
 from hvdocker.errors import HostUnreachable, HvdockerError, raise_all
-from hvdocker.observe.state import ClusterState
+from hvdocker.observe.state import ClusterState, ContainerSeen
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
@@ -16,24 +20,42 @@ if TYPE_CHECKING:
 def unreachable_hosts(
     links: Mapping[str, HostLink], state: ClusterState, failed: Mapping[str, HvdockerError]
 ) -> dict[str, UnreachableHost]:
-    """What is known of the hosts that failed. Raises all of it unless each of them just does not answer, and
-    is a running elastic job's: else nobody can tell whether it matters."""
+    """Return what is known of each failed host.
+
+    Raises all failures, unless every failed host is merely unreachable and belongs to a running elastic job:
+    otherwise nothing shows that the cluster can do without it."""
     found: dict[str, UnreachableHost] = {}
     if all(isinstance(error, HostUnreachable) for error in failed.values()):
-        found = _of_jobs(links, state, failed)
+        found = _hosts_of_jobs(links, state, failed)
     if found.keys() != failed.keys():
         raise_all("some hosts cannot be used", list(failed.values()))
     return found
 
 
-def _of_jobs(
+def _hosts_of_jobs(
     links: Mapping[str, HostLink], state: ClusterState, failed: Mapping[str, HvdockerError]
 ) -> dict[str, UnreachableHost]:
-    from hvdocker.cluster.unreachable_query import ask_master
-
     found: dict[str, UnreachableHost] = {}
     for job in state.running_jobs():
         if failed and job.elastic:
             seen = ask_master(links[state.host_of(job)], job, failed)
             found |= {name: one.also(found.get(name)) for name, one in seen.items()}
     return found
+
+
+def ask_master(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, UnreachableHost]:
+    """Return the wanted hosts that the master's job has, from its start or since they joined."""
+    from hvdocker.engine import archive
+    from hvdocker.transport.errors import translating_errors
+
+    def read(path: str) -> str:
+        return archive.read_text(link.engine(), master.name, f"{names.IN_CONTAINER}/{path}") or ""
+
+    with translating_errors(link.name, f"asking {master.name} about hosts that do not answer"):
+        first = {share.host: share.slots for share in master.placement.shares}
+        slots = read_slots(read(HOSTS_FILE)) or first
+        missed = {name: slots[name] for name in wanted if name in slots}
+        if not missed:
+            return {}
+        known = read_unreachable(master.job, read("ssh/config"), read("ssh/known_hosts"), missed)
+        return {one.name: one for one in known}

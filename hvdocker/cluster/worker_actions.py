@@ -15,11 +15,11 @@ from hvdocker.cluster.containers.files import trust_files, worker_files
 from hvdocker.cluster.containers.ssh_files import FOLDER
 from hvdocker.engine import archive
 from hvdocker.engine.container_commands import check_mesh, check_sshd
+from hvdocker.engine.container_exec import exec_output
 from hvdocker.engine.container_spec import ContainerSpec, create_body
 from hvdocker.engine.file_spec import FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.plan.apply import Context
-from hvdocker.plan.container_command import run_inside
 from hvdocker.shell import host_folders
 from hvdocker.transport.link import raise_if_failed, run_or_raise
 from hvdocker.transport.ssh import key_pairs
@@ -149,7 +149,7 @@ def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
 
     argv = list(check_sshd(step.address, step.port, SSHD_DEADLINE_S).argv)
     try:
-        code, said = run_inside(context, step.host, step.container, argv)
+        code, said = exec_output(context.engine(step.host), step.container, argv)
     except APIError as error:
         code, said = 1, str(error.explanation or error)
     if code == 0:
@@ -166,7 +166,7 @@ def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
 
 def _check_mesh(step: steps.CheckMesh, context: Context) -> None:
     argv = list(check_mesh(step.members).argv)
-    code, said = run_inside(context, step.host, step.container, argv)
+    code, said = exec_output(context.engine(step.host), step.container, argv)
     if code == 0:
         return
     lines = _mesh_lines(step.host, said)

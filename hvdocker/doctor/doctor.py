@@ -1,4 +1,6 @@
-"""The doctor: everything that can be known before training, on all hosts at once. Leaves nothing behind."""
+"""The verb `doctor`: examines all hosts at once and reports whether they are ready to train.
+
+Leaves nothing behind on a host."""
 
 from __future__ import annotations
 
@@ -15,11 +17,12 @@ from hvdocker.cluster.plan.fitness import (
 )
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.doctor.examine_host import Examiner
-from hvdocker.doctor.examine_interfaces import examine_interfaces
 from hvdocker.doctor.facts.facts import HostHealth
+from hvdocker.doctor.facts.interfaces import InterfaceSeen, interfaces, read_interfaces
 from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.judges.cluster import why_replaced
 from hvdocker.doctor.judges.host import Case, Words, judge_host
-from hvdocker.doctor.judges.worker import why_replaced
+from hvdocker.doctor.judges.interfaces import judge_interfaces
 from hvdocker.doctor.pairs.examine import examine_pairs
 from hvdocker.doctor.pairs.keep_speeds import keep_links
 from hvdocker.doctor.report import Finding, PairReport, Report
@@ -36,15 +39,18 @@ from hvdocker.placement.scope_label import asked_in
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
+    from hvdocker.transport.link import HostLink
     from hvdocker.transport.pool import Outcomes
+
+INTERFACES_TIMEOUT_S = 20.0
 
 Problems = dict[str, dict[str, tuple[HvdockerError, ...]]]  # by host, then by check
 
 
 @dataclass(frozen=True)
 class DoctorOptions:
-    """`is_deep`: also measure how fast hosts talk to each other. `is_cheap`: only what one look at each host
-    tells, with no container started for it and no host talking to another."""
+    """`is_deep`: also measure the bandwidth between hosts. `is_cheap`: only probe each host once; start no
+    container, and try no connection between hosts."""
 
     accept_new_host_keys: bool = False
     is_deep: bool = False
@@ -104,9 +110,22 @@ def _between(
     )
 
 
+def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
+    """Return a finding by host on its training interface. Hosts of a local cluster have none."""
+    from hvdocker.transport.pool import each
+
+    addresses = {name: place.address for name, place in placed.items() if not place.host.is_local}
+
+    def look(name: str) -> tuple[InterfaceSeen, ...] | None:
+        return read_interfaces(links[name].run(interfaces(), timeout_s=INTERFACES_TIMEOUT_S).text)
+
+    seen = each([name for name in addresses if name in links], look).done
+    return judge_interfaces(addresses, seen)
+
+
 def _is_up_on(name: str, inventory: Inventory, state: ClusterState) -> bool:
-    """Whether a worker should be there. A cluster that was asked for some slots only, and has them, leaves
-    hosts out."""
+    """Return whether a worker should be on the host. A cluster that was started with some slots only, and has
+    them, needs no worker on the other hosts."""
     workers = state.workers()
     return name in workers or (bool(workers) and not is_complete(inventory, state))
 
@@ -122,7 +141,7 @@ def _examine(
     outcomes: Outcomes[HostSeen],
     placed: Mapping[str, HostPlan],
 ) -> dict[str, HostHealth]:
-    """Hosts of a local cluster are one machine: it is looked at once."""
+    """Examine every host. The hosts of a local cluster are one machine, which is examined once."""
     from hvdocker.transport.pool import each
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
@@ -147,7 +166,7 @@ def _examine(
 
 
 def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPlan], Problems]:
-    """Where containers would live; hosts for which that cannot be said are left out, with the reason."""
+    """Return each host's plan, and the problems found. A host that cannot be planned has only problems."""
     problems: Problems = {}
     try:
         placed = host_plans(inventory, state, with_outsiders(inventory, state))
@@ -176,7 +195,7 @@ def _note_ports(
 
 
 def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone: list[str]) -> None:
-    """An error without a host is about all of them."""
+    """File errors by host and check. An error that names no host concerns every host."""
     for error in errors:
         for name in [error.host] if error.host else everyone:
             of_host = problems.setdefault(name, {})
@@ -184,7 +203,7 @@ def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone:
 
 
 def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
-    """What has to fit onto a host that lacks the image, where anybody has it."""
+    """Return the image's size if the host lacks it and another engine has it, else 0."""
     if seen is None or seen.image is not None:
         return 0
     known = [state.controller_image, *(host.image for host in state.hosts.values())]

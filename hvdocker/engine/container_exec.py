@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from docker import APIClient
+
 from hvdocker.engine import archive
 from hvdocker.engine.container_commands import EXEC, ranks_folder, signal_exec, signal_ranks
 from hvdocker.errors import HvdockerError
@@ -110,3 +112,12 @@ def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[
         out, err = engine.exec_start(made, demux=True)
         code: int = engine.exec_inspect(made)["ExitCode"]
     return code, (out or b"").decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace")
+
+
+def exec_output(engine: APIClient, container: str, argv: list[str]) -> tuple[int, str]:
+    """Run a command in a running container; return its exit code, and its output and errors as one text.
+
+    For the actions of steps, whose caller translates the engine's exceptions."""
+    made = engine.exec_create(container, argv)["Id"]
+    output: bytes = engine.exec_start(made)
+    return engine.exec_inspect(made)["ExitCode"], output.decode("utf-8", "replace")

@@ -16,11 +16,11 @@ from hvdocker.jobs.capsule.difference import (
     read_record,
 )
 from hvdocker.jobs.capsule.patch import FilePatch
-from hvdocker.jobs.capsule.store import StoredCapsule, find_all
+from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 
 
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:
-    one, other = find_all(env, located, (first, second), needs_record=True)
+    one, other = find_capsules(env, located, (first, second), needs_record=True)
     return difference(_ran(one), _ran(other))
 
 

@@ -12,7 +12,7 @@ from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.locate import Located, at_home
-from hvdocker.jobs.capsule.store import bring_papers
+from hvdocker.jobs.capsule.store import fetch_job_files
 from hvdocker.jobs.local_jobs import MARK, fetched_to, keep_master
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.secrets.plan import ORDERLY
@@ -89,7 +89,7 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
     folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
     with translating_errors(", ".join(hosts), f"fetching {job}"):
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
-    fetched.skipped += bring_papers(located, session, state, job, folder)
+    fetched.skipped += fetch_job_files(located, session, state, job, folder)
     for number, master in enumerate(master for master in state.masters() if master.job == job):
         # Of a job that was placed anew the newest master has the last word.
         name = f"{LOG}.{number}" if number else LOG

@@ -6,28 +6,27 @@ from __future__ import annotations
 import base64
 import json
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from hvdocker import names
+from hvdocker import assets, names
 from hvdocker.cluster import steps
 from hvdocker.cluster.containers.files import MASTER_TAKES
 from hvdocker.cluster.containers.ssh_files import FOLDER, Member, render_ssh_config, sshd_config
 from hvdocker.engine.container_commands import check_mesh, check_sshd
 from hvdocker.engine.container_spec import ContainerSpec, create_command
 from hvdocker.engine.file_spec import passwd_line
-from hvdocker.images import registry_commands
-from hvdocker.images.build import layer_commands
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
 from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
 from hvdocker.jobs.steps import FetchJobs, StopJob
+from hvdocker.observe.state import HostSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Step
 from hvdocker.protocol.job import STOP_S
-from hvdocker.script import join
+from hvdocker.script import images, join
 from hvdocker.script.writer import Writer
 from hvdocker.script.writer import here as _here
 from hvdocker.script.writer import tar as _tar
@@ -63,6 +62,12 @@ json() {{
 # A function is read whole before it runs: ssh, which reads standard input, cannot eat the rest of it.
 main() {{
 """
+
+
+def as_script(plan: Plan, inventory: Inventory, hosts: Mapping[str, HostSeen]) -> str:
+    """Return the plan as a script, with sudo before docker on the hosts that need it."""
+    sudo_hosts = frozenset(name for name, seen in hosts.items() if seen.needs_sudo)
+    return script_of(plan, inventory, assets.ssh_config_template(), sudo_hosts)
 
 
 def script_of(
@@ -104,52 +109,6 @@ def _reach(writer: Writer, host: str) -> str:
         return f'{writer.functions[host]}() {{ sh -c "$1"; }}'
     words = shlex.join(ssh_words(writer.inventory.named(host)))
     return f'{writer.functions[host]}() {{ {words} "$1"; }}'
-
-
-def _build(writer: Writer, step: BuildImage, trust: Any) -> Iterator[str]:
-    words = ["hvdocker", "image", "build", "--target", step.image.partition(":")[2]]
-    yield shlex.join(words if step.host == CONTROLLER else [*words, "--on", step.host])
-
-
-def _layer(writer: Writer, step: BuildLayer, trust: Any) -> Iterator[str]:
-    """The docker client would hand its proxies to the container, and so to the image: it gets no settings."""
-    folder, name = f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_name(step.key, "by-hand")
-    yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'
-    for wheel in step.requirements.wheels:
-        yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer_commands.WHEELS}/"'
-    for file, content in layer_commands.layer_files(step.requirements).items():
-        yield _here(f'{folder}/{file}"', content)
-    yield "ca=${PIP_CERT:-${SSL_CERT_FILE:-${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-}}}}"
-    yield f'[ -f "$ca" ] || ca=/dev/null; cp -- "$ca" {folder}/{layer_commands.CA_FILE}"'
-    start = ["docker", "--config", "/nonexistent", "run", "--detach", "--rm", "--init", "--name", name]
-    for label, value in layer_commands.labels(step.key, step.content).items():
-        start += ["--label", f"{label}={value}"]
-    wait = layer_commands.wait().argv
-    start += ["--network", "host", "--entrypoint", wait[0], step.base, *wait[1:]]
-    yield f"{writer.on(step.host, Command(tuple(start)))} > /dev/null"
-    copy = command("docker", "cp", "-", f"{name}:{layer_commands.PARENT}")
-    yield f"{_tar(0, 0, 'layer', layer_commands.FOLDER)} | {writer.on(step.host, copy)}"
-    remove = f"{writer.on(step.host, command('docker', 'rm', '-f', name))} > /dev/null"
-    install = command("docker", "exec", "--user", "0:0", name, *layer_commands.install().argv)
-    yield f"{writer.on(step.host, install)} || {{ {remove}; exit 1; }}"
-    starts = (f"ENTRYPOINT {json.dumps(names.IMAGE_ENTRYPOINT)}", f"CMD {json.dumps(names.IMAGE_COMMAND)}")
-    commit = ("docker", "commit", "--message", "requirements", "--change", starts[0], "--change", starts[1])
-    yield f"{writer.on(step.host, command(*commit, name, step.image))} > /dev/null"
-    yield remove
-
-
-def _ship(writer: Writer, step: ShipImage, trust: Any) -> Iterator[str]:
-    save = command("docker", "save", step.image)
-    source = save.line() if step.source == CONTROLLER else writer.on(step.source, save)
-    yield f"{source} | {writer.on(step.host, command('docker', 'load', '--quiet'))}"
-
-
-def _push(writer: Writer, step: PushImage, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, registry_commands.push(step.image, step.registry, writer.docker(step.host)))
-
-
-def _pull(writer: Writer, step: PullImage, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, registry_commands.pull(step.image, step.registry, writer.docker(step.host)))
 
 
 def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
@@ -338,17 +297,12 @@ def _remove_network(writer: Writer, step: steps.RemoveNetwork, trust: Any) -> It
     yield writer.on(step.host, command("docker", "network", "rm", step.name))
 
 
-def _remove_image(writer: Writer, step: RemoveImage, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, command("docker", "rmi", "--", step.reference))
-
-
-# Any: each renderer takes its own kind of step.
 _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
-    BuildImage: _build,
-    BuildLayer: _layer,
-    ShipImage: _ship,
-    PushImage: _push,
-    PullImage: _pull,
+    BuildImage: images.build_image,
+    BuildLayer: images.build_layer,
+    ShipImage: images.ship_image,
+    PushImage: images.push_image,
+    PullImage: images.pull_image,
     steps.MakeKeys: _make_keys,
     steps.MakeFolders: _folders,
     steps.MakeNetwork: _network,
@@ -372,5 +326,5 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     FetchJobs: _fetch,
     steps.RemoveTree: _remove_tree,
     steps.RemoveNetwork: _remove_network,
-    RemoveImage: _remove_image,
+    RemoveImage: images.remove_image,
 }

@@ -1,27 +1,74 @@
-"""Syncs the code of a stage to all its hosts together."""
+"""Carries out SyncCode: syncs the code to all hosts of a stage together.
+
+The folder is read and packed once for all hosts, before the stage's steps; each step then only reports its
+host's outcome. With one thread per host, each would read and pack the same files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from hvdocker.plan.apply import Context
 from hvdocker.plan.plan import Step
-from hvdocker.sync import code_stage
+from hvdocker.sync.hash_cache import HashCache
+from hvdocker.sync.host_index import Target
 from hvdocker.sync.steps import SyncCode
+from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.walk import read_tree
+from hvdocker.transport.pool import Outcomes
+from hvdocker.units import count, show_bytes
+
+_OUTCOMES = ("code", "outcomes")
+# A smaller transfer ends before a progress bar can be read.
+_SHOWN_FROM = 16 << 20
 
 
 @contextmanager
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
-    """A folder is read and packed once for all hosts."""
-    code_stage.bring([step for step in some if isinstance(step, SyncCode)], context)
+    _sync_all_hosts([step for step in some if isinstance(step, SyncCode)], context)
     yield
 
 
+def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
+    first = steps[0]
+    if context.tree is None:
+        context.tree = read_tree(Path(first.source), HashCache.of_user(), first.checks_contents)
+    for step in steps:
+        context.say("code", step.describe(), step.host)
+    targets = {step.host: Target(context.link(step.host), step.folder, step.is_shared) for step in steps}
+    how = How(first.checks_contents, _Bars(context), context.cancel)
+    context.results[_OUTCOMES] = sync_all(targets, context.tree, how)
+
+
 def _sync_code(step: SyncCode, context: Context) -> None:
-    """Its host was synced with all others, before: here it gets its own outcome."""
-    code_stage.tell(step.host, context)
+    """Report the outcome of the step's host, or raise its error.
+
+    A host that was skipped because another failed has no outcome, and nothing is reported for it."""
+    outcomes: Outcomes[SyncReport] = context.results[_OUTCOMES]
+    if step.host in outcomes.failed:
+        raise outcomes.failed[step.host]
+    report = outcomes.done.get(step.host)
+    if report and (report.sent or report.removed):
+        files = f"{count(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)})"
+        context.say("code", f"{files}, {report.removed} removed", step.host)
+
+
+class _Bars:
+    """One progress bar per host, of at most a hundred events. Every piece also checks for Ctrl-C."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._shown: dict[str, int] = {}
+
+    def __call__(self, host: str, done: int, total: int) -> None:
+        if self._context.cancelled.is_set():
+            self._context.say("code", "stopping", host)
+        percent = 100 * done // total if total >= _SHOWN_FROM else 0
+        if self._shown.get(host, 0) < percent:
+            self._shown[host] = percent
+            self._context.say("code", f"sending {show_bytes(total)}", host, done=done, total=total)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {SyncCode: _sync_code}

@@ -14,7 +14,7 @@ from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule
-from hvdocker.jobs.capsule.store import StoredCapsule, find_all
+from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 from hvdocker.secret import SecretSource, parse_secrets
 from hvdocker.training.make_capsule import OF_THE_MOMENT
 from hvdocker.training.request import TrainRequest
@@ -42,7 +42,7 @@ class ReplayOptions:
 
 
 def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
-    (kept,) = find_all(env, located, (job,))
+    (kept,) = find_capsules(env, located, (job,))
     located = with_environment(located, kept, options)
     with same_code(env, kept) as source:
         request = request_again(kept, options, source)

@@ -17,7 +17,7 @@ from hvdocker.images.default_image import with_image
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
-from hvdocker.jobs.capsule.store import keep_at_home
+from hvdocker.jobs.capsule.store import store_capsule
 from hvdocker.jobs.fetch import unmark
 from hvdocker.jobs.follow import JobFollower
 from hvdocker.jobs.head_loss import clean_up_lost_job
@@ -142,7 +142,7 @@ def _once(
     report = decision.report
     watching = _watching(env, located, session, decision, viewer)
     try:
-        keep_at_home(env, located, decision.papers)
+        store_capsule(env, located, decision.papers)
         viewer.started(Started(report.job, report.placement, report.placement.np))
     except KeyboardInterrupt:
         raise watching.interrupted() from None

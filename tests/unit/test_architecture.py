@@ -74,7 +74,7 @@ PURE = {
     "locks": "holder lock_commands owner ticket ticket_commands tmp_folder",
     "plan": "plan",
     "placement": "host_plan leases offers scope scope_label slot_flags slots", "placement/strategies": "*",
-    "images": "plan registry_commands requirements steps", "images/build": "layer_commands",
+    "images": "plan requirements steps", "images/build": "layer_commands",
     "images/ship": "parts", "images/fan_out": "ability commands",
     "sync": "codec commands steps tree",
     "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
@@ -85,7 +85,7 @@ PURE = {
     "doctor/facts": "answer commands facts interfaces trial_commands",
     "doctor/pairs": "commands gaps judge path_mtu reach survey tournament",
     "training": "resilience steps", "training/plan": "*",
-    "script": "join script writer",
+    "script": "images join writer",
     "console": "messages sanitize",
 }  # fmt: skip
 IMPURE = {

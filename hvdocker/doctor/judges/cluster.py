@@ -1,17 +1,22 @@
-"""What is on a host of this cluster and of others: image, worker, code, leftovers."""
+"""Judges what a host has of this cluster and of others: image, worker, code, leftovers, lock. Pure."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hvdocker import names
+from hvdocker.cluster.plan import up as up_plan
 from hvdocker.doctor.facts.facts import CodeSeen, EngineState, HostHealth, MachineSeen
 from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
+from hvdocker.errors import HvdockerError
+from hvdocker.images.plan import plan_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.locks.holder import Holder
-from hvdocker.observe.state import ContainerSeen, HostSeen
+from hvdocker.names import Maker
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.placement.host_plan import HostPlan
 from hvdocker.units import count, show_bytes
 
 MOST_NAMED = 10
@@ -34,7 +39,9 @@ def short(content: str) -> str:
 
 
 def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str) -> Finding:
-    """`is_up`: some host has a worker. `why_new`: why `up` would make this one anew."""
+    """Judge a host's worker.
+
+    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker."""
     if worker is None:
         if not is_up:
             return good("worker", "not up")
@@ -46,6 +53,26 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
     if why_new:
         return warn("worker", f"`up` would make it anew: {why_new}", [worker.name], fix=up)
     return good("worker", "running")
+
+
+def why_replaced(
+    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], maker: Maker
+) -> dict[str, str]:
+    """Return, by host, why `up` would replace its worker.
+
+    Empty where the image cannot be determined: the image has a finding of its own then."""
+    workers = {name: worker for name, worker in state.workers().items() if name in placed}
+    if not workers:
+        return {}
+    try:
+        image = plan_image(inventory, state, placed)
+    except HvdockerError:
+        return {}
+    found = {
+        name: up_plan.why_new(inventory, placed[name], maker, worker, image, None)
+        for name, worker in workers.items()
+    }
+    return {name: reason for name, reason in found.items() if reason}
 
 
 def judge_code(code: CodeSeen, retrain: str) -> Finding:
@@ -60,7 +87,7 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
 def judge_leftovers(
     inventory: Inventory, health: HostHealth, down: str, inventory_flag: str
 ) -> Iterator[Finding]:
-    """Of ours. Other people's clusters are no trouble, only good to know."""
+    """Find what earlier runs of this cluster left behind, and its lock. Clusters of others are only named."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return
@@ -87,7 +114,7 @@ def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:
         if container.labels.get(names.LABEL_CLUSTER) != inventory.cluster:
             continue
         if container.role == names.ROLE_DOCTOR and not container.is_running:
-            # One that runs belongs to somebody who looks just now, and ends by itself.
+            # A running one belongs to a doctor that runs now, and ends by itself.
             yield f"{container.name}: a container of an earlier doctor"
         elif container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
             yield f"{container.name}: a job that never started ({container.state})"
@@ -107,7 +134,7 @@ def _traces(inventory: Inventory, machine: MachineSeen, engine: EngineState, see
 
 
 def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
-    """What is not left behind but kept: ended jobs, for their logs; and clusters of others."""
+    """Describe what is kept on purpose: ended jobs, for their logs, and clusters of others."""
     ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
     own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)
     if own:

@@ -13,8 +13,7 @@ from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
 from hvdocker.doctor.judges.finding import good, of_error
 from hvdocker.doctor.judges.gpu import judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.judges.host_names import judge_names
-from hvdocker.doctor.judges.infiniband import judge_fabric
-from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_memory
+from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_fabric, judge_memory
 from hvdocker.doctor.report import Finding, HostReport, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory

@@ -1,4 +1,4 @@
-"""The machine itself: memory, processors, clock, disks."""
+"""Judges the machine itself: memory, processors, clock, disks, InfiniBand. Pure."""
 
 from __future__ import annotations
 
@@ -106,3 +106,18 @@ def _is_little(disk: DiskSeen) -> bool:
     """A small share of a large disk is still a lot."""
     is_small_share = disk.free_bytes < LITTLE_SHARE * disk.total_bytes
     return disk.free_bytes < LITTLE_DISK / 4 or (is_small_share and disk.free_bytes < 5 * LITTLE_DISK)
+
+
+def judge_fabric(machine: MachineSeen) -> Finding | None:
+    """Judge the InfiniBand ports. A machine without InfiniBand has no finding."""
+    if not machine.fabric:
+        return None
+    shown = ", ".join(
+        f"{port.device}:{port.port} {port.state} {port.rate}".strip() for port in machine.fabric
+    )
+    down = [port for port in machine.fabric if not port.is_active]
+    if len(down) == len(machine.fabric):
+        evidence = [f"{port.device} port {port.port}: {port.state}" for port in down]
+        fix = "check cable and subnet manager: sudo systemctl start opensm"
+        return warn("infiniband", "no port is active", evidence, "ibstat", fix)
+    return good("infiniband", shown)

@@ -1,11 +1,17 @@
-"""Capsules of jobs: kept at home when a job starts or is fetched, found again here or on its hosts."""
+"""Stores the capsule of a job on the controller when the job starts or is fetched, and finds it again:
+on the controller first, then on the job's hosts.
+
+What a host returns is not trusted: only files with the expected names are read, up to a limit in bytes."""
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hvdocker import names
 from hvdocker.env import Env
@@ -16,6 +22,7 @@ from hvdocker.jobs.capsule.capsule import (
     CAPSULE_FILE,
     JOB_FILE,
     PATCH_FILE,
+    PATCH_MOST_BYTES,
     RECORD_FILE,
     Capsule,
     CapsuleFiles,
@@ -24,16 +31,24 @@ from hvdocker.jobs.capsule.difference import read_record
 from hvdocker.jobs.local_jobs import RECORD_COPY
 from hvdocker.jobs.lookup import known_jobs
 from hvdocker.observe.state import ClusterState
+from hvdocker.shell import host_folders
 from hvdocker.transport.session import Session, connected
 
-# Beside a capsule that a host gave us: its name. What this machine wrote itself has none.
+if TYPE_CHECKING:
+    from hvdocker.transport.link import HostLink
+
+JOB_FILES = (CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE)
+MOST_BYTES = 2 * PATCH_MOST_BYTES
+# Names the host that a capsule came from. A capsule that this machine wrote has no such file beside it.
 ORIGIN_FILE = "capsule.host"
 
 
 @dataclass(frozen=True)
 class StoredCapsule:
-    """What is known of a job that was: `host` is the one that told its capsule; None where this machine wrote
-    it. `record` is the text of how it ended, where it did."""
+    """A job's capsule, with what else is known of the job.
+
+    `host` is the host that the capsule came from, None if this machine wrote it. `record` is the text of the
+    job's record file, None if no copy was found."""
 
     capsule: Capsule
     patch: bytes = b""
@@ -42,77 +57,82 @@ class StoredCapsule:
 
     @property
     def has_ended(self) -> bool:
-        """A record is there from the start on: one that came home early tells of a job that runs."""
+        """Return whether the record describes the end. A record fetched from a running job does not."""
         found = read_record(self.record)
         return found is not None and found.get("state") != "running"
 
 
-def keep_at_home(env: Env, located: Located, papers: CapsuleFiles) -> None:
-    """At once: a replay from here needs no host. That it cannot be written is no reason to leave the job."""
-    folder = located.jobs / papers.capsule.job
+def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
+    """Store the capsule when the job starts, so that `replay` needs no host.
+
+    If it cannot be written, the job goes on and a note says so."""
+    folder = located.jobs / files.capsule.job
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ORIGIN_FILE).unlink(missing_ok=True)
-        _write(folder / CAPSULE_FILE, papers.capsule.text().encode())
-        if papers.patch:
-            _write(folder / PATCH_FILE, papers.patch)
+        _write(folder / CAPSULE_FILE, files.capsule.text().encode())
+        if files.patch:
+            _write(folder / PATCH_FILE, files.patch)
     except OSError as error:
         env.listener(Event("note", f"the job's capsule is not kept here: {error.strerror or error}"))
 
 
-def bring_papers(
+def fetch_job_files(
     located: Located, session: Session, state: ClusterState, job: str, target: Path
 ) -> list[str]:
-    """What hosts have of a job beside its outputs, which went to `target`. The capsule that this machine
-    wrote itself stays. Returns what could not be had, with the reason."""
+    """Fetch the files that hosts keep of a job beside its outputs, which went to `target`.
+
+    A capsule that this machine wrote is not replaced. Return what could not be fetched, with the reason."""
     folder = located.jobs / job
     try:
-        host, papers = _gathered(session, state, job)
+        host, files = _first_of_each(session, state, job)
     except HvdockerError as error:
         if error.exit_code != HvdockerError.exit_code:
             raise
         return [f"{error.host}: {CAPSULE_FILE}: {error.what}"]
     folder.mkdir(parents=True, exist_ok=True)
-    if CAPSULE_FILE in papers and not _is_own(folder):
+    if CAPSULE_FILE in files and not _is_own(folder):
         _write(folder / ORIGIN_FILE, f"{host}\n".encode())
         for name in (CAPSULE_FILE, PATCH_FILE):
-            if name in papers:
-                _write(folder / name, papers[name])
-    if JOB_FILE in papers:
-        _write(folder / JOB_FILE, papers[JOB_FILE])
-    if RECORD_FILE in papers and target != folder:
-        _write(folder / RECORD_COPY, papers[RECORD_FILE])
+            if name in files:
+                _write(folder / name, files[name])
+    if JOB_FILE in files:
+        _write(folder / JOB_FILE, files[JOB_FILE])
+    if RECORD_FILE in files and target != folder:
+        _write(folder / RECORD_COPY, files[RECORD_FILE])
     return []
 
 
-def _gathered(session: Session, state: ClusterState, job: str) -> tuple[str, dict[str, bytes]]:
-    """The host that gave the capsule, and every paper from the first that has it."""
-    told = told_by_hosts(session, state, job)
-    papers = {name: body for there in reversed(told.values()) for name, body in there.items()}
-    return next((host for host, there in told.items() if CAPSULE_FILE in there), ""), papers
+def _first_of_each(session: Session, state: ClusterState, job: str) -> tuple[str, dict[str, bytes]]:
+    """Return the host that has the capsule, and each file from the first host that has it."""
+    by_host = _files_by_host(session, state, job)
+    files = {name: body for there in reversed(by_host.values()) for name, body in there.items()}
+    return next((host for host, there in by_host.items() if CAPSULE_FILE in there), ""), files
 
 
-def find_all(
+def find_capsules(
     env: Env, located: Located, wanted: tuple[str, ...], needs_record: bool = False
 ) -> list[StoredCapsule]:
-    """Jobs by id or its beginning: at home where they are, else as hosts tell."""
-    found = {word: _at_home(located, word) for word in wanted}
-    lacking = [word for word, kept in found.items() if kept is None or (needs_record and not kept.has_ended)]
+    """Find jobs by id or unique prefix: on the controller if they are there, else on the hosts."""
+    found = {word: _stored(located, word) for word in wanted}
+    lacking = [
+        word for word, stored in found.items() if stored is None or (needs_record and not stored.has_ended)
+    ]
     if lacking:
         found |= _from_hosts(env, located, {word: found[word] for word in lacking})
-    return [kept for word in wanted if (kept := found[word])]
+    return [stored for word in wanted if (stored := found[word])]
 
 
 def _from_hosts(
     env: Env, located: Located, wanted: Mapping[str, StoredCapsule | None]
 ) -> dict[str, StoredCapsule | None]:
-    """What is known at home already is no reason to insist on hosts."""
+    """Complete the jobs from hosts. Failing to ask is an error only if a job is not known here."""
     try:
         with connected(env, located, must_all=False) as session:
             from hvdocker.observe.hosts import partial_state
 
             state, _ = partial_state(located.inventory, session.links, False, session.links)
-            return {word: seen_on_hosts(session, state, word, known) for word, known in wanted.items()}
+            return {word: capsule_from_hosts(session, state, word, known) for word, known in wanted.items()}
     except HvdockerError as error:
         if None in wanted.values():
             raise
@@ -120,7 +140,7 @@ def _from_hosts(
         return dict(wanted)
 
 
-def _at_home(located: Located, wanted: str) -> StoredCapsule | None:
+def _stored(located: Located, wanted: str) -> StoredCapsule | None:
     jobs = sorted(path.parent.name for path in located.jobs.glob(f"*/{CAPSULE_FILE}"))
     if wanted not in jobs and len([job for job in jobs if job.startswith(wanted)]) != 1:
         return None
@@ -137,40 +157,53 @@ def _at_home(located: Located, wanted: str) -> StoredCapsule | None:
     )
 
 
-def seen_on_hosts(
+def capsule_from_hosts(
     session: Session, state: ClusterState, wanted: str, known: StoredCapsule | None
 ) -> StoredCapsule:
-    """Of each thing the word of the first host that has it. What is known already is only completed."""
+    """Take each file from the first host that has it. A capsule that is known already is only completed."""
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
-    told = told_by_hosts(session, state, job)
+    by_host = _files_by_host(session, state, job)
     found = known
-    for host, papers in told.items():
-        found = found or _told(host, papers)
+    for host, files in by_host.items():
+        found = found or _capsule_from(host, files)
         if found and found.host and not found.patch:
-            found = replace(found, patch=papers.get(PATCH_FILE, b""))
-        if found and not found.has_ended and RECORD_FILE in papers:
-            found = replace(found, record=papers[RECORD_FILE].decode("utf-8", "replace"))
+            found = replace(found, patch=files.get(PATCH_FILE, b""))
+        if found and not found.has_ended and RECORD_FILE in files:
+            found = replace(found, record=files[RECORD_FILE].decode("utf-8", "replace"))
     if found is None:
         raise UsageProblem(
-            f"{job} has no capsule: neither here nor on {', '.join(told) or 'any host'}",
+            f"{job} has no capsule: neither here nor on {', '.join(by_host) or 'any host'}",
             fix="jobs that an earlier version started have none",
         )
     return found
 
 
-def _told(host: str, papers: Mapping[str, bytes]) -> StoredCapsule | None:
-    capsule = Capsule.read(papers.get(CAPSULE_FILE, b"").decode("utf-8", "replace"))
+def _capsule_from(host: str, files: Mapping[str, bytes]) -> StoredCapsule | None:
+    capsule = Capsule.read(files.get(CAPSULE_FILE, b"").decode("utf-8", "replace"))
     return StoredCapsule(capsule, host=host) if capsule else None
 
 
-def told_by_hosts(session: Session, state: ClusterState, job: str) -> dict[str, dict[str, bytes]]:
-    from hvdocker.jobs.capsule.job_files import read_papers
-
+def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str, dict[str, bytes]]:
     having = [name for name, seen in state.hosts.items() if job in seen.job_folders]
     return {
-        name: read_papers(session.links[name], f"{state.hosts[name].cluster_dir}/jobs/{job}")
+        name: _read_job_files(session.links[name], f"{state.hosts[name].cluster_dir}/jobs/{job}")
         for name in having
     }
+
+
+def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
+    """Return the job files that exist, by name. A job of an earlier version lacks some."""
+    read = bytearray()
+    for chunk in link.stream(host_folders.pack(folder, JOB_FILES)):
+        read += chunk
+        if len(read) > MOST_BYTES:
+            raise HvdockerError(f"the job's files in {folder} are too large", host=link.name)
+    try:
+        with tarfile.open(fileobj=io.BytesIO(read)) as tar:
+            found = {member.name: tar.extractfile(member) for member in tar if member.isfile()}
+            return {name: file.read() for name, file in found.items() if file and name in JOB_FILES}
+    except (tarfile.TarError, OSError, ValueError, LookupError) as error:
+        raise HvdockerError("the job's files arrived damaged", host=link.name, lines=[str(error)]) from error
 
 
 def _is_own(folder: Path) -> bool:
@@ -178,7 +211,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Whole or not at all, for its owner only."""
+    """Write atomically, readable by the owner only."""
     draft = path.with_name(f"{path.name}.part")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)

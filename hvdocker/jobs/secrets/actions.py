@@ -9,10 +9,10 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.engine import archive
+from hvdocker.engine.container_exec import exec_output
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
 from hvdocker.plan.apply import Context
-from hvdocker.plan.container_command import run_inside
 from hvdocker.plan.plan import Step
 from hvdocker.transport.errors import translating_errors
 
@@ -36,7 +36,7 @@ def _forget(step: ForgetSecrets, context: Context) -> None:
 
 def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) -> None:
     argv = ["rm", "-rf", "--", *(f"{names.SECRETS}/{job}" for job in jobs)]
-    code, said = run_inside(context, host, container, argv)
+    code, said = exec_output(context.engine(host), container, argv)
     if code != 0:
         raise HvdockerError(
             "removing the secrets of earlier jobs failed",

@@ -107,7 +107,7 @@ def test_the_schema_is_installed_with_the_package() -> None:
     where = "import hvdocker, pathlib; print(pathlib.Path(hvdocker.__file__).parent)"
     python = Path(binary()).with_name("python")
     done = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True, cwd="/")
-    assert (Path(done.stdout.strip()) / "schema" / "inventory.schema.json").read_text() == schema_text()
+    assert (Path(done.stdout.strip()) / "inventory" / "inventory.schema.json").read_text() == schema_text()
 
 
 def test_a_device_without_end_is_no_inventory(cli: Cli) -> None:

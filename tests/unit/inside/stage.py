@@ -17,9 +17,9 @@ WAIT_S = 60
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from inside.protocol.layout import Layout as Places
+from inside.protocol.layout import Layout
 from inside.supervisor.supervisor import main
-sys.exit(main(["j"], Places(Path(sys.argv[1]), Path(sys.argv[2]))))
+sys.exit(main(["j"], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
 """
 
 # What a test tells the launcher are these words of Python: plan-<n>.py for the nth run.

@@ -12,7 +12,7 @@ from hvdocker.inventory.schema import inventory_schema, schema_text
 from hvdocker.inventory.yaml_document import read
 
 CASES = Path(__file__).parents[1] / "fixtures" / "inventories"
-PUBLISHED = Path(__file__).parents[3] / "hvdocker" / "schema" / "inventory.schema.json"
+PUBLISHED = Path(__file__).parents[3] / "hvdocker" / "inventory" / "inventory.schema.json"
 SCHEMA = jsonschema.Draft202012Validator(inventory_schema())
 
 # What a pattern cannot say: true addresses, things that stand twice, our own folders, what is no YAML at all.

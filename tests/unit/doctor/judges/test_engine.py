@@ -9,7 +9,7 @@ import pytest
 from hvdocker.doctor.facts.facts import EngineState
 from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
 from hvdocker.doctor.judges.host_names import judge_names, looked_up, off_loopback
-from hvdocker.doctor.judges.infiniband import judge_fabric
+from hvdocker.doctor.judges.machine import judge_fabric
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import EngineSeen
 from tests.unit.builders import host_seen, inventory

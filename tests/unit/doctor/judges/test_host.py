@@ -7,8 +7,8 @@ import pytest
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.doctor.facts.facts import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
 from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.judges.cluster import why_replaced
 from hvdocker.doctor.judges.host import Case, Words, judge_host
-from hvdocker.doctor.judges.worker import why_replaced
 from hvdocker.doctor.report import Finding, Report
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host

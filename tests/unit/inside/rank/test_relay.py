@@ -12,36 +12,37 @@ from inside.rank.relay import Relay
 from inside.runtime.secrets import SecretError, forget_elsewhere, forget_secrets, read_secrets
 
 LIB = Path(__file__).parents[4] / "images" / "doc-hvd" / "lib"
-# The vigil of the rank wrapper over a real command, masked; what it prints is what the launcher would read,
-# and what is kept is in the file that is named first.
-VIGIL = """
+# The rank wrapper's wait for a real command, with masked output. It prints what the launcher would read; the
+# first argument is the file of its own log.
+WAIT = """
 import os, signal, socket, subprocess, sys
 from pathlib import Path
-from inside.rank.heartbeat import Heartbeat as Beats
+from inside.rank.heartbeat import Heartbeat
 from inside.runtime.child import start
-from inside.rank.usage import UsageMeter as Meter
+from inside.rank.usage import UsageMeter
 from inside.rank.rank import relays_of
 from inside.rank.log import RankLog
-from inside.rank import link_watch as uplink
-from inside.rank.wait import ENDING, RankWait as Vigil
-from inside.runtime.signals import SignalPipe as Wakeups
-uplink.LOOK_S, uplink.GIVEN_UP_S = 0.05, 0.2
-wakeups = Wakeups((*ENDING, signal.SIGCHLD))
+from inside.rank import link_watch
+from inside.rank.wait import ENDING, RankWait
+from inside.runtime.signals import SignalPipe
+link_watch.LOOK_S, link_watch.GIVEN_UP_S = 0.05, 0.2
+signals = SignalPipe((*ENDING, signal.SIGCHLD))
 here, there = socket.socketpair()
 child = start(sys.argv[2:], os.environ, "/", 60, subprocess.PIPE)
 out, err = relays_of(child, (b"s3cr3t",), RankLog(Path(sys.argv[1]), print))
-vigil = Vigil(wakeups, here, (out, err), uplink.Uplink(os.environ, Path(os.environ.get("NET", "/"))))
-vigil.keep(child, Beats({"rank": 0, "host": "a"}, Meter(child.pid), (err, out), 600))
+watch = link_watch.LinkWatch(os.environ, Path(os.environ.get("NET", "/")))
+wait = RankWait(signals, here, (out, err), watch)
+wait.keep(child, Heartbeat({"rank": 0, "host": "a"}, UsageMeter(child.pid), (err, out), 600))
 how = child.reap()
-vigil.drain()
-# An interpreter that takes its leave has no handlers any more.
+wait.drain()
+# An interpreter that is shutting down has no signal handlers any more.
 os._exit(how.code)
 """
 
 
-def vigil(*command: str, kept: str = "/dev/null", **env: str) -> "subprocess.Popen[bytes]":
+def run_wait(*command: str, kept: str = "/dev/null", **env: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-c", VIGIL, kept, *command],
+        [sys.executable, "-c", WAIT, kept, *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(LIB), **env},
@@ -50,19 +51,19 @@ def vigil(*command: str, kept: str = "/dev/null", **env: str) -> "subprocess.Pop
 
 def test_streams_stay_apart_and_the_last_bytes_are_there() -> None:
     script = "printf 'out s3cr3t s3c'; printf 'err s3cr3t s3' >&2; exit 3"
-    process = vigil("sh", "-c", script)
+    process = run_wait("sh", "-c", script)
     assert process.communicate(timeout=60) == (b"out *** s3c", b"err *** s3")
     assert process.returncode == 3
 
 
 def test_much_output_for_a_slow_reader_arrives_whole() -> None:
-    process = vigil("sh", "-c", "seq 200000; echo s3cr3t")
+    process = run_wait("sh", "-c", "seq 200000; echo s3cr3t")
     out, _ = process.communicate(timeout=60)
     assert out == b"".join(b"%d\n" % number for number in range(1, 200001)) + b"***\n"
 
 
 def test_a_part_of_a_line_is_passed_on_at_once() -> None:
-    process = vigil("sh", "-c", "printf 'a prompt> '; sleep 600")
+    process = run_wait("sh", "-c", "printf 'a prompt> '; sleep 600")
     assert process.stdout is not None
     assert os.read(process.stdout.fileno(), 100) == b"a prompt> "
     process.terminate()
@@ -71,13 +72,13 @@ def test_a_part_of_a_line_is_passed_on_at_once() -> None:
 
 
 def test_what_a_command_leaves_behind_cannot_keep_the_rank() -> None:
-    process = vigil("sh", "-c", "setsid sleep 30 & echo left")
+    process = run_wait("sh", "-c", "setsid sleep 30 & echo left")
     assert process.communicate(timeout=25)[0] == b"left\n"
     assert process.returncode == 0
 
 
 def test_a_reader_that_is_gone_ends_the_command() -> None:
-    process = vigil("sh", "-c", "echo ready; while :; do sleep 1; done")
+    process = run_wait("sh", "-c", "echo ready; while :; do sleep 1; done")
     assert process.stdout is not None and process.stderr is not None
     assert os.read(process.stdout.fileno(), 100) == b"ready\n"
     process.stdout.close()
@@ -90,7 +91,7 @@ def test_last_words_are_kept_though_nobody_reads_them(tmp_path: Path) -> None:
     trap 'i=0; while [ $i -lt 3000 ]; do echo "the last words of s3cr3t $i"; i=$((i+1)); done; exit 9' TERM
     echo ready; while :; do sleep 0.1; done
     """
-    process = vigil("sh", "-c", script, kept=str(tmp_path / "kept"))
+    process = run_wait("sh", "-c", script, kept=str(tmp_path / "kept"))
     assert process.stdout is not None and process.stderr is not None
     assert os.read(process.stdout.fileno(), 100) == b"ready\n"
     process.stdout.close()
@@ -103,7 +104,7 @@ def test_last_words_are_kept_though_nobody_reads_them(tmp_path: Path) -> None:
 
 def test_a_reader_that_stops_reading_stops_the_command_and_loses_nothing(tmp_path: Path) -> None:
     script = "import sys; sys.stdout.write('x' * 300000); sys.stdout.flush(); sys.stderr.write('done')"
-    process = vigil(sys.executable, "-c", script, kept=str(tmp_path / "kept"))
+    process = run_wait(sys.executable, "-c", script, kept=str(tmp_path / "kept"))
     assert process.stdout is not None and process.stderr is not None
     # What the pipes and the relay hold is less than the command has to write: it cannot be done.
     assert os.read(process.stdout.fileno(), 1) == b"x"
@@ -115,7 +116,7 @@ def test_a_reader_that_stops_reading_stops_the_command_and_loses_nothing(tmp_pat
 
 
 def test_a_reader_that_does_not_read_cannot_keep_the_command_from_ending(tmp_path: Path) -> None:
-    process = vigil("sh", "-c", "yes", kept=str(tmp_path / "kept"))
+    process = run_wait("sh", "-c", "yes", kept=str(tmp_path / "kept"))
     assert process.stdout is not None and process.stderr is not None
     os.read(process.stdout.fileno(), 100)
     process.terminate()
@@ -133,7 +134,7 @@ def test_a_launcher_that_is_not_reached_ends_the_command_though_nobody_reads(
     script: str, tmp_path: Path
 ) -> None:
     env = {"SSH_CONNECTION": "198.18.0.11 33354 198.18.0.12 12345", "NET": str(tmp_path)}
-    process = vigil("sh", "-c", script, kept=str(tmp_path / "kept"), **env)
+    process = run_wait("sh", "-c", script, kept=str(tmp_path / "kept"), **env)
     assert process.stdout is not None
     os.read(process.stdout.fileno(), 6)
     assert process.poll() is None
@@ -145,13 +146,13 @@ def test_a_launcher_that_is_not_reached_ends_the_command_though_nobody_reads(
 
 
 def test_what_is_left_behind_and_never_silent_is_not_heard_for_ever() -> None:
-    process = vigil("sh", "-c", "setsid yes & echo left")
+    process = run_wait("sh", "-c", "setsid yes & echo left")
     assert b"left\n" in process.communicate(timeout=60)[0]
     assert process.returncode == 0
 
 
 def test_bytes_that_are_no_text_pass() -> None:
-    process = vigil("sh", "-c", r"printf '\377\000\376'")
+    process = run_wait("sh", "-c", r"printf '\377\000\376'")
     assert process.communicate(timeout=60)[0] == b"\xff\x00\xfe"
 
 

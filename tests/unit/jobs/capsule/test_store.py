@@ -13,7 +13,13 @@ from hvdocker.errors import UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
-from hvdocker.jobs.capsule.store import StoredCapsule, bring_papers, find_all, keep_at_home, seen_on_hosts
+from hvdocker.jobs.capsule.store import (
+    StoredCapsule,
+    capsule_from_hosts,
+    fetch_job_files,
+    find_capsules,
+    store_capsule,
+)
 from hvdocker.shell.command import Command
 from hvdocker.transport.session import Session
 from tests.unit.builders import CAPSULE, host_seen, inventory, state_of
@@ -64,17 +70,17 @@ def hosts() -> Hosts:
 
 def test_what_this_machine_kept_is_found_again(tmp_path: Path) -> None:
     home = located(tmp_path)
-    keep_at_home(Env(cwd=tmp_path), home, CapsuleFiles(CAPSULE, b"patch"))
+    store_capsule(Env(cwd=tmp_path), home, CapsuleFiles(CAPSULE, b"patch"))
     folder = home.jobs / JOB
     assert {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()} == {
         "capsule.json": 0o600,
         "code.patch": 0o600,
     }
-    assert find_all(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch")]
-    assert find_all(Env(cwd=tmp_path), home, ("train",)) == [StoredCapsule(CAPSULE, b"patch")]
+    assert find_capsules(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch")]
+    assert find_capsules(Env(cwd=tmp_path), home, ("train",)) == [StoredCapsule(CAPSULE, b"patch")]
     (folder / "logs").mkdir()
     (folder / "logs" / "record.json").write_text(RECORD)
-    assert find_all(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [
+    assert find_capsules(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [
         StoredCapsule(CAPSULE, b"patch", RECORD)
     ]
 
@@ -82,36 +88,38 @@ def test_what_this_machine_kept_is_found_again(tmp_path: Path) -> None:
 def test_a_home_that_cannot_be_written_is_a_note(tmp_path: Path) -> None:
     (tmp_path / ".hvdocker").write_text("a file")
     events: list[Event] = []
-    keep_at_home(Env(cwd=tmp_path, listener=events.append), located(tmp_path), CapsuleFiles(CAPSULE))
+    store_capsule(Env(cwd=tmp_path, listener=events.append), located(tmp_path), CapsuleFiles(CAPSULE))
     assert [event.text for event in events] == ["the job's capsule is not kept here: Not a directory"]
 
 
 def test_what_hosts_tell_comes_home_and_is_known_as_theirs(tmp_path: Path, hosts: Hosts) -> None:
     home = located(tmp_path)
-    assert bring_papers(home, hosts.session, hosts.state, JOB, home.jobs / JOB) == []
+    assert fetch_job_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB) == []
     names = sorted(path.name for path in (home.jobs / JOB).iterdir())
     assert names == ["capsule.host", "capsule.json", "code.patch", "job.json"]
-    assert find_all(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch", host="a")]
+    assert find_capsules(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch", host="a")]
 
 
 def test_a_host_does_not_replace_what_this_machine_wrote(tmp_path: Path, hosts: Hosts) -> None:
     home, own = located(tmp_path), replace(CAPSULE, owner="me")
-    keep_at_home(Env(cwd=tmp_path), home, CapsuleFiles(own))
-    bring_papers(home, hosts.session, hosts.state, JOB, tmp_path / "elsewhere")
-    assert find_all(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [StoredCapsule(own, b"", RECORD)]
+    store_capsule(Env(cwd=tmp_path), home, CapsuleFiles(own))
+    fetch_job_files(home, hosts.session, hosts.state, JOB, tmp_path / "elsewhere")
+    assert find_capsules(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [
+        StoredCapsule(own, b"", RECORD)
+    ]
 
 
-def test_papers_that_arrive_damaged_are_told_and_cost_nothing_else(tmp_path: Path, hosts: Hosts) -> None:
+def test_damaged_job_files_are_reported_and_do_no_other_harm(tmp_path: Path, hosts: Hosts) -> None:
     hosts.links["b"].streamed = b"\x1f\x8b nonsense" * 100
     home = located(tmp_path)
-    (told,) = bring_papers(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
-    assert told.startswith("b: capsule.json: the job's papers arrived damaged")
+    (told,) = fetch_job_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
+    assert told.startswith("b: capsule.json: the job's files arrived damaged")
 
 
 def test_only_files_of_these_names_are_taken(tmp_path: Path, hosts: Hosts) -> None:
     hosts.links["a"].streamed = packed({"../evil": "x", "capsule.host": "x", "capsule.json": CAPSULE.text()})
     home = located(tmp_path)
-    bring_papers(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
+    fetch_job_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
         "capsule.host",
         "capsule.json",
@@ -120,33 +128,33 @@ def test_only_files_of_these_names_are_taken(tmp_path: Path, hosts: Hosts) -> No
 
 
 def test_on_hosts_the_first_that_knows_counts(hosts: Hosts) -> None:
-    found = seen_on_hosts(hosts.session, hosts.state, "train", None)
+    found = capsule_from_hosts(hosts.session, hosts.state, "train", None)
     assert found == StoredCapsule(CAPSULE, b"patch", RECORD, "a")
     hosts.links["a"].streamed = packed({"capsule.json": "{"})
-    assert seen_on_hosts(hosts.session, hosts.state, JOB, None) == StoredCapsule(CAPSULE, host="b")
+    assert capsule_from_hosts(hosts.session, hosts.state, JOB, None) == StoredCapsule(CAPSULE, host="b")
 
 
 def test_what_is_known_at_home_is_only_completed(hosts: Hosts) -> None:
     own = StoredCapsule(replace(CAPSULE, owner="me"))
-    assert seen_on_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
+    assert capsule_from_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
 
 
 def test_a_record_of_a_job_that_ran_is_made_good(hosts: Hosts) -> None:
     own = StoredCapsule(CAPSULE, b"patch", '{"state": "running"}')
-    assert seen_on_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
+    assert capsule_from_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
 
 
 def test_a_job_without_a_capsule_is_named(hosts: Hosts) -> None:
     for link in hosts.links.values():
         link.streamed = packed({"job.json": json.dumps({})})
     with pytest.raises(UsageProblem, match=f"{JOB} has no capsule: neither here nor on a, b"):
-        seen_on_hosts(hosts.session, hosts.state, JOB, None)
+        capsule_from_hosts(hosts.session, hosts.state, JOB, None)
     with pytest.raises(UsageProblem, match="there is no job 'nope'"):
-        seen_on_hosts(hosts.session, hosts.state, "nope", None)
+        capsule_from_hosts(hosts.session, hosts.state, "nope", None)
 
 
-def test_the_words_that_ask_for_papers(hosts: Hosts) -> None:
-    seen_on_hosts(hosts.session, hosts.state, JOB, None)
+def test_the_words_that_ask_for_job_files(hosts: Hosts) -> None:
+    capsule_from_hosts(hosts.session, hosts.state, JOB, None)
     ((asked, _),) = hosts.links["b"].ran
     assert isinstance(asked, Command)
     names = ("capsule.json", "job.json", "code.patch", "logs/record.json")
