@@ -60,10 +60,10 @@ def replay(
     """
     no_rest(ctx)
     from hvdocker.inventory.locate import locate
+    from hvdocker.training.inputs.request import TrainRequest
     from hvdocker.training.replay import ReplayOptions
     from hvdocker.training.replay import replay as run
-    from hvdocker.training.request import TrainRequest
-    from hvdocker.training.train import Viewer
+    from hvdocker.training.report import Viewer
     from hvdocker.training.train_hooks import TrainHooks
 
     options = ReplayOptions(

@@ -117,10 +117,10 @@ def run(
     file, plain = _inventory(plain, inventory_flag)
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
-    from hvdocker.training.request import TrainRequest
-    from hvdocker.training.resilience import ResilienceFlags
+    from hvdocker.training.inputs.request import TrainRequest
+    from hvdocker.training.inputs.resilience import ResilienceFlags
+    from hvdocker.training.report import Viewer
     from hvdocker.training.run import run as act
-    from hvdocker.training.train import Viewer
 
     request = TrainRequest(
         script=plain[0] if plain else None,

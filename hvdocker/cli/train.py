@@ -52,8 +52,8 @@ from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
     from hvdocker.inventory.locate import Located
-    from hvdocker.training.request import TrainRequest
-    from hvdocker.training.train import Started, TrainReport, Viewer
+    from hvdocker.training.inputs.request import TrainRequest
+    from hvdocker.training.report import Started, TrainReport, Viewer
 
 
 def train(
@@ -116,9 +116,9 @@ def train(
     plain, tuning = sort_words([*([script] if script else []), *ctx.args])
     refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
-    from hvdocker.training.request import TrainRequest
-    from hvdocker.training.resilience import ResilienceFlags
-    from hvdocker.training.train import Viewer
+    from hvdocker.training.inputs.request import TrainRequest
+    from hvdocker.training.inputs.resilience import ResilienceFlags
+    from hvdocker.training.report import Viewer
     from hvdocker.training.train import train as run
     from hvdocker.training.train_hooks import TrainHooks
 

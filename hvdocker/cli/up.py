@@ -140,7 +140,8 @@ def _located(
     env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
 ) -> Located:
     from hvdocker.errors import UsageProblem
-    from hvdocker.inventory.locate import generate, locate
+    from hvdocker.inventory.locate import locate
+    from hvdocker.inventory.state_folder import generate
 
     given = [bool(inventory), bool(hosts), local is not None]
     if sum(given) > 1:

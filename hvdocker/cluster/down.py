@@ -10,7 +10,8 @@ from hvdocker.cluster.plan.down import plan_down
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
-from hvdocker.inventory.locate import Located, forget, former_hosts, former_note
+from hvdocker.inventory.locate import Located
+from hvdocker.inventory.state_folder import forget, former_hosts, former_note
 from hvdocker.jobs.fetch import bring_home, home_from, mark_fetched, unfetched
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.locks.owner import refuse_foreign_owner

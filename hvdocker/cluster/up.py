@@ -18,7 +18,8 @@ from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_all, wo
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_image
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.inventory.locate import Located, forget, former_hosts, former_note, point_at
+from hvdocker.inventory.locate import Located
+from hvdocker.inventory.state_folder import forget, former_hosts, former_note, point_at
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan

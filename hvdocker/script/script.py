@@ -1,5 +1,6 @@
-"""A plan as a bash script that does the same by hand: ssh, docker, tar and ssh-keygen. Keys are made while
-it runs; none stands in it."""
+"""Renders a plan as a bash script that does the same by hand, with ssh, docker, tar and ssh-keygen.
+
+The script makes its keys while it runs. It contains none."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ from hvdocker.sync.steps import SyncCode
 from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
 from hvdocker.transport.ssh.command_line import ssh_words
 
-# Filled in while the script runs. The blank makes shlex quote the word that holds it.
+# Placeholders that the running script replaces. The blank makes shlex quote the word around them.
 _HOST_KEY = "@HOST KEY@"
 _CLIENT_KEY = "@CLIENT KEY@"
 
@@ -87,7 +88,7 @@ def script_of(
 
 
 def _reached(plan: Plan) -> list[str]:
-    """Every host that the script talks to: where steps are done, and where images or keys come from."""
+    """Return every host that the script connects to: those with steps, and the sources of images and keys."""
     hosts = [step.host for step in plan.steps]
     hosts += [step.source for step in plan.steps if isinstance(step, ShipImage)]
     hosts += [step.head for step in plan.steps if isinstance(step, steps.JoinJob)]
@@ -95,7 +96,7 @@ def _reached(plan: Plan) -> list[str]:
 
 
 def _functions(hosts: list[str]) -> dict[str, str]:
-    """A shell function for every host: readable, and different for different hosts."""
+    """Return the name of each host's shell function: readable and unique."""
     found: dict[str, str] = {}
     for host in hosts:
         plain = "on_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in host)
@@ -165,7 +166,7 @@ def _remove_container(writer: Writer, step: steps.RemoveContainer, trust: Any) -
 def _create_worker(writer: Writer, step: steps.CreateWorker, trust: steps.Trust) -> Iterator[str]:
     keyed = {**step.spec.labels, names.LABEL_HOST_KEY: _HOST_KEY, names.LABEL_CLIENT_KEY: _CLIENT_KEY}
     words = create_command(replace(step.spec, labels=keyed)).argv
-    # The fingerprint is that of the container without its keys.
+    # The fingerprint is computed without the keys.
     spec_label = f"{names.LABEL_SPEC}={step.spec.fingerprint()}"
     fixed = tuple(spec_label if word.startswith(f"{names.LABEL_SPEC}=") else word for word in words)
     host = shlex.quote(f"host_{step.host}")
@@ -224,7 +225,7 @@ def _sync(writer: Writer, step: SyncCode, trust: Any) -> Iterator[str]:
 
 
 def _write_job(writer: Writer, step: WriteJob, trust: Any) -> Iterator[str]:
-    """Values that came from the caller's environment may be secret: they are taken from it again."""
+    """Write job.json. The script reads values of the caller's environment from there: they may be secret."""
     body = json.loads(step.content)
     for name in step.from_caller:
         body["env"][name] = f"@ENV {name}@"
@@ -236,7 +237,7 @@ def _write_job(writer: Writer, step: WriteJob, trust: Any) -> Iterator[str]:
 
 
 def _write_patch(writer: Writer, step: WritePatch, trust: Any) -> Iterator[str]:
-    """As text: a patch may hold any bytes. One that is large would be most of the script."""
+    """Write the patch, base64-encoded because it may hold any bytes. A large patch is left out."""
     if len(step.content) > PATCH_EVERYWHERE_BYTES:
         yield ": # left out here; the job runs without it"
         return
@@ -259,7 +260,7 @@ def _create_master(writer: Writer, step: CreateMaster, trust: Any) -> Iterator[s
 
 
 def _put_secrets(writer: Writer, step: PutSecrets, trust: Any) -> Iterator[str]:
-    """No value stands in the script: each is taken from the caller's environment, or its file, again."""
+    """Put the secrets into a container. The script reads each value from the environment or from its file."""
     folder = f'"$keys/secrets/hvdocker/secrets/{step.job}'
     yield f'rm -rf "$keys/secrets"; mkdir -p {folder}"'
     for secret in step.secrets:

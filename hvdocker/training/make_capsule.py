@@ -24,7 +24,7 @@ from hvdocker.training.plan.requirements import worker_image
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
-    from hvdocker.training.request import TrainRequest
+    from hvdocker.training.inputs.request import TrainRequest
 
 # How a job was started, not what it is; or said elsewhere in the capsule.
 OF_THE_MOMENT = frozenset((

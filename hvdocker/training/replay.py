@@ -16,9 +16,10 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule
 from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 from hvdocker.secret import SecretSource, parse_secrets
+from hvdocker.training.inputs.request import TrainRequest
 from hvdocker.training.make_capsule import OF_THE_MOMENT
-from hvdocker.training.request import TrainRequest
-from hvdocker.training.train import TrainReport, Viewer, train
+from hvdocker.training.report import TrainReport, Viewer
+from hvdocker.training.train import train
 
 _LOST = "the job cannot be run again with the same code"
 

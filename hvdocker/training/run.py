@@ -35,10 +35,11 @@ from hvdocker.placement.slot_flags import request_of
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan
 from hvdocker.training.ctrl_c import LeftUndone, finish_despite_ctrl_c
-from hvdocker.training.request import JobInputs, TrainRequest, prepare
+from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare
+from hvdocker.training.report import Started, TrainReport, Viewer
 from hvdocker.training.run_heartbeat import alive
 from hvdocker.training.slots import tell_fewer
-from hvdocker.training.train import Started, TrainReport, Viewer, train
+from hvdocker.training.train import train
 from hvdocker.training.train_hooks import TrainHooks
 from hvdocker.units import count
 

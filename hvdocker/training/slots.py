@@ -22,8 +22,8 @@ from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import place_most
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic, Resilience
+from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.plan.train import check_workers, standing
-from hvdocker.training.request import JobInputs, TrainRequest
 
 
 @dataclass(frozen=True)

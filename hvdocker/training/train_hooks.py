@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from hvdocker.errors import HeadLost, Interrupted, JobFailed, JobStopped
 from hvdocker.hooks.hooks import Hooks, code_of
-from hvdocker.training.train import Started, Viewer
+from hvdocker.training.report import Started, Viewer
 
 
 class TrainHooks:

@@ -116,7 +116,7 @@ def test_a_job_with_restarts_goes_on_without_its_head(site: Site) -> None:
     h1, *others = site.hosts
     process = start(site, "later", "--restarts", "1")
     with powered_off(site, h1):
-        said = read_until(process, "is started anew")
+        said = read_until(process, "is started again")
         assert "the head h1 does not answer" in said and "(restart 1 of 1)" in said
         open_gate(others, "later")
         code, out, err = end_of(process)

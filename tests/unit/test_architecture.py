@@ -84,7 +84,7 @@ PURE = {
     "doctor": "report", "doctor/judges": "*",
     "doctor/facts": "answer commands facts interfaces trial_commands",
     "doctor/pairs": "commands gaps judge path_mtu reach survey tournament",
-    "training": "resilience steps", "training/plan": "*",
+    "training": "steps", "training/inputs": "resilience", "training/plan": "*",
     "script": "images join writer",
     "console": "messages sanitize",
 }  # fmt: skip

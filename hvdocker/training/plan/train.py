@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hvdocker.cluster.containers.roles import master_spec
 from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
@@ -18,6 +17,7 @@ from hvdocker.placement.scope_label import asked_np, up_again
 from hvdocker.plan.plan import Plan, Stage, Step, plan_of
 from hvdocker.protocol.job import JobSpec
 from hvdocker.sync.steps import SyncCode
+from hvdocker.training.plan.master_container import master_spec
 from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
 
 

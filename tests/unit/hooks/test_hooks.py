@@ -14,7 +14,7 @@ from hvdocker.events import Event
 from hvdocker.hooks.hooks import NAMES, Hooks, code_of
 from hvdocker.inventory.locate import read_inventory
 from hvdocker.protocol.placement import Placement, Share
-from hvdocker.training.train import Started, Viewer
+from hvdocker.training.report import Started, Viewer
 from hvdocker.training.train_hooks import TrainHooks
 
 TELLS = """#!/bin/sh

@@ -6,18 +6,8 @@ import pytest
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, InventoryError, UsageProblem
 from hvdocker.inventory.inventory import KeyPair
-from hvdocker.inventory.locate import (
-    FOLDER,
-    Located,
-    cluster_flag,
-    forget,
-    former_hosts,
-    generate,
-    inventory_flag,
-    locate,
-    point_at,
-    read_inventory,
-)
+from hvdocker.inventory.locate import FOLDER, Located, cluster_flag, inventory_flag, locate, read_inventory
+from hvdocker.inventory.state_folder import forget, former_hosts, generate, point_at
 
 
 def write(path: Path, cluster: str) -> Path:

@@ -8,7 +8,8 @@ import pytest
 
 from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
-from hvdocker.inventory.locate import Located, generate
+from hvdocker.inventory.locate import Located
+from hvdocker.inventory.state_folder import generate
 from hvdocker.jobs.fetch import (
     FetchReport,
     has_ended,

@@ -16,10 +16,10 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.shell.command import Command
-from hvdocker.training.request import JobInputs, TrainRequest
+from hvdocker.training.inputs.request import JobInputs, TrainRequest
+from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.slots import Relaunch
-from hvdocker.training.train import _anew
-from hvdocker.training.user_command import UserCommand
+from hvdocker.training.train import _relaunch_of
 from hvdocker.transport.link import Result
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of, with_worker
@@ -261,12 +261,12 @@ def test_a_job_whose_head_is_gone_is_started_anew(
         JOB, endurance=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de"
     )
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
-    assert _anew(env, LOCATED, wish(restarts), job, gone) == Relaunch(
+    assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch(
         "train-abcd", endurance, 3, "c0de", gone
     )
     assert notes == [
-        "the head a does not answer: the job ended with it; train-abcd is started anew on the hosts that are "
-        f"left (restart {endurance.first_restart} of {restarts})"
+        "the head a does not answer: the job ended with it; train-abcd is started again on the hosts "
+        f"that still respond (restart {endurance.first_restart} of {restarts})"
     ]
 
 
@@ -279,5 +279,5 @@ def test_without_a_restart_left_the_head_is_the_error(
     lab = Located(inventory("hosts: [b]\nssh: {key: /no/such/key}\n"), tmp_path / "inventory.yaml")
     gone = HeadLost("gone", restart=seen)
     with pytest.raises(HeadLost) as caught:
-        _anew(Env(cwd=tmp_path), lab, wish(restarts), JOB, gone)
+        _relaunch_of(Env(cwd=tmp_path), lab, wish(restarts), JOB, gone)
     assert caught.value is gone

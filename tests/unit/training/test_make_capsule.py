@@ -14,9 +14,9 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
 from hvdocker.sync.walk import read_tree
+from hvdocker.training.inputs.request import JobInputs, TrainRequest
+from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
-from hvdocker.training.request import JobInputs, TrainRequest
-from hvdocker.training.user_command import UserCommand
 from hvdocker.transport.session import Session
 from tests.unit.builders import CAPSULE, IMAGE, MAKER, inventory, state_of, with_worker
 

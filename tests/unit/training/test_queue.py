@@ -11,10 +11,10 @@ from hvdocker.inventory.locate import Located
 from hvdocker.locks.ticket import RUNS, Ticket, queues
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement
+from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_request
+from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.queue import emptied, in_turn, told, wish_words
-from hvdocker.training.request import JobInputs, TrainRequest, check_request
 from hvdocker.training.slots import choose_slots
-from hvdocker.training.user_command import UserCommand
 from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")

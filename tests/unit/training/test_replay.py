@@ -13,9 +13,9 @@ from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen
 from hvdocker.jobs.capsule.git import see_git
 from hvdocker.jobs.capsule.store import StoredCapsule
 from hvdocker.sync.walk import read_tree
+from hvdocker.training.inputs.request import TrainRequest
 from hvdocker.training.make_capsule import request_words
 from hvdocker.training.replay import ReplayOptions, request_again, same_code, with_environment
-from hvdocker.training.request import TrainRequest
 from tests.unit.builders import CAPSULE, inventory
 
 KEPT = StoredCapsule(CAPSULE, b"patch")

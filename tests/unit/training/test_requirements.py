@@ -6,9 +6,9 @@ import pytest
 
 from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
-from hvdocker.training.request import TrainRequest, _requirements, check_request
+from hvdocker.training.inputs.request import TrainRequest, _requirements, check_request
+from hvdocker.training.inputs.user_command import user_command
 from hvdocker.training.requirements import find_requirements
-from hvdocker.training.user_command import user_command
 
 
 @pytest.fixture

@@ -31,10 +31,10 @@ from hvdocker.plan.plan import Plan, plan_of
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
-from hvdocker.training.request import TrainRequest
-from hvdocker.training.resilience import ResilienceFlags
+from hvdocker.training.inputs.request import TrainRequest
+from hvdocker.training.inputs.resilience import ResilienceFlags
+from hvdocker.training.report import Started, TrainReport, Viewer
 from hvdocker.training.run import RunReport, Verbs, final_error, run
-from hvdocker.training.train import Started, TrainReport, Viewer
 
 JOB = "train-aaaa"
 DOWN = "hvdocker down -i inventory.yaml --cluster lab-"

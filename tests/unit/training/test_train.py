@@ -10,10 +10,10 @@ from hvdocker.inventory.locate import Located
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic, Resilience
-from hvdocker.training.request import JobInputs, TrainRequest, check_request
+from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_request
+from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.slots import Relaunch, choose_slots
-from hvdocker.training.train import launch_anew
-from hvdocker.training.user_command import UserCommand
+from hvdocker.training.train import launch_again
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
@@ -162,9 +162,9 @@ def test_where_a_job_cannot_be_started_anew_the_lost_head_is_still_told() -> Non
     lost = HeadLost("the head a does not answer: the job ended with it", lines=["last words of rank 1"])
     kept: list[str] = []
     with pytest.raises(HeadLost) as caught:
-        launch_anew(launch, Relaunch("train-abcd", Resilience(), 2, "c0de", lost), kept.append)
+        launch_again(launch, Relaunch("train-abcd", Resilience(), 2, "c0de", lost), kept.append)
     assert caught.value is lost and kept == ["train-abcd"]
-    assert lost.lines == ("last words of rank 1", "it could not be started anew: 2 wanted, 1 free")
+    assert lost.lines == ("last words of rank 1", "it could not be started again: 2 wanted, 1 free")
 
 
 def test_ctrl_c_while_a_job_is_started_anew_leaves_none_of_its_secrets() -> None:
@@ -173,5 +173,5 @@ def test_ctrl_c_while_a_job_is_started_anew_leaves_none_of_its_secrets() -> None
 
     kept: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        launch_anew(launch, Relaunch("train-abcd", Resilience(), 2, "c0de", HeadLost("gone")), kept.append)
+        launch_again(launch, Relaunch("train-abcd", Resilience(), 2, "c0de", HeadLost("gone")), kept.append)
     assert kept == ["train-abcd"]

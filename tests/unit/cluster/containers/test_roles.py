@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.containers.roles import doctor_spec, master_spec, user_ids, worker_spec
+from hvdocker.cluster.containers.roles import doctor_spec, user_ids, worker_spec
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Host
@@ -11,6 +11,7 @@ from hvdocker.observe.state import EngineSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.training.plan.master_container import master_spec
 from tests.unit.builders import GIB, MAKER, host_seen, inventory, state_of
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}]\nmounts: ['/data:/data:ro']\nport: 12345\n")

@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.containers.roles import master_spec
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
@@ -14,6 +13,7 @@ from hvdocker.plan.plan import Plan, Stage
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.sync.steps import SyncCode
+from hvdocker.training.plan.master_container import master_spec
 from hvdocker.training.plan.train import check_workers, plan_train, standing
 from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
 from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, state_of, with_worker

@@ -15,10 +15,10 @@ from hvdocker.placement.slot_flags import SlotFlags, check_wanted
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
-from hvdocker.training.read_secrets import read_secret
+from hvdocker.training.inputs.read_secrets import read_secret
+from hvdocker.training.inputs.resilience import ResilienceFlags, check_elastic_tuning, resilience_of
+from hvdocker.training.inputs.user_command import UserCommand, environment, user_command
 from hvdocker.training.requirements import find_requirements
-from hvdocker.training.resilience import ResilienceFlags, check_elastic_tuning, resilience_of
-from hvdocker.training.user_command import UserCommand, environment, user_command
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 
 from hvdocker.errors import UsageProblem
 from hvdocker.secret import SecretSource
-from hvdocker.training.read_secrets import MOST_BYTES, read_secret, resolved
+from hvdocker.training.inputs.read_secrets import MOST_BYTES, read_secret, resolved
 
 
 def read(cwd: Path, name: str, path: str | None = None, **environ: str) -> bytes:

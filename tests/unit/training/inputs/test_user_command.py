@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.training.user_command import UserCommand, environment, user_command
+from hvdocker.training.inputs.user_command import UserCommand, environment, user_command
 
 
 @pytest.fixture

@@ -1,0 +1,147 @@
+"""Reads and writes the .hvdocker/ folder beside an inventory: the pointer to the current inventory, and the
+inventory that `up --hosts` and `up --local` generate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import yaml
+
+from hvdocker import names
+from hvdocker.env import Env
+from hvdocker.errors import HvdockerError
+from hvdocker.inventory.locate import FOLDER, Located, check_cluster_name, read_pointer
+from hvdocker.inventory.parse import parse
+
+
+def generate(
+    env: Env,
+    *,
+    hosts: list[str] | None = None,
+    local: int | None = None,
+    image: str | None = None,
+    cluster: str | None = None,
+) -> Located:
+    """Return the inventory for `up --hosts` and `up --local`. It is written into .hvdocker/ by `point_at`, so
+    that later verbs use it too."""
+    if cluster:
+        check_cluster_name(cluster)
+    body: dict[str, object] = {"cluster": cluster or names.as_cluster_name(env.cwd.name)}
+    body["local" if local is not None else "hosts"] = local if local is not None else hosts
+    if image:
+        body["image"] = image
+    source = "--local" if local is not None else "--hosts"
+    text = _generated(body)
+    path = env.cwd / FOLDER / "inventory.yaml"
+    _refuse_other(path, local is not None, str(body["cluster"]))
+    return Located(parse(text, source, ""), path, text)
+
+
+def _generated(body: object) -> str:
+    text = yaml.safe_dump(body, sort_keys=False)
+    return _header(text) + text
+
+
+def _header(body: str) -> str:
+    digest = hashlib.sha256(body.encode()).hexdigest()[:12]
+    return f"# Written by `hvdocker up` ({digest}); the verbs after it read this.\n"
+
+
+def _is_untouched(text: str) -> bool:
+    """Return whether the file is still what `generate` made. An edited file belongs to the user."""
+    header, _, body = text.partition("\n")
+    return f"{header}\n" == _header(body)
+
+
+def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
+    """Refuse to replace the generated inventory of another cluster: its hosts would be forgotten."""
+    if not path.is_file():
+        return
+    try:
+        earlier = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        earlier = None
+    is_same = isinstance(earlier, dict) and ("local" in earlier) == is_local
+    if not is_same or earlier.get("cluster") != cluster:
+        raise HvdockerError(
+            f"this folder already has a cluster: {path}",
+            fix="take it down first (hvdocker down), or work elsewhere",
+        )
+
+
+def point_at(located: Located) -> str | None:
+    """Make this the current cluster of its folder. Return the inventory that was current before, if it was
+    another one."""
+    if located.flag:
+        return None
+    located.state.mkdir(parents=True, exist_ok=True)
+    if located.generated is not None:
+        located.path.write_text(located.generated, encoding="utf-8")
+    shown = str(
+        located.path.relative_to(located.folder)
+        if located.path.is_relative_to(located.folder)
+        else located.path
+    )
+    pointer = located.state / "current.json"
+    before = _pointed(pointer)
+    hosts = {**former_hosts(located), **_hosts(located)}
+    draft = pointer.with_suffix(".part")
+    draft.write_text(json.dumps({"inventory": shown, "hosts": hosts}) + "\n", encoding="utf-8")
+    draft.replace(pointer)
+    return str(before) if before and before.resolve() != located.path.resolve() else None
+
+
+def former_hosts(located: Located) -> dict[str, str]:
+    """Return the hosts that an earlier `up` had and the inventory no longer has: address to name.
+
+    No verb looks at them. Their containers stay until the user puts them back into the inventory."""
+    pointer = located.state / "current.json"
+    pointed = _pointed(pointer)
+    if located.flag or pointed is None or pointed.resolve() != located.path.resolve():
+        return {}
+    try:
+        known = json.loads(pointer.read_text(encoding="utf-8"))["hosts"]
+        earlier = {str(reached): str(name) for reached, name in known.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    now = _hosts(located)
+    return {reached: name for reached, name in earlier.items() if reached not in now}
+
+
+def _hosts(located: Located) -> dict[str, str]:
+    """Return address to name. Local workers are found by label, so a local cluster has none."""
+    inventory = located.inventory
+    return {} if inventory.is_local else {host.host: host.name for host in inventory.hosts}
+
+
+def former_note(name: str, reached: str) -> str:
+    return (
+        f"{name} ({reached}) is not in the inventory any more: if it had a worker, it still has it; "
+        "name it there again for hvdocker down to find it"
+    )
+
+
+def forget(located: Located) -> None:
+    """Remove the pointer and the generated inventory after `down`.
+
+    An edited inventory, fetched jobs and a pointer to another inventory stay."""
+    if located.flag:
+        return
+    pointer = located.state / "current.json"
+    pointed = _pointed(pointer)
+    if pointed and pointed.resolve() == located.path.resolve():
+        pointer.unlink(missing_ok=True)
+    own = located.state / "inventory.yaml"
+    if located.path == own and own.is_file() and _is_untouched(own.read_text(encoding="utf-8")):
+        own.unlink()
+    if located.state.is_dir() and not any(located.state.iterdir()):
+        located.state.rmdir()
+
+
+def _pointed(pointer: Path) -> Path | None:
+    try:
+        return read_pointer(pointer)
+    except HvdockerError:
+        return None

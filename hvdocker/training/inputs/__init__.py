@@ -1,0 +1,1 @@
+"""What the user asks for, checked and read before any host is touched."""

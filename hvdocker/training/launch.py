@@ -1,0 +1,104 @@
+"""Launches a job: decides and starts it under the locks of its hosts, and makes its follower."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from hvdocker.env import Env
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.fetch import unmark
+from hvdocker.jobs.follow import JobFollower
+from hvdocker.jobs.outcome import JobEnd
+from hvdocker.jobs.secrets.plan import ORDERLY
+from hvdocker.plan.plan import Plan
+from hvdocker.training.decide import Decision, decide
+from hvdocker.training.inputs.request import JobInputs
+from hvdocker.training.report import Viewer
+from hvdocker.training.slots import Relaunch
+from hvdocker.transport.session import Session
+
+if TYPE_CHECKING:
+    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.tickets import HeldTicket
+    from hvdocker.plan.apply import Context
+
+
+def follower_of(
+    env: Env, located: Located, session: Session, decision: Decision, viewer: Viewer
+) -> JobFollower:
+    return JobFollower(
+        env,
+        located,
+        session,
+        decision.job,
+        decision.folders,
+        decision.workers,
+        # `viewer.line` is replaced when the job has started, so it is looked up for every line.
+        on_line=lambda line: viewer.line(line),
+        stopping=viewer.stopping,
+        clear=partial(_clean_up, decision),
+    )
+
+
+def launch(
+    env: Env,
+    located: Located,
+    session: Session,
+    inputs: JobInputs,
+    viewer: Viewer,
+    ticket: HeldTicket | None = None,
+    relaunch: Relaunch | None = None,
+) -> Decision:
+    """Start the job, holding the locks from the search for free slots until the job holds them as leases.
+
+    A job with a ticket of the queue waits for the locks without limit."""
+    from hvdocker.locks.lock import locked
+
+    started: Decision | None = None
+    wait_s = inf if ticket else inputs.request.lock_wait_s
+    try:
+        with locked(env, located, session.links, "train", wait_s) as held:
+            decision = decide(env, located, session, inputs, viewer, held, ticket is not None, relaunch)
+            context = decision.context
+            context.guard = held.check
+            if relaunch:
+                unmark(located, relaunch.job)
+            _start(decision.workers_plan, context, held)
+            # Workers with the requirements are a complete cluster: a later failure does not remove them.
+            context.undo.clear()
+            _start(decision.job_plan, context, held)
+            started = decision
+            if ticket:
+                ticket.leave()
+    except KeyboardInterrupt:
+        if started is None:
+            raise
+        raise follower_of(env, located, session, started, viewer).interrupted() from None
+    return decision
+
+
+def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
+    """Apply the plan, and undo it on failure.
+
+    If the lock was lost to another run, nothing is undone: that run may already use what this one made."""
+    from hvdocker.plan.apply import apply, roll_back
+
+    try:
+        apply(plan, context)
+    except BaseException:
+        if not held.is_lost:
+            roll_back(context)
+        raise
+
+
+def _clean_up(decision: Decision, end: JobEnd) -> None:
+    """Remove the secrets of a job whose supervisor was killed. If this fails, the next `train` does it."""
+    if end.exit_code in ORDERLY or decision.cleanup.is_empty:
+        return
+    from hvdocker.plan.apply import Context, apply_all
+
+    context = decision.context
+    # A new context: the guard of the old one checks the locks of the launch, which are released.
+    apply_all(decision.cleanup, Context(context.inventory, context.links, context.listener))

@@ -1,0 +1,44 @@
+"""The specification of a job's master container. Pure."""
+
+from __future__ import annotations
+
+from hvdocker import names
+from hvdocker.cluster.containers.roles import base_labels, binds, device_labels, shm_bytes
+from hvdocker.engine.container_spec import ContainerSpec
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.names import Maker
+from hvdocker.placement.host_plan import HostPlan
+from hvdocker.protocol.job import STOP_S, JobSpec
+
+
+def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpec) -> ContainerSpec:
+    devices = job.placement.devices_on(place.name)
+    labels = {
+        **base_labels(inventory, place, maker, names.ROLE_MASTER),
+        **device_labels(devices),
+        names.LABEL_JOB: job.job,
+        names.LABEL_PLACEMENT: job.placement.label(),
+    }
+    if job.script:
+        labels[names.LABEL_SCRIPT] = job.script
+    if elastic := job.endurance.elastic:
+        labels[names.LABEL_ELASTIC] = f"{elastic.min_np}:{elastic.max_np or ''}"
+    if job.secrets:
+        labels[names.LABEL_SECRETS] = ",".join(secret.name for secret in job.secrets)
+    return ContainerSpec(
+        name=names.master_name(inventory.cluster, job.job),
+        image=inventory.image,
+        command=("master", job.job),
+        uid=place.uid,
+        gid=place.gid,
+        # In a local cluster the master shares the network namespace of its head's worker: the head's ranks
+        # run in the master and need the head's address, as on real hosts.
+        network=f"container:{place.worker_name}" if place.host.is_local else "host",
+        binds=binds(inventory, place),
+        labels=labels,
+        devices=devices,
+        shm_bytes=shm_bytes(inventory, place),
+        memory_bytes=inventory.memory_bytes,
+        cpus=inventory.cpus,
+        stop_timeout_s=STOP_S,
+    )
