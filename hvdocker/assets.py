@@ -1,5 +1,5 @@
-"""The only place that knows where templates/ and images/ lie: beside the package in a checkout,
-inside it in a wheel."""
+"""The only file that knows where templates/ and images/ are: beside the package in a checkout, inside it in a
+wheel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The world around a verb, injectable: folders, variables, the clock, and someone to ask."""
+"""The surroundings of a verb, injectable for tests: working folder, environment variables, clock,
+randomness, and questions to the user."""
 
 from __future__ import annotations
 
@@ -16,22 +17,26 @@ from hvdocker.names import Maker
 
 
 def nobody(question: str) -> bool:
-    """Where there is no terminal the answer is no."""
+    """The answer to every question where there is no terminal: no."""
     return False
 
 
 def nobody_knows(question: str) -> str:
+    """The answer to every question for a secret where there is no terminal: empty."""
     return ""
 
 
 def nothing() -> None:
-    """There is nothing to do."""
+    """The default of `Env.while_connecting`: no work."""
 
 
 @dataclass(frozen=True)
 class Env:
-    """`ask_secret` shows nothing of what is typed; no answer is an empty one. `passphrases` of key files are
-    kept for the length of a command, so that each is asked for once. `run` is the token of a `run`."""
+    """What a verb may use of its surroundings.
+
+    `ask_secret` does not echo what is typed; an empty text means no answer. `passphrases` of key files, by
+    path, are kept in memory until the command ends, so that the user types each once. `run` is the token of
+    a `hvdocker run`, else empty."""
 
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -43,8 +48,9 @@ class Env:
     now: Callable[[], float] = time.time
     entropy: Callable[[int], bytes] = secrets.token_bytes
     run: str = ""
-    # Work of this process that can be done while hosts answer.
+    # Work on the controller, such as imports, that is done while the hosts answer.
     while_connecting: Callable[[], None] = nothing
 
     def maker(self) -> Maker:
+        """Return owner, version and run for the labels of new containers. HVDOCKER_OWNER sets the owner."""
         return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__, self.run)

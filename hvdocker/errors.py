@@ -1,5 +1,7 @@
-"""The error tree and the exit codes. An error says what failed, on which host, with which evidence,
-and what to do next; only `console` prints one and only `cli` exits with its code."""
+"""The exceptions of hvdocker and the exit codes. Pure.
+
+An error says what failed, on which host, with which evidence, and what to do next. Only `console` prints an
+error, and only `cli` exits with its code."""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ class ExitCode(IntEnum):
 
 
 class HvdockerError(Exception):
-    """Anything that a person is told. `command` can be pasted; `lines` are its last words."""
+    """An error that is shown to the user. `command` can be pasted into a shell; `lines` are the evidence,
+    such as its last lines of output; `fix` says what to do."""
 
     exit_code: int = ExitCode.ERROR
 
@@ -43,7 +46,7 @@ class HvdockerError(Exception):
         self.fix = fix
 
     def at(self, host: str) -> HvdockerError:
-        """The same error, with the host named if it was not yet."""
+        """Set the host if the error has none yet; return the error itself."""
         self.host = self.host or host
         return self
 
@@ -52,15 +55,17 @@ class HvdockerError(Exception):
 
 
 class UsageProblem(HvdockerError):
+    """A wrong flag, argument or file of the user."""
+
     exit_code = ExitCode.USAGE
 
 
 class NoCluster(HvdockerError):
-    """Nothing says which cluster is meant."""
+    """It cannot be determined which cluster is meant."""
 
 
 class InventoryError(UsageProblem):
-    """Every problem of an inventory at once, each with its path and line."""
+    """All problems of an inventory, each with its path and line; at most MOST_SHOWN are shown."""
 
     MOST_SHOWN = 30
 
@@ -73,19 +78,22 @@ class InventoryError(UsageProblem):
 
 
 class HostUnfit(HvdockerError):
+    """A host responds, but lacks something that is needed, such as a working Docker engine or free disk."""
+
     exit_code = ExitCode.UNFIT
 
 
 class HostUnreachable(HvdockerError):
-    """`stage`: how far the way in led (resolves, answers, hostkey, login); empty where it is not known."""
+    """A host cannot be reached, or its connection was lost. `stage` is the phase of connecting that failed:
+    resolves, answers, hostkey or login; empty if unknown."""
 
     exit_code = ExitCode.UNREACHABLE
     stage = ""
 
 
 class HeadLost(HostUnreachable):
-    """The head of a job is gone, and the job with it. `restart` is the last number that ranks elsewhere were
-    started with."""
+    """The head of a job is lost, and the job with it. `restart` is the highest restart number with which
+    ranks on other hosts were started."""
 
     def __init__(
         self, what: str, *, restart: int = 0, lines: Sequence[str] = (), fix: str | None = None
@@ -95,7 +103,8 @@ class HeadLost(HostUnreachable):
 
 
 class UnknownHostKey(HostUnreachable):
-    """A host whose key is not in known_hosts; the caller may ask a person and try again."""
+    """The key of a host is not in known_hosts. The caller may ask the user and retry. `entry` is the host as
+    known_hosts writes it."""
 
     stage = "hostkey"
 
@@ -116,7 +125,7 @@ class UnknownHostKey(HostUnreachable):
 
 
 class LockedKey(HostUnreachable):
-    """A key file behind a passphrase; the caller may ask a person and try again."""
+    """No key was accepted, and a key file needs a passphrase. The caller may ask the user and retry."""
 
     stage = "login"
 
@@ -130,10 +139,12 @@ class LockedKey(HostUnreachable):
 
 
 class TookTooLong(HvdockerError):
-    """A command that was not done within its time limit; it may still be running there."""
+    """A command did not finish within its time limit. It may still be running on the host."""
 
 
 class Locked(HvdockerError):
+    """Another run holds the lock of a host."""
+
     exit_code = ExitCode.LOCKED
 
 
@@ -142,6 +153,8 @@ class NotEnoughSlots(HvdockerError):
 
 
 class JobFailed(HvdockerError):
+    """A job failed. With --propagate-exit `exit_code` is that of the rank that failed first."""
+
     exit_code: int = ExitCode.JOB_FAILED
 
 
@@ -154,7 +167,7 @@ class Interrupted(HvdockerError):
 
 
 class HostErrors(HvdockerError):
-    """What went wrong on several hosts; equal failures are shown once with all their hosts."""
+    """The errors of several hosts. Its exit code is the worst of theirs."""
 
     def __init__(self, what: str, errors: Iterable[HvdockerError]) -> None:
         self.errors = tuple(errors)
@@ -162,6 +175,7 @@ class HostErrors(HvdockerError):
         self.exit_code = worst(error.exit_code for error in self.errors)
 
     def grouped(self) -> list[tuple[list[str], HvdockerError]]:
+        """Return each distinct error once, with the hosts on which it occurred."""
         groups: dict[tuple[object, ...], tuple[list[str], HvdockerError]] = {}
         for error in self.errors:
             key = (error.what, error.lines, error.fix)
@@ -170,14 +184,14 @@ class HostErrors(HvdockerError):
 
 
 def worst(codes: Iterable[int]) -> ExitCode:
-    """Unreachable hosts weigh more than unfit ones, and both more than a plain error."""
+    """Return the gravest exit code: unreachable hosts before unfit ones, and both before a plain error."""
     seen = set(codes)
     order = (ExitCode.UNREACHABLE, ExitCode.UNFIT, ExitCode.LOCKED, ExitCode.NO_SLOTS, ExitCode.USAGE)
     return next((code for code in order if code in seen), ExitCode.ERROR)
 
 
 def raise_all(what: str, errors: Sequence[HvdockerError]) -> None:
-    """Nothing for none, the error itself for one, a group for several."""
+    """Raise a single error itself, several as HostErrors with headline `what`; return if there is none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -1,4 +1,4 @@
-"""What happens while a verb works, for whoever wants to show it."""
+"""Events that a verb sends while it works; a listener (the console, a test) may show them. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """`done` and `total` are bytes or steps of something long; `is_end` closes the line it began."""
+    """One progress message. `done` and `total` count bytes or steps of long work; `is_end` ends the line
+    that earlier events of the same stage and host began. The stage `note` is a message that stays."""
 
     stage: str
     text: str
@@ -22,4 +23,4 @@ Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """A listener that listens to nothing."""
+    """A listener that ignores all events."""

@@ -1,4 +1,7 @@
-"""The names that do not change: labels, containers, folders, job ids."""
+"""Names that are stored on hosts: labels, images, containers, folders and job ids. Pure.
+
+Labels are the truth about a cluster: every container of hvdocker carries them, and the verbs rebuild the
+state from them. Existing containers keep old names, so do not change a name."""
 
 from __future__ import annotations
 
@@ -13,32 +16,36 @@ LABEL_HOST = "hvdocker.host"
 LABEL_ROLE = "hvdocker.role"
 LABEL_JOB = "hvdocker.job"
 LABEL_OWNER = "hvdocker.owner"
+# The fingerprint of the container's specification.
 LABEL_SPEC = "hvdocker.spec"
 LABEL_GPUS = "hvdocker.gpus"
 LABEL_VERSION = "hvdocker.version"
-# Public halves only: they let any laptop rebuild known_hosts from labels alone.
+# Public keys only: with them any controller can rebuild known_hosts from labels alone.
 LABEL_HOST_KEY = "hvdocker.hostkey"
 LABEL_CLIENT_KEY = "hvdocker.clientkey"
 LABEL_ADDRESS = "hvdocker.address"
 LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"
+# On a master, as JSON: `{host: [GPU UUIDs]}`, or a number of processor slots instead of the list.
 LABEL_PLACEMENT = "hvdocker.placement"
-# On workers of a cluster that was asked for some slots only (`up -np 6`): the request, in words.
+# On workers of a cluster that was created for a number of slots (`up -np 6`): the request, as text.
 LABEL_ASKED = "hvdocker.asked"
 # On a master: the names of its job's secrets, never a value.
 LABEL_SECRETS = "hvdocker.secrets"
-# On a master: what the person named (a script, a module, a command's first word), never its arguments.
+# On a master: the script, the module or the first word of the command, never its arguments.
 LABEL_SCRIPT = "hvdocker.script"
-# On the master of an elastic job: `min:max` ranks; max is empty where there is no bound.
+# On the master of an elastic job: `min:max` ranks; max is empty if there is no limit.
 LABEL_ELASTIC = "hvdocker.elastic"
-# On a worker that was made while an elastic job ran: that job, which holds its slots for as long as it runs.
+# On a worker that joined a running elastic job: that job, which holds the worker's slots as long as it runs.
 LABEL_JOINED = "hvdocker.joined"
-# On such a worker: how many of its slots the job took; it has a most, and they may be fewer than all.
+# On such a worker: how many of its slots the job uses, which may be fewer than all because of --max-np.
 LABEL_SHARE = "hvdocker.share"
-# On all containers that one `run` made: the token of the ticket by which its client gives signs of life.
+# On all containers of one `run`: the token of the ticket that shows that its controller is alive.
 LABEL_RUN = "hvdocker.run"
+# On images that hvdocker makes.
 LABEL_IMAGE = "hvdocker.image"
-# On an image with a layer of requirements, and so on its containers: which, and on which image.
+# On an image with a requirements layer, and so on its containers, which inherit labels: the key of the
+# requirements, and the content hash of the image below.
 LABEL_REQUIREMENTS = "hvdocker.requirements"
 LABEL_BASE = "hvdocker.base"
 
@@ -49,9 +56,9 @@ ROLE_DOCTOR = "doctor"
 DEFAULT_PORT = 12345
 OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu", "doc-hvd:gpu")
 DEFAULT_IMAGE = "doc-hvd:cpu"
-# The default where hosts have GPUs.
+# The default image if hosts have GPUs.
 GPU_IMAGE = "doc-hvd:gpu"
-# How the names of images begin that hvdocker itself made.
+# Prefixes of the names of images that hvdocker makes.
 IMAGES_OF_OURS = ("doc-hvd:", "hvdocker-req:")
 IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)
 IMAGE_COMMAND = ("/bin/bash",)
@@ -70,31 +77,34 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def cluster_name_problem(name: str) -> str | None:
+    """Return what is wrong with a cluster name; None if it is valid."""
     return None if re.fullmatch(CLUSTER_PATTERN, name) else CLUSTER_SHOULD
 
 
 def as_cluster_name(text: str) -> str:
-    """A folder's name, bent into a cluster's name."""
+    """Turn the name of a folder into a valid cluster name."""
     return re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63] or "cluster"
 
 
 def run_cluster(cluster: str, entropy: bytes) -> str:
-    """`<cluster>-<4 base32 characters>`: a cluster of its own for one `run`."""
+    """Return `<cluster>-<4 base32 characters>`, the name of the cluster that one `run` creates."""
     return f"{cluster[:58]}-{_base32(entropy)}"
 
 
 def run_mark(folder: str, token: str, owner: str) -> str:
-    """An empty folder in that of a run's cluster, which says so where no container is left to say it."""
+    """Return the path `run/<token>@<owner>` of an empty folder in the folder of a run's cluster. It
+    identifies the run when no container with LABEL_RUN is left."""
     return f"{folder}/{RUN_MARKS}/{token}@{quote(owner, safe='')}"
 
 
 def read_run_mark(name: str) -> tuple[str, str]:
-    """Token and owner."""
+    """Return the token and the owner from the last part of a `run_mark`."""
     token, _, owner = name.partition("@")
     return token, unquote(owner)
 
 
 def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
+    """Return the name of a worker; it contains the host where several workers share one engine."""
     base = f"hvdocker-{cluster}-worker"
     return f"{base}-{shared_engine_host}" if shared_engine_host else base
 
@@ -120,12 +130,13 @@ def trial_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:
+    """Return the folder of a cluster on a host; it contains the host where several hosts share one home."""
     base = f"{home.rstrip('/')}/.hvdocker/{cluster}"
     return f"{base}/{shared_home_host}" if shared_home_host else base
 
 
 def job_id(script: str, entropy: bytes) -> str:
-    """`<script>-<4 base32 characters>`; the script's part is kept short and container-safe."""
+    """Return `<script>-<4 base32 characters>`; the script part is shortened and valid in a container name."""
     stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
     return f"{stem}-{_base32(entropy)}"
 
@@ -135,12 +146,13 @@ def _base32(entropy: bytes) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Hosts tell us of jobs, and jobs become folders here: nothing that is a path may."""
+    """Return whether a name is safe as a folder name on the controller. Job names come from hosts, so they
+    must not contain a slash, a control character or a leading dot."""
     return bool(_PLAIN.fullmatch(name))
 
 
 def match_job(wanted: str | None, newest_first: list[str]) -> str:
-    """The job that a unique prefix names; the newest when none is named."""
+    """Return the job with this name or unique prefix; the newest if `wanted` is None. Raises UsageProblem."""
     if not newest_first:
         raise UsageProblem("this cluster has no jobs yet", fix="start one: hvdocker train train.py -np 2")
     if wanted is None:
@@ -157,7 +169,7 @@ def match_job(wanted: str | None, newest_first: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Maker:
-    """Who makes containers, with which version, for which `run`: written on labels, never compared."""
+    """Who creates containers, with which version, for which `run`. Written to labels, never compared."""
 
     owner: str
     version: str

@@ -1,4 +1,4 @@
-"""Secrets: values that print as stars, and where a person says that they are."""
+"""Secret values that print as stars, and the parser of `--secret` flags. Pure: reads no variable or file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FLAG = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 class Secret(Generic[AnyStr]):
-    """Text or bytes that print as stars."""
+    """A text or bytes value that prints as `***`, so that no message or log contains it by accident."""
 
     def __init__(self, value: AnyStr) -> None:
         self._value: AnyStr = value
@@ -27,14 +27,14 @@ class Secret(Generic[AnyStr]):
 
 @dataclass(frozen=True)
 class SecretSource:
-    """A secret by its name: the caller's variable of that name, or the file at `path`."""
+    """Where to read a secret: the file at `path`, or, if that is None, the environment variable `name`."""
 
     name: str
     path: str | None = None
 
 
 def parse_secrets(flags: Sequence[str]) -> tuple[SecretSource, ...]:
-    """`NAME` or `NAME=@FILE`. What else was typed may be a secret itself: no error repeats it."""
+    """Parse `NAME` or `NAME=@FILE`. Errors never repeat other input, because it may be the secret itself."""
     found: dict[str, SecretSource] = {}
     for flag in flags:
         source = _parse(flag)

@@ -1,4 +1,4 @@
-"""Sizes and times as people write them."""
+"""Parses and formats sizes and durations. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ _UNITS = {"": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 SIZE = r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*([KkMmGgTt]?)(?:[Ii]?[Bb])?[ ]*"
 _TIME_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _TIME = r"[ ]*([0-9]{1,9}(?:\.[0-9]{1,9})?)[ ]*([smhd]?)[ ]*"
-# What an engine takes for a size.
+# The largest size that an engine accepts.
 _MOST = 2**63 - 1
 
 GIB = 1024**3
 
 
 def parse_bytes(text: str) -> int | None:
-    """`16GB`, `512m`, `1.5 GiB` or a plain number of bytes; None when it is none of these."""
+    """Parse `16GB`, `512m`, `1.5 GiB` or a number of bytes; all units are powers of 1024. None if it is
+    invalid or too large."""
     found = re.fullmatch(SIZE, text)
     if not found:
         return None
@@ -26,7 +27,7 @@ def parse_bytes(text: str) -> int | None:
 
 
 def parse_seconds(text: str) -> float | None:
-    """`90`, `90s`, `10m`, `1.5h` or `2d`; None when it is none of these."""
+    """Parse `90`, `90s`, `10m`, `1.5h` or `2d` into seconds; None if it is invalid."""
     found = re.fullmatch(_TIME, text)
     return float(found[1]) * _TIME_UNITS[found[2]] if found else None
 
@@ -50,4 +51,5 @@ def show_seconds(seconds: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
+    """Return the number with the noun, which gets an `s` unless the number is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,4 +1,4 @@
-"""Who carries out the steps of a cluster."""
+"""Maps every step of `steps.py` to the function that carries it out. The package plan looks for it here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Down: bring home what was not fetched, remove what is ours, name what could not be reached."""
+"""The verb down: ends running jobs, fetches what was not fetched yet, then removes everything of the cluster.
+
+Nothing is removed before all outputs are fetched (or discarded with --discard). Removal goes on after errors,
+and reports what could not be removed or reached."""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from hvdocker.plan.apply import Context
     from hvdocker.transport.link import HostLink
 
-# Whatever goes wrong in these, nothing is removed.
+# Stages that come before removal: if one of them fails, nothing is removed.
 _FIRST = ("jobs", "fetch")
 
 Show = Callable[[Plan], None]
@@ -34,6 +37,10 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class DownOptions:
+    """The flags of `down`. `is_sure`: end running jobs without a question. `discards`: fetch nothing.
+
+    `is_forced`: also remove a cluster that another user owns."""
+
     is_sure: bool = False
     discards: bool = False
     is_dry_run: bool = False
@@ -44,6 +51,8 @@ class DownOptions:
 
 @dataclass
 class DownReport:
+    """The result of `down`: what was fetched, by job, and which errors occurred."""
+
     plan: Plan
     fetched: dict[str, Fetched] = field(default_factory=dict)
     errors: list[HvdockerError] = field(default_factory=list)
@@ -51,13 +60,13 @@ class DownReport:
 
     @property
     def hosts(self) -> int:
-        """Those that had something of the cluster."""
+        """The number of hosts that had something of the cluster."""
         return len({step.host for step in self.plan.steps} - {CONTROLLER})
 
 
 @dataclass(frozen=True)
 class ClusterToRemove:
-    """What there is to take down, and which hosts could not be looked at."""
+    """The observed cluster and the plan to remove it. `unreachable` has the errors of other hosts."""
 
     state: ClusterState
     plan: Plan
@@ -77,7 +86,10 @@ def down(
     show: Show = lambda plan: None,
     agreed: Callable[[], None] = lambda: None,
 ) -> DownReport:
-    """`agreed` is called when a person has agreed, and before anything is locked or removed."""
+    """Take the cluster down. Raises at the end if some hosts could not be cleaned.
+
+    `show` gets the plan. `agreed` is called once the user has agreed, before anything is locked or
+    removed."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = look(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.lost:
@@ -112,6 +124,7 @@ def look(
     options: DownOptions,
     lost: tuple[HvdockerError, ...],
 ) -> ClusterToRemove:
+    """Observe the hosts in `links` and plan the removal. `lost` are errors of hosts without a link."""
     from hvdocker.observe.hosts import as_state, observe
 
     inventory = located.inventory
@@ -119,7 +132,7 @@ def look(
     state = as_state(inventory, outcomes.done, with_images=False)
     jobs = () if options.discards else unfetched(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    # A cluster that was asked for some slots only, and has them all here, has nothing elsewhere.
+    # A cluster that was made for some slots only, and has them all on observed hosts, has no other hosts.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
     return ClusterToRemove(state, plan_down(inventory, state, jobs), away)
 
@@ -131,7 +144,7 @@ def _take_down(
 
     links = {name: session.links[name] for name in seen.state.hosts}
     with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
-        # Somebody may have changed the hosts until we had the lock: a job that began since is asked about.
+        # Hosts may have changed before we had the locks: ask about jobs that started since.
         now = look(env, located, links, options, seen.lost)
         _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)
         show(now.plan)
@@ -141,7 +154,7 @@ def _take_down(
 def remove(
     env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
 ) -> DownReport:
-    """Under the locks: brings home, then removes; what could not be removed is in the report."""
+    """Fetch, then remove, under the locks `held`. What could not be removed is in the report's errors."""
     from hvdocker.plan.apply import Context, apply_all
 
     report = seen.report()
@@ -163,6 +176,7 @@ def remove(
 
 
 def _fetch_first(before: Plan, context: Context, flag: str) -> None:
+    """Apply the stages before removal. The error says that nothing was removed."""
     from hvdocker.plan.apply import apply
 
     try:

@@ -1,4 +1,4 @@
-"""Exec: one command in the workers, on all hosts at once."""
+"""The verb exec: runs one command in the workers of all hosts, or of some, in parallel."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from hvdocker.transport.session import connected
 
 GRACE_S = 5.0
 
-# A host's line, and whether it is of standard error.
+# Called with host, line, and whether the line is from standard error.
 OnHostLine = Callable[[str, str, bool], None]
 
 
 @dataclass(frozen=True)
 class ExecReport:
-    """Exit codes by host; `troubles` are hosts on which nothing was run, or not to its end."""
+    """Exit codes by host. `troubles` are errors of hosts on which the command did not run, or not to its end.
+
+    `asked_hosts` are the named hosts; without names, those with a running worker and those with an error."""
 
     asked: tuple[str, ...]
     codes: Mapping[str, int]
@@ -32,11 +34,11 @@ class ExecReport:
 
     @property
     def code(self) -> int:
-        """Of the command itself, where one host was asked."""
+        """The exit code of the command if it ran on one host only; else 0 (see `complain`)."""
         return self.codes.get(self.asked[0], 0) if len(self.asked) == 1 else 0
 
     def complain(self) -> None:
-        """Raises where a host is missing, or where the command failed on one of several."""
+        """Raise if a host is missing, or if the command failed on one of several hosts."""
         failed = [
             HvdockerError(f"exit code {code}", host=host)
             for host, code in self.codes.items()
@@ -56,7 +58,10 @@ def execute(
     on_line: OnHostLine,
     is_forced: bool = False,
 ) -> ExecReport:
-    """`hosts` are all where none is named. Ctrl-C ends the command on the hosts too."""
+    """Run the command in the workers of `hosts`; of all hosts if none is named.
+
+    Ctrl-C ends the command on the hosts too: what it started there carries a token in its environment, which
+    child processes inherit. A lost link ends nothing on its host."""
     named = check_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         sighting = observe_jobs(located, session)
@@ -70,8 +75,10 @@ def execute(
 def workers_of(
     env: Env, located: Located, sighting: JobsSeen, named: tuple[str, ...]
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
-    """The containers of the workers that run, by host, and why others do not. Hosts that are no part of a
-    cluster that was asked for some slots only are missed by nobody, unless they are named."""
+    """Return the names of running worker containers by host, and errors for hosts without one.
+
+    If the cluster was made for some slots only and has them all, hosts without a worker are no error, unless
+    they are named."""
     from hvdocker.placement.scope import is_complete
 
     has_all = is_complete(located.inventory, sighting.state)
@@ -105,6 +112,7 @@ def _run(
     from hvdocker.transport.pool import each
 
     what = Inside(argv, names.CODE_MOUNT, env.entropy(8).hex())
+    # Hosts run in threads; `on_line` gets one line at a time.
     at_once = threading.Lock()
 
     def run(name: str) -> int:

@@ -1,4 +1,4 @@
-"""Taking a host into a job that runs."""
+"""Actions that add a host to a running job, and update the job's master."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from hvdocker.transport.link import raise_if_failed, run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
-    """All of it travels through this machine: hosts need not reach each other by any other way than the
-    worker port. The job's file comes last."""
+    """Copy everything that the job needs from the head to the host, the job's file last.
+
+    The head is the source, because the folder on the controller may have changed since the job started. The
+    data goes through the controller, because hosts need not reach each other except on the worker port."""
     _make_folders(step, context)
     _bring_code(step, context)
     _bring_secrets(step, context)
@@ -37,6 +39,7 @@ def _make_folders(step: steps.JoinJob, context: Context) -> None:
 
 
 def _bring_code(step: steps.JoinJob, context: Context) -> None:
+    """Copy the code, and write its index on the host, so that the next sync sends nothing."""
     link = context.link(step.host)
     packed = context.link(step.head).stream(host_folders.pack(step.source, host_folders.CODE))
     run_or_raise(
@@ -47,7 +50,7 @@ def _bring_code(step: steps.JoinJob, context: Context) -> None:
 
 
 def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
-    """They stay in memory on their way. A job that has just ended has none any more."""
+    """Copy the secrets, which stay in memory on the way. If the job has just ended, there are none left."""
     if not step.secrets:
         return
     found = archive.read_secrets(context.engine(step.head), step.master, step.job)
@@ -56,12 +59,14 @@ def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
 
 
 def _bring_papers(step: steps.JoinJob, context: Context) -> None:
+    """Copy the job's capsule: capsule.json and code.patch."""
     packed = context.link(step.head).stream(host_folders.pack(step.head_job_folder, host_folders.PAPERS))
     unpack = host_folders.unpack(step.job_folder)
     run_or_raise(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
 
 
 def _write_job(step: steps.JoinJob, context: Context) -> None:
+    """Write job.json as the head has it, adapted to the new host."""
     path = f"{step.head_job_folder}/job.json"
     told = run_or_raise(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
     try:
@@ -73,7 +78,10 @@ def _write_job(step: steps.JoinJob, context: Context) -> None:
 
 
 def _tell_master(step: steps.TellMaster, context: Context) -> None:
-    """Nothing to undo: of a host whose worker does not answer the job makes no use, and `up` tells anew."""
+    """Write the current members, and for an elastic job its hosts, into the master.
+
+    A failed run does not undo this: the job ignores a host whose worker does not answer, and the next `up`
+    writes the files again."""
     told = master_update_files(current_trust(context), step.seats)
     archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
 

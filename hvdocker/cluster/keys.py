@@ -1,4 +1,6 @@
-"""Rotate the keys of a cluster: new ones in new workers, on every host."""
+"""The verb keys: rotates the keys of a cluster by replacing the worker on every host.
+
+`keys rotate` takes the locks before it observes the hosts."""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class RotateOptions:
 
 
 def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lambda plan: None) -> UpReport:
-    """What fails on the way is not undone: old workers are gone, and what is new stays for the next run."""
+    """Replace all workers by new ones with new keys.
+
+    A failed rotation is not undone, because the old workers are gone. New workers stay for the next run."""
     brought = brought_public(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_image(located, session)
@@ -55,6 +59,7 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
 def _look(
     env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
 ) -> UpReport:
+    """Observe and plan. Raises if hosts are missing, or if another user owns the cluster."""
     inventory = located.inventory
     state = members_state(located, session, with_images=True)
     placed = host_plans(inventory, state)
@@ -69,7 +74,7 @@ def _look(
 
 @contextmanager
 def _unfinished(flag: str) -> Iterator[None]:
-    """Whatever fails leaves old and new keys side by side: the error says so."""
+    """Add to every error that the rotation is not finished: old and new keys exist side by side."""
     again = f"finish it: hvdocker keys rotate{flag}"
     try:
         yield

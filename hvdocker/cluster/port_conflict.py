@@ -1,4 +1,4 @@
-"""Who is in the way: the processes that hold a cluster's port."""
+"""Finds the processes that hold a cluster's port on hosts, and reports them as errors. Changes nothing."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 def port_errors(
     links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]
 ) -> list[HvdockerError]:
+    """Return one error for each host in `taken`, with the process that holds the port."""
     errors: list[HvdockerError] = []
     for name in taken:
         port = placed[name].port
         command = port_holder(port)
         holder = links[name].run(command).text.strip()
         if not holder:
-            # Another user's process: only root may look.
+            # The process belongs to another user: only root may see it.
             holder = links[name].run(command.as_root()).text.strip()
         errors.append(
             HostUnfit(

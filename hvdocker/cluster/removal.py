@@ -1,4 +1,4 @@
-"""Taking away what is ours."""
+"""Actions that remove containers, folders and networks of ours."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
 
 
 def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
-    """However large it is: no time limit."""
+    """Remove a folder, as root if need be. There is no time limit, because the folder may be large."""
     link = context.link(step.host)
     if link.run(host_folders.remove_tree(step.path), timeout_s=None).code == 0:
         return
-    # Containers of another user wrote there: only root may remove it.
+    # Containers with another user id wrote there: only root may remove their files.
     run_or_raise(
         link,
         host_folders.remove_tree(step.path).as_root(),

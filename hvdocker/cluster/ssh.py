@@ -1,4 +1,7 @@
-"""Ssh: the words that open a shell in the worker on a host, or on the machine itself."""
+"""The verb ssh: builds the command line that opens a shell in the worker on a host, or on the host itself.
+
+The process is then replaced by OpenSSH's own client, which handles terminals. This is the only verb that
+needs the docker program on a host."""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 def machine_words(
     env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
 ) -> tuple[str, ...]:
-    """On the machine: OpenSSH's client by itself."""
+    """Return the command line for a shell, or the command `rest`, on the host itself: OpenSSH's client."""
     host = _host(located, name)
     if host.is_local:
         raise UsageProblem(
@@ -37,7 +40,9 @@ def machine_words(
 def worker_words(
     env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
 ) -> tuple[str, ...]:
-    """In the worker, once it is known to run: the host is asked first."""
+    """Return the command line for a shell, or the command `rest`, in the host's worker.
+
+    Connects to the host first. Raises if the worker does not run."""
     host = _host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
     with connected(env, alone, must_all=False) as session:
@@ -51,7 +56,7 @@ def worker_words(
 
 
 def become(words: tuple[str, ...]) -> None:
-    """This process turns into that program, and does not come back."""
+    """Replace this process by the program; does not return. Raises if the program is not installed."""
     from hvdocker.transport.local_process import exec_program as turn_into
 
     try:
@@ -72,14 +77,19 @@ def _host(located: Located, name: str) -> Host:
 
 
 def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """One word for the shell there: OpenSSH would put blanks between several, and quote nothing."""
+    """Wrap the words in an ssh command line.
+
+    They become one quoted argument, because OpenSSH joins several with blanks and quotes nothing."""
     ssh, *rest = ssh_words(host)
     terminal = ("-t",) if has_terminal and words else ()
     return (ssh, *terminal, *_own_files(), *rest, *((Command(words).line(),) if words else ()))
 
 
 def _own_files() -> tuple[str, ...]:
-    """The config and the known hosts that every other verb goes by."""
+    """Return options that name the SSH config and known_hosts file that all other verbs use.
+
+    Empty unless HOME is not the user's home folder: then OpenSSH, which ignores HOME, would read other
+    files."""
     from hvdocker.transport.local_process import moved_home
 
     home = moved_home()
@@ -90,7 +100,7 @@ def _own_files() -> tuple[str, ...]:
 
 
 def _docker(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
-    """Only this verb needs the docker program on the host, unless it is how the engine is reached anyway."""
+    """Return the words that call the docker program for the host's engine. Raises if it is not installed."""
     if host.is_local:
         return ("docker",)
     if needs_sudo:

@@ -1,4 +1,6 @@
-"""Status: what the labels say, from any laptop that has the inventory."""
+"""The verb status: shows hosts, workers and jobs of a cluster, read from labels alone. Changes nothing.
+
+So it works on any controller that has the inventory."""
 
 from __future__ import annotations
 
@@ -19,12 +21,14 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class HostStatus:
+    """A host in the status: its worker, if it has one, and the error if it could not be observed."""
+
     name: str
     host: str
     worker: ContainerSeen | None = None
     seen: HostSeen | None = None
     error: HvdockerError | None = None
-    # The cluster was asked for some slots only, and none of them is there.
+    # The cluster was made for some slots only, and none of them is on this host.
     is_left_out: bool = False
 
     @property
@@ -57,6 +61,7 @@ class StatusReport:
 
     @property
     def is_up(self) -> bool:
+        """Whether every host that belongs to the cluster has a running worker."""
         return all(host.state in ("running", "left out") for host in self.hosts)
 
     def as_json(self) -> Mapping[str, object]:
@@ -90,6 +95,7 @@ class StatusReport:
 
 
 def status(env: Env, located: Located) -> StatusReport:
+    """Observe all hosts. Hosts that cannot be reached are reported, not raised."""
     with connected(env, located, must_all=False) as session:
         inventory = with_image(located, session).inventory
         from hvdocker.observe.hosts import as_state, observe

@@ -1,4 +1,4 @@
-"""The steps that make, change and remove a cluster."""
+"""The steps that create, change and remove a cluster. Pure: `actions.py` says how they are carried out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from hvdocker.units import count
 
 @dataclass(frozen=True)
 class Trust:
-    """Who is in the cluster, and where its keys come from: `client_from` is the host whose worker has
-    the client key already, None for a new one."""
+    """The members of a cluster, and where its SSH keys come from.
+
+    `client_key_host` and `client_key_container` name the worker that already has the client key; None if a
+    new key is made. `user_key_files` are the private and public key file of the user, instead of a key of
+    ours. `known_host_keys` are the public host keys of workers that stay; the hosts in `new_host_keys` get
+    new ones."""
 
     cluster: str
     port: int
@@ -29,6 +33,8 @@ class Trust:
 
 @dataclass(frozen=True)
 class MakeKeys(Step):
+    """Collect or generate the keys of the cluster, in memory, for the steps that follow."""
+
     trust: Trust
 
     def describe(self) -> str:
@@ -43,6 +49,8 @@ class MakeKeys(Step):
 
 @dataclass(frozen=True)
 class MakeFolders(Step):
+    """Create folders on a host. `is_shared`: a container whose user is not the SSH user writes there."""
+
     root: str
     paths: tuple[str, ...]
     is_shared: bool = False
@@ -83,6 +91,8 @@ class CreateWorker(Step):
 
 @dataclass(frozen=True)
 class RefreshTrust(Step):
+    """Write the current members and their keys into the SSH files of a worker that stays."""
+
     container: str
     uid: int
     gid: int
@@ -93,7 +103,9 @@ class RefreshTrust(Step):
 
 @dataclass(frozen=True)
 class WriteMembers(Step):
-    """On the host, for the next `up`: whom its worker trusts now. Labels cannot change."""
+    """Write a file with the hosts that this worker now trusts, for the next `up` to read.
+
+    A file, because the labels of a container cannot change."""
 
     folder: str
     members: str
@@ -104,9 +116,11 @@ class WriteMembers(Step):
 
 @dataclass(frozen=True)
 class JoinJob(Step):
-    """A host takes part in a job that runs: it gets the code, the job's files and its secrets as the head has
-    them. `source` and `folder` are the cluster's folders there and here; `worker` is not started yet;
-    `is_new`: the job did not begin with this host."""
+    """Add a host to a running job: copy the code, the job's files and its secrets from the head to the host.
+
+    `head_folder` and `folder` are the cluster's folders on the head and on this host. `master` and `worker`
+    are containers; the worker is not started yet. `job_host` is the host's entry in the job. `is_new`: the
+    job did not start with this host."""
 
     job: str
     head: str
@@ -136,7 +150,9 @@ class JoinJob(Step):
 
 @dataclass(frozen=True)
 class TellMaster(Step):
-    """`seats` are all hosts of its job, the head first; none where the job does not grow and shrink."""
+    """Write the current members and their keys into the files of a running job's master.
+
+    `job_hosts` are all hosts of the job, the head first; empty if the job is not elastic."""
 
     container: str
     uid: int
@@ -168,6 +184,8 @@ class AwaitSshd(Step):
 
 @dataclass(frozen=True)
 class CheckMesh(Step):
+    """Log in over SSH from the worker of this host to every member."""
+
     container: str
     members: tuple[str, ...]
 

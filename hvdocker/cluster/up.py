@@ -1,5 +1,7 @@
-"""Bring a cluster up: observe, plan; lock, observe and plan again, apply; undo what this run made if it
-fails."""
+"""The verb up: observe and plan; if there is something to do, lock, observe and plan again, and apply.
+
+If the run fails, what it created is removed again. An `up` of a healthy cluster has an empty plan and takes
+no lock."""
 
 from __future__ import annotations
 
@@ -36,24 +38,28 @@ if TYPE_CHECKING:
 Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]
 
-# What stays of a run: nothing, what it made if it failed, or everything.
+# What --keep leaves in place: nothing, what a failed run created, or everything.
 KEEPS = ("never", "failed", "always")
 
 
 @dataclass(frozen=True)
 class UpOptions:
+    """The flags of `up`. `is_forced`: also change a cluster that another user owns."""
+
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
     keep: str = "never"
     is_forced: bool = False
     lock_wait_s: float = 0.0
-    # Some slots only; without it every host, with all that it has free.
+    # The slots to use; None means all free slots of every host.
     request: SlotRequest | None = None
 
 
 @dataclass(frozen=True)
 class UpReport:
-    """`missing` are hosts that do not answer, and that a running elastic job goes on without."""
+    """The result of `up`. `missing` are errors of hosts that do not answer but did not stop it.
+
+    These are hosts of a running elastic job, which runs on without them."""
 
     plan: Plan
     places: Mapping[str, HostPlan]
@@ -68,7 +74,7 @@ class UpReport:
         return worst(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
 
     def complain(self) -> None:
-        """Raises where hosts were missing; what was to do on the others is done all the same."""
+        """Raise an error if hosts were missing. The plan for the other hosts was carried out all the same."""
         raise_all("some hosts were left out", self.missing)
 
     @property
@@ -77,11 +83,12 @@ class UpReport:
 
     @property
     def ranks(self) -> int:
-        """What one job can have: all GPUs, or, where there are none, all slots."""
+        """The most ranks that one job can have: the number of GPUs, or of slots if there are no GPUs."""
         return sum(len(place.devices) for place in self.places.values()) or self.slots
 
 
 def check_keep(keep: str) -> None:
+    """Raise UsageProblem if the value of --keep is unknown."""
     if keep not in KEEPS:
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
 
@@ -93,7 +100,10 @@ def up(
     show: Show = lambda plan: None,
     tell: Explain | None = None,
 ) -> UpReport:
-    """`tell` is told why the slots are where they are, before anything is made."""
+    """Bring the cluster up.
+
+    `show` gets the plan before it is applied, and `tell` an explanation of the placement. A dry run, or an
+    empty plan, takes no lock."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_image(located, session)
         first = _look(env, located, session, options)
@@ -108,7 +118,8 @@ def up(
 
         links = {name: session.links[name] for name in _concerned(state, options.request)}
         with locked(env, located, links, "up", options.lock_wait_s) as held:
-            # Somebody may have changed the hosts until we had the lock.
+            # Hosts may have changed before we had the locks. If there was no wait, only what others can have
+            # changed is observed again.
             known = None if held.has_waited or located.inventory.is_local else first
             now = _look(env, located, session, options, known)
             report, state = now.report, now.state
@@ -121,7 +132,7 @@ def up(
 
 @dataclass(frozen=True)
 class _Sight:
-    """`failed` are the hosts that it is done without."""
+    """What was observed and planned. `failed` are errors of the hosts that `up` proceeds without."""
 
     report: UpReport
     state: ClusterState
@@ -131,10 +142,12 @@ class _Sight:
 def _look(
     env: Env, located: Located, session: Session, options: UpOptions, known: _Sight | None = None
 ) -> _Sight:
-    """`known` is what was seen a moment ago."""
+    """Observe the hosts, place the slots, and plan. `known` is an observation of a moment ago to refresh.
+
+    Raises if the port is taken, if hosts cannot be used, or if another user owns the cluster."""
     inventory, request = located.inventory, options.request
     state, failed = _seen(env, inventory, session, options, known)
-    # Each time: the job that goes on without them may have ended.
+    # Checked each time, because the job that runs on without these hosts may have ended.
     absent = unreachable_hosts(session.links, state, failed)
     if request:
         extent = asked_for(inventory, state, request, read_links(located))
@@ -151,7 +164,7 @@ def _look(
 def _seen(
     env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _Sight | None
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """And which hosts could not be looked at, though they are wanted."""
+    """Return the observed state, and the errors of hosts that are needed but could not be observed."""
     from hvdocker.observe.hosts import partial_state, seen_again
 
     if known:
@@ -169,7 +182,7 @@ def _show(env: Env, plan: Plan, show: Show) -> None:
 
 
 def _concerned(state: ClusterState, request: SlotRequest | None) -> list[str]:
-    """The hosts that may be changed."""
+    """Return the hosts to lock: all that may be changed. Excluded hosts count only if they have a worker."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
 
@@ -177,6 +190,7 @@ def _concerned(state: ClusterState, request: SlotRequest | None) -> list[str]:
 def _explain(
     env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None
 ) -> None:
+    """Pass the explanation of the placement to `tell`, or a note if the cluster of this request exists."""
     if tell is None or options.request is None:
         return
     found = explained(located.inventory, state, options.request, read_links(located))
@@ -187,8 +201,11 @@ def _explain(
 
 
 def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
-    """Who wants some slots only does without the hosts that cannot be used, unless they were named; or a part
-    of the cluster may be there, perhaps with the master of a job that runs here."""
+    """Observe the hosts for a request for some slots, and leave out hosts that cannot be used.
+
+    Raises if the request names such a host. Also raises if the cluster exists and the observed workers are
+    not all of it (unless forced): the rest of it may be on those hosts, perhaps with the master of a running
+    job."""
     from hvdocker.observe.hosts import partial_state
 
     state, unfit = partial_state(inventory, session.links)
@@ -207,7 +224,9 @@ def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions
 def _make(
     env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: HeldLocks, keep: str
 ) -> None:
-    """Undoes what this run made if it fails; not where another run got the lock, and may build on it."""
+    """Apply the plan. If that fails, remove what this run created, depending on --keep.
+
+    Nothing is removed if another run took the lock over, because that run may use what it found."""
     from hvdocker.plan.apply import Context, apply, roll_back
 
     context = Context(located.inventory, session.links, env.listener, guard=held.check)
@@ -220,7 +239,9 @@ def _make(
 
 
 def _point(env: Env, located: Located) -> None:
-    """Before anything is made, so that `down` finds whatever an interrupted run leaves."""
+    """Make this the current cluster of the folder, and print notes on the former one.
+
+    This happens before anything is created, so that `down` finds what an interrupted run leaves."""
     for reached, name in former_hosts(located).items():
         env.listener(Event("note", former_note(name, reached), name))
     before = point_at(located)
@@ -231,7 +252,9 @@ def _point(env: Env, located: Located) -> None:
 
 
 def brought_public(located: Located) -> str | None:
-    """The user's own key is read and checked before any host is touched."""
+    """Read and check the user's own key pair, before any host is changed, and return its public half.
+
+    None if the inventory names no keys."""
     brought = located.inventory.keys
     if brought is None:
         return None

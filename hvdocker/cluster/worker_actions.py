@@ -1,4 +1,4 @@
-"""Keys, folders and containers of a cluster, and whether its workers answer."""
+"""Actions that create the keys, folders, network and workers of a cluster, and check that workers answer."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 
 
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
+    """Keep members and keys in the context, in memory, for the actions that follow."""
     trust = step.trust
     context.trust = trust
     new_hosts = {name: key_pairs.make_pair() for name in trust.new_host_keys}
@@ -37,6 +38,7 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 
 
 def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.Pair:
+    """Return the user's own key, else the key of a worker that stays, else a new one."""
     trust = step.trust
     if trust.brought:
         return key_pairs.read_brought(*map(Path, trust.brought))
@@ -75,6 +77,7 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
 
 
 def create(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
+    """Create a container without starting it, and return its id. A failed run removes it again."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
@@ -86,6 +89,7 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
     ring: key_pairs.Keyring = context.keyring
     spec, engine = step.spec, context.engine(step.host)
     pair = ring.new_hosts[step.host]
+    # Public keys are labels, so that any controller can rebuild known_hosts.
     labels = {names.LABEL_HOST_KEY: pair.public, names.LABEL_CLIENT_KEY: ring.client.public}
     made = create(context, step.host, spec, labels)
     wanted = worker_files(
@@ -100,7 +104,7 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
 
 
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
-    """Every host of a plan runs the same image: one container is read for all of them."""
+    """Return the image's /etc/passwd, read from one container, since all hosts run the same image."""
     return context.once(
         f"passwd of {spec.image}",
         lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or "",
@@ -108,7 +112,7 @@ def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: s
 
 
 def current_trust(context: Context) -> list[FileSpec]:
-    """Once MakeKeys is done."""
+    """Return the SSH files with the current members and keys. MakeKeys must have run before."""
     trust, ring = context.trust, context.keyring
     return trust_files(
         context.template, trust.cluster, trust.members, trust.port, ring.host_publics, ring.client.public
@@ -129,7 +133,9 @@ def _start(step: steps.StartContainer, context: Context) -> None:
 
 
 def _greets(step: steps.AwaitSshd, context: Context) -> bool:
-    """Whether sshd answers its own host soon, which costs the host no process."""
+    """Return whether the worker's sshd answers within a few seconds, asked through a channel of the link.
+
+    This starts no process on the host. False also if the link cannot open such a channel."""
     for pause_s in SSHD_PAUSES_S:
         said = context.link(step.host).greeting(step.address, step.port, timeout_s=1.0)
         if said is None:
@@ -141,8 +147,10 @@ def _greets(step: steps.AwaitSshd, context: Context) -> bool:
 
 
 def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
-    """Where it does not answer at once, the worker itself tries its own address; if it has died, its log
-    says why."""
+    """Wait until the worker's sshd answers.
+
+    If it does not answer through the link, a command in the worker tries the worker's own address for up to
+    SSHD_DEADLINE_S seconds. The error has the end of the container's log, which says why sshd died."""
     if _greets(step, context):
         return
     from docker.errors import APIError
@@ -180,6 +188,7 @@ def _check_mesh(step: steps.CheckMesh, context: Context) -> None:
 
 
 def _mesh_lines(head: str, said: str) -> list[str]:
+    """Return one line per host that could not be logged in to; the raw output if it cannot be read."""
     try:
         verdicts = json.loads(said.strip().splitlines()[-1])
         return [f"{head} → {host}: {why}" for host, why in verdicts.items() if why]

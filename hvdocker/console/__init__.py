@@ -1,1 +1,7 @@
-"""LOOKS: everything a person sees on a terminal."""
+"""Everything that hvdocker shows on a terminal. The only package that imports rich.
+
+style.py makes the two consoles: results go to stdout, everything else to stderr. Both remove control
+sequences from all text (sanitize.py). progress.py listens to events while a verb works. When it returns,
+cli/ passes its report to a file in views/, or prints a sentence of messages.py. errors.py formats every
+error. messages.py and sanitize.py are pure. To show a new table, add a file to views/; a new event is shown
+by progress.py."""

@@ -1,4 +1,4 @@
-"""The one place that formats an error: what failed, where, the evidence, what to do next."""
+"""The only place that formats an error: what failed, on which host, the evidence, what to do next."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hvdocker.errors import HostErrors, HvdockerError
 
 
 def show_error(console: Console, error: HvdockerError) -> None:
+    """Print an error; for errors of several hosts, equal ones once with all their hosts."""
     if isinstance(error, HostErrors):
         console.print(_headline(error.what, None))
         for hosts, one in error.grouped():
@@ -32,7 +33,7 @@ def _details(console: Console, error: HvdockerError, indent: str) -> None:
     if error.command:
         console.print(Text(f"{indent}$ {error.command}", style="command"))
     for line in error.lines:
-        # The console sees to it too, but rich drops the ends of some sequences before.
+        # The console sanitizes too, but before that rich drops the ends of some sequences.
         console.print(Text(f"{indent}  {sanitized(line)}", style="quiet"))
     if error.fix:
         console.print(Text(f"{indent}→ {error.fix}", style="fix"))

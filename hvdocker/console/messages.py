@@ -1,4 +1,4 @@
-"""The sentences that verbs end with."""
+"""The sentences that verbs print at their end. Pure."""
 
 from __future__ import annotations
 

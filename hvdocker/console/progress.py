@@ -1,5 +1,4 @@
-"""Progress on stderr: a live table of what every host is doing where there is a terminal, plain lines
-elsewhere."""
+"""Show progress on stderr: a live table of what every host does on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _MOST_ROWS = 12
 
 
 class Progress:
-    """A listener for Events. Used as a context manager; quiet when told so."""
+    """A listener for Events, used as a context manager. With `is_quiet` it shows no events."""
 
     def __init__(self, console: Console, is_quiet: bool = False) -> None:
         self._console = console
@@ -41,20 +40,21 @@ class Progress:
         self.pause()
 
     def pause(self) -> None:
-        """Ends the live part: from here on the terminal belongs to somebody else."""
+        """End the live table, because something else is going to use the terminal."""
         if self._live:
             self._live.stop()
             self._live = None
 
     def hand_on(self, line: bytes) -> None:
-        """What a program of the person's own says, also where there is no progress to be seen."""
+        """Print a line of output of a user's hook, even with `is_quiet`."""
         self._console.print(Text(line.decode("utf-8", "replace").rstrip("\r\n"), style="default"))
 
     def __call__(self, event: Event) -> None:
         if self._is_quiet:
             return
         if self._live and event.stage == "note":
-            # It stays, above the table. Not under the lock: whoever prints waits for the table to be drawn.
+            # A note stays above the table. Not under the lock: printing waits for the table to be drawn,
+            # which takes the lock.
             self._console.print(_line(event))
             return
         with self._lock:
@@ -71,7 +71,7 @@ class Progress:
             self._rows[key] = event
 
     def _print(self, event: Event) -> None:
-        """Without a terminal every step is one line, when it begins; counters are left out."""
+        """Without a terminal, print one line per step when it begins, and no counters."""
         mark = (event.stage, event.host, event.text)
         if event.is_end or event.stage == "connect" or mark in self._said:
             return

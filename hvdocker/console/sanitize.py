@@ -1,11 +1,13 @@
-"""Text of others on this terminal: hosts, engines, ranks, files' names. Whatever could steer it (title,
-clipboard, cursor, colours, the order of letters) is taken out; what can be read stays."""
+"""Remove terminal control sequences from text of hosts, engines, ranks and file names. Pure.
+
+Removed is whatever could change the terminal's title, clipboard, cursor, colours or text direction; readable
+text stays."""
 
 from __future__ import annotations
 
 import re
 
-# Strings for the terminal (OSC, DCS, SOS, PM, APC) with their content, as long as they have an end.
+# Control strings (OSC, DCS, SOS, PM, APC) with their content, if they are terminated.
 _BEGINS = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
 _ENDS = r"(?:\x07|\x1b\\|\x9c)"
 _SEQUENCE = re.compile(
@@ -13,23 +15,24 @@ _SEQUENCE = re.compile(
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|\x1b[ -/]*[0-~]"
 )
-# Control characters but tab and newline; marks that turn the order of letters round; halves of characters,
-# which stand for bytes that are no text and cannot be printed.
+# Control characters except tab and newline; bidirectional marks; surrogates, which stand for bytes that are
+# not valid text and cannot be printed.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _HALF = re.compile("[\ud800-\udfff]")
 _ANY = re.compile(f"{_CONTROL.pattern}|{_HALF.pattern}")
-# Colours and the like. Long ones are no colours.
+# Colours and text styles (SGR). Longer sequences are not colours.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]{0,40}m)")
 
 
 def sanitized(text: str) -> str:
-    """The same text where there is nothing to take out, which is nearly always."""
+    """Return the text without control sequences, with U+FFFD for surrogates."""
     if not _ANY.search(text):
         return text
     return _HALF.sub("\ufffd", _CONTROL.sub("", _SEQUENCE.sub("", text)))
 
 
 def coloured(text: str) -> str:
-    """Harmless, but with its colours: a rank may print in red. Rich reads them, not the terminal."""
+    """Return the sanitized text with its colours, because a rank may print in red. Rich parses them; they do
+    not reach the terminal as they are."""
     pieces = _COLOUR.split(text)
     return "".join(piece if number % 2 else sanitized(piece) for number, piece in enumerate(pieces))

@@ -1,5 +1,5 @@
-"""Consoles: results go to stdout, everything else to stderr; plain text where there is no terminal. Nothing
-that others wrote can steer the terminal, whichever way it gets here."""
+"""The consoles: results go to stdout, everything else to stderr, as plain text where there is no terminal.
+All text is sanitized, wherever it comes from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ RANK_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red", "bri
 
 
 class SanitizedConsole(Console):
-    """Everything that is printed passes `render`; control segments are rich's own (the cursor)."""
+    """Removes control sequences from everything that is printed.
+
+    Everything passes `render`, so no caller can forget it. Control segments (the cursor) are rich's own and
+    pass unchanged."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -36,13 +39,14 @@ def err() -> Console:
 
 
 def write_script(text: str) -> None:
-    """A script to be run is exact in a file or a pipe. On a terminal it is only looked at."""
+    """Write a script to stdout: unchanged to a file or a pipe, sanitized to a terminal."""
     sys.stdout.write(sanitized(text) if sys.stdout.isatty() else text)
 
 
 def _console(stream: TextIO) -> Console:
-    """rich itself honours NO_COLOR and notices when the stream is no terminal; a pipe gets wide tables
-    instead of wrapped ones."""
+    """Return a console for the stream. A pipe gets wide tables instead of wrapped ones.
+
+    rich itself honours NO_COLOR and detects whether the stream is a terminal."""
     width = None if stream.isatty() else 200
     return SanitizedConsole(
         file=stream, theme=_THEME, highlight=False, soft_wrap=True, emoji=False, markup=False, width=width

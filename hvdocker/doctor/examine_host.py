@@ -1,4 +1,4 @@
-"""Looks at one host for the doctor: each thing on its own, so that what fails hides nothing else."""
+"""Gathers the facts about one host. Each fact is tried separately, so that one failure hides no other."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Examiner:
-    """What looking needs that is not the host's: who looks, by which clock, and something random."""
+    """Gathers facts for an inventory. `maker` identifies the user, `now` is the controller's clock in
+    seconds."""
 
     inventory: Inventory
     maker: Maker
@@ -35,7 +36,11 @@ class Examiner:
     def examine(
         self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: HostPlan | None
     ) -> HostHealth:
-        """`seen` is what the ordinary observation gave, `unfit` why it gave nothing."""
+        """Return all facts about the host. Errors are collected in `failures`, not raised.
+
+        `seen` is the result of the ordinary observation; where that failed it is None, and `unfit` is the
+        error. Without `place` (the cheap checks, or a host that cannot be placed) no trial container is
+        started and the code is not looked at."""
         from hvdocker.doctor.facts.gather import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
         from hvdocker.locks.hold import ask
         from hvdocker.transport.ssh.link import SshLink
@@ -80,7 +85,8 @@ class Examiner:
         return replace(health, trial=trial, code=code)
 
     def _try(self, health: HostHealth, link: HostLink, place: HostPlan) -> Trial | None:
-        """Nothing is shipped for it: where no image of ours is, nothing is tried."""
+        """Run the trial container in the image of the ranks. Return None where the host has no such image:
+        the doctor ships none. On a host with GPUs any other hvdocker image serves to test `--gpus`."""
         from hvdocker.doctor.facts.trial_container import own_image, try_container
 
         has_gpus = bool(place.seen.gpus)
@@ -103,7 +109,9 @@ class Examiner:
 
 
 def _image_of(place: HostPlan) -> str | None:
-    """The image that ranks run in: the worker's, else the cluster's, if it is made for us."""
+    """Return the id of the image that ranks run in: the running worker's, else the cluster's.
+
+    None where the cluster's image is missing or is not made for hvdocker."""
     worker = place.seen.worker(place.name)
     if worker and worker.role == names.ROLE_WORKER and worker.is_running:
         return worker.image_id

@@ -1,4 +1,5 @@
-"""The doctor's cheap checks, before something is made: what is bad stops it in the doctor's own words."""
+"""The preflight of `run`: the doctor's cheap checks before anything is created. A BAD finding becomes an
+error with the doctor's text, command and fix."""
 
 from __future__ import annotations
 
@@ -16,8 +17,10 @@ from hvdocker.placement.slots import SlotRequest
 def check_hosts(
     env: Env, located: Located, accept_new_host_keys: bool, request: SlotRequest | None
 ) -> SlotRequest | None:
-    """Who wants some slots only (`request`) does without the hosts that are not fit, unless they were named:
-    returns the request without them."""
+    """Raise an error if hosts are not fit to train; send warnings as note events.
+
+    With a `request` (some slots only), unfit hosts that it does not name are left out instead. Return the
+    request with these hosts added to `exclude`, or None if there was no request."""
     report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
     errors = bad_news(report)
     spared = _spared(located, request, errors)
@@ -31,7 +34,8 @@ def check_hosts(
 
 
 def _spared(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
-    """Not where they are all that there is: then their errors say more than that slots are missing."""
+    """Return the unfit hosts that the request can do without. Empty where no other host would be left: then
+    the hosts' own errors explain more than "not enough slots"."""
     if request is None:
         return set()
     named = {*request.include, *(share.host for share in request.exact)}
@@ -41,6 +45,7 @@ def _spared(located: Located, request: SlotRequest | None, errors: list[Hvdocker
 
 
 def bad_news(report: Report) -> list[HvdockerError]:
+    """Return every BAD finding about hosts as an error. Pairs are left out: the cheap checks try none."""
     return [_error(host, finding) for host, finding in _found(report, Mark.BAD)]
 
 

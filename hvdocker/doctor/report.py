@@ -1,4 +1,4 @@
-"""What the doctor found: a mark for every check, with its evidence and the one command that mends it."""
+"""The doctor's report: a mark for every check, with its evidence and the one command that fixes it. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hvdocker.errors import ExitCode
 
 
 class Mark(Enum):
-    """`BAD` stops training, `WARN` will hurt, `UNKNOWN` could not be found out."""
+    """`BAD` stops training, `WARN` slows it or may break it, `UNKNOWN` could not be determined."""
 
     GOOD = "good"
     WARN = "warn"
@@ -20,7 +20,8 @@ class Mark(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check says. `shown` fits into a cell; `command` shows the evidence, `fix` mends it."""
+    """The result of one check. `shown` is short enough for a table cell. `command` lets the user see the
+    evidence; `fix` is the command or advice that solves the problem."""
 
     check: str
     mark: Mark
@@ -39,7 +40,8 @@ class HostReport:
 
 @dataclass(frozen=True)
 class PairReport:
-    """From the containers of one host to those of another; how fast, where it was measured."""
+    """What containers on host `start` can reach on host `end`. `bits_per_s` is None where it was not measured
+    (only `--deep` measures)."""
 
     start: str
     end: str
@@ -49,7 +51,7 @@ class PairReport:
 
 @dataclass(frozen=True)
 class Report:
-    """`across` compares hosts: each finding is about all of them."""
+    """All findings. Those in `across` compare the hosts with each other, so each concerns all of them."""
 
     cluster: str
     hosts: tuple[HostReport, ...]
@@ -63,12 +65,14 @@ class Report:
 
     @property
     def exit_code(self) -> ExitCode:
+        """Only BAD findings change the exit code; an unreachable host outranks an unfit one."""
         bad = [finding for finding in self.findings if finding.mark is Mark.BAD]
         if any(finding.is_unreachable for finding in bad):
             return ExitCode.UNREACHABLE
         return ExitCode.UNFIT if bad else ExitCode.OK
 
     def as_json(self) -> Mapping[str, object]:
+        """Return what `doctor --json` prints."""
         return {
             "cluster": self.cluster,
             "mark": worst_mark(finding.mark for finding in self.findings).value,
@@ -81,6 +85,7 @@ class Report:
 
 
 def worst_mark(marks: Iterable[Mark]) -> Mark:
+    """Return the first of BAD, WARN and UNKNOWN that occurs, else GOOD."""
     seen = set(marks)
     return next((mark for mark in (Mark.BAD, Mark.WARN, Mark.UNKNOWN) if mark in seen), Mark.GOOD)
 

@@ -1,4 +1,4 @@
-"""Files in and out of containers, as tar archives through the engine's API."""
+"""Puts files into containers and reads files from them, as tar archives through the engine's API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hvdocker.engine.file_spec import FileSpec, with_user
 
 
 def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int) -> None:
-    """Below /run/hvdocker, owned by the container's user, with exactly these modes."""
+    """Put files below /run/hvdocker, owned by the container's user, with exactly their modes."""
     folder, _, top = names.IN_CONTAINER.rpartition("/")
     engine.put_archive(container, folder, _pack(files, uid, gid, top))
 
@@ -22,8 +22,9 @@ def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid:
 def furnish(
     engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int, passwd: str
 ) -> None:
-    """Before its first start, and at once: for every archive the engine mounts the container's files anew.
-    `passwd` is the image's own; the container's user gets a line in it: sshd and ssh insist on one."""
+    """Put all files of a new container before its first start, in one archive, because the engine mounts the
+    container's file system for every archive. `passwd` is /etc/passwd of the image; the container's user is
+    added to it, because sshd and ssh require an entry."""
     users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
     engine.put_archive(container, "/", _pack(files, uid, gid, names.IN_CONTAINER.lstrip("/"), users))
 
@@ -31,7 +32,7 @@ def furnish(
 def put_secrets(
     engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int
 ) -> None:
-    """Readable by the container's user only, in a folder of the job's own."""
+    """Put the secrets of a job into its own folder, readable by the container's user only."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in ("secrets", f"secrets/{job}"):
@@ -42,24 +43,24 @@ def put_secrets(
 
 
 def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
-    """What `put_secrets` put there; nothing where the job is over."""
+    """Return the secrets that `put_secrets` put there, by name; empty when the job is over."""
     files = read_files(engine, container, f"{names.SECRETS}/{job}")
     return {name.rpartition("/")[2]: value for name, value in files.items()}
 
 
 def read_text(engine: APIClient, container: str, path: str) -> str | None:
-    """A file of a container, running or not; None where it is not there."""
+    """Return the text of a file in a container, running or not; None if there is no such file."""
     return read_texts(engine, container, path).get(path.rsplit("/", 1)[1])
 
 
 def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
-    """A file, or all files of a folder, by their names below the folder that it lies in."""
+    """Return the text of a file, or of all files in a folder, by path relative to the parent of `path`."""
     found = read_files(engine, container, path)
     return {name: data.decode("utf-8", "replace") for name, data in found.items()}
 
 
 def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]:
-    """The same, as they are."""
+    """Like `read_texts`, but return bytes. Empty if there is no such path."""
     from docker.errors import NotFound
 
     try:
@@ -72,7 +73,7 @@ def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]
 
 
 def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterable[FileSpec] = ()) -> bytes:
-    """`files` lie below `top` and are the container's user's; `roots` are root's."""
+    """Return a tar archive of `files`, below `top` and owned by `uid`, and of `roots`, owned by root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for file in roots:
@@ -85,7 +86,7 @@ def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterab
 def _add(tar: tarfile.TarFile, name: str, content: str | bytes | None, mode: int, uid: int, gid: int) -> None:
     entry = tarfile.TarInfo(name)
     entry.mode, entry.uid, entry.gid = mode, uid, gid
-    # Whoever watches a file in a container goes by its time: an archive without one says 1970, always.
+    # Programs in the container detect a changed file by its time; without this it would always be 1970.
     entry.mtime = int(time.time())
     if content is None:
         entry.type = tarfile.DIRTYPE

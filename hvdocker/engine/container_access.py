@@ -1,4 +1,4 @@
-"""While the container of a job is asked: somebody may take the job down beneath whoever watches it."""
+"""Detects that the container of a job was removed by another user while it is being queried."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from hvdocker.errors import JobStopped
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
-# What engines say of a container that is on its way out.
+# The states that an engine reports for a container that is being removed.
 _LEAVING = ("removing", "dead")
 
 
 @contextmanager
 def asking_container(link: HostLink, container: str, what: str) -> Iterator[None]:
-    """As `talking`. What an engine says of a container that is being removed depends on how far it has come
-    (404, 409, or 500 for files that are gone): so it is asked once more whether there is one."""
+    """Like `translating_errors`, but raise JobStopped if the container was removed.
+
+    The engine's answer for a container that is being removed depends on how far the removal is (404, 409, or
+    500 for missing files), so after an API error the engine is asked whether the container exists."""
     from docker.errors import APIError
 
     with translating_errors(link.name, what):
@@ -29,6 +31,7 @@ def asking_container(link: HostLink, container: str, what: str) -> Iterator[None
 
 
 def is_gone(link: HostLink, container: str) -> bool:
+    """Return whether the container does not exist or is being removed."""
     from docker.errors import NotFound
 
     try:
@@ -39,6 +42,7 @@ def is_gone(link: HostLink, container: str) -> bool:
 
 
 def taken_down(host: str) -> JobStopped:
+    """Return the error for a job whose container was removed by another user."""
     return JobStopped(
         "the job was taken down by someone else: its container is gone",
         host=host,

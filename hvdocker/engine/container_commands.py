@@ -1,6 +1,8 @@
-"""Checks in a container, and scripts that end processes there: those of one job's ranks, or those of one
-`exec`, and no others. A process is known by a variable of its environment, which whatever it started has too:
-a number alone may be another's by now."""
+"""Commands to run in a container: checks, and scripts that signal the ranks of a job or the processes of an
+`exec`.
+
+A process is identified by a variable in its environment, which its children inherit. A process id alone is
+not enough: another process may have it by now. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ JOB = "HVDOCKER_JOB"
 EXEC = "HVDOCKER_EXEC"
 CHECK = "/opt/hvdocker/bin/check"
 
-# 1 is the signal, 2 the mark, the rest process numbers. What was signalled is echoed. Only what leads a group
-# of its own is signalled with its group.
+# $1 is the signal, $2 the variable with its value, the rest are process ids. Prints the ids that were
+# signalled. A process that leads a process group is signalled with its group.
 _SIGNAL = r"""
 signal=$1; mark=$2; shift 2
 for pid; do
@@ -25,33 +27,35 @@ for pid; do
 done
 true
 """
-# The shell that looks has no mark itself.
+# Signals all processes that have the variable; the shell that runs this script does not have it.
 _ALL = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
 
 
 def check_sshd(address: str, port: int, seconds: int) -> Command:
-    """Exit code 0 as soon as an SSH server greets there, 1 where none did in that time."""
+    """Wait for an SSH server: exit code 0 as soon as it sends its banner, 1 if it does not in that time."""
     return command(CHECK, "sshd", address, str(port), str(seconds))
 
 
 def check_mesh(members: Iterable[str]) -> Command:
+    """Log in to each of the given members by ssh: exit code 0 if all logins work, else 1."""
     return command(CHECK, "mesh", *members)
 
 
 def ranks_folder(job: str) -> str:
-    """Where the wrapper of every rank of a job says in a running container which process it is."""
+    """Return the folder in a container in which every rank wrapper of a job writes its process id."""
     return f"{names.IN_CONTAINER}/ranks/{job}"
 
 
 def signal_ranks(signal: str, job: str, pids: Iterable[int]) -> Command:
-    """0 for a signal only asks which of them are there."""
+    """Signal those processes that belong to the job, and print their ids. Signal 0 only prints."""
     return shell(_SIGNAL, signal, f"{JOB}={job}", *map(str, pids))
 
 
 def signal_exec(signal: str, token: str) -> Command:
+    """Signal all processes that were started by the `exec` with this token, and print their ids."""
     return shell(f"{_ALL}{_SIGNAL}", signal, f"{EXEC}={token}")
 
 
 def any_shell() -> tuple[str, ...]:
-    """Bash where the image has it."""
+    """Return a command for an interactive shell: bash if the image has it, else sh."""
     return ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi")

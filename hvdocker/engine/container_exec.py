@@ -1,4 +1,4 @@
-"""Commands in running containers, through the engine's API: their output as it comes, and their end."""
+"""Runs and ends commands in running containers, through the engine's API."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from hvdocker.errors import HvdockerError
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
-# How often it is looked whether what was asked to end has ended.
+# The interval between checks whether signalled processes have ended.
 _LOOK_S = 0.3
 
-# A piece of output, and whether it is of standard error.
+# Called with a piece of output, and whether it is from standard error.
 OnPiece = Callable[[bytes, bool], None]
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long what was asked to end may take."""
+    """How long processes may run after SIGTERM, and the clock by which that is measured."""
 
     grace_s: float
     clock: Callable[[], float] = time.monotonic
@@ -33,7 +33,7 @@ class Patience:
 
 @dataclass(frozen=True)
 class Inside:
-    """A command for a container; `token` marks its processes, so that they can be ended."""
+    """A command to run in a container. `token` goes into its environment and identifies its processes."""
 
     argv: tuple[str, ...]
     workdir: str
@@ -41,7 +41,9 @@ class Inside:
 
 
 def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) -> int:
-    """Runs to the end, as the container's own user and without standard input; the exit code."""
+    """Run a command to its end, as the container's user and without standard input; return its exit code.
+
+    `on_piece` gets the output as it arrives. Raises an error if the engine does not report an exit code."""
     with translating_errors(link.name, f"running a command in {container}"):
         engine = link.engine()
         made = engine.exec_create(
@@ -56,7 +58,7 @@ def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) 
 
 
 def end_exec(link: HostLink, container: str, token: str, patience: Patience) -> None:
-    """SIGTERM to all processes with that mark, SIGKILL to those that are left after the grace."""
+    """Send SIGTERM to all processes of an `exec`, and SIGKILL to those left after the grace period."""
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_exec(number, token).argv))[1])
@@ -65,7 +67,7 @@ def end_exec(link: HostLink, container: str, token: str, patience: Patience) -> 
 
 
 def end_ranks(link: HostLink, container: str, job: str, patience: Patience) -> int:
-    """How many ranks of the job ran in that container, until now."""
+    """End the ranks of a job in a container, like `end_exec`; return how many were running."""
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
@@ -105,7 +107,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
-    """A command in a running container: its exit code, its output and its errors."""
+    """Run a short command in a container; return its exit code, standard output and standard error."""
     with translating_errors(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
         engine = link.engine()
         made = engine.exec_create(container, argv)["Id"]

@@ -1,4 +1,4 @@
-"""A container as hvdocker wants it: one value, two renderings (the Docker API and the docker CLI)."""
+"""The specification of a container: one value, rendered for the Docker API and for the docker CLI. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from hvdocker.shell.command import Command
 
 LOG_OPTIONS = {"max-size": "50m", "max-file": "3"}
 ALL_DEVICES = ("all",)
-# What sshd needs to log a user in when it runs as root; DAC_OVERRIDE because mounts belong to others.
+# What sshd needs for logins when it runs as root; DAC_OVERRIDE because mounts belong to other users.
 ROOT_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE")
 
 
 @dataclass(frozen=True)
 class ContainerSpec:
+    """Everything that decides how a container of hvdocker is created. A limit of None means no limit."""
+
     name: str
     image: str
     command: tuple[str, ...]
@@ -28,7 +30,7 @@ class ContainerSpec:
     address: str | None = None
     binds: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    # UUIDs of GPUs, or ALL_DEVICES.
+    # UUIDs of GPUs, or ALL_DEVICES; empty for no GPU.
     devices: tuple[str, ...] = ()
     shm_bytes: int | None = None
     memory_bytes: int | None = None
@@ -41,18 +43,19 @@ class ContainerSpec:
         return ROOT_CAPABILITIES if self.uid == 0 else ()
 
     def fingerprint(self) -> str:
-        """Equal for equal containers, whoever made them with whichever version of hvdocker."""
+        """Return a hash that is equal for equal containers, independent of the user and the version."""
         fields = asdict(self)
         ignored = (
             names.LABEL_SPEC,
             names.LABEL_OWNER,
             names.LABEL_VERSION,
             names.LABEL_RUN,
-            # A worker is none the less what it should be when the job that it joined is over.
+            # A worker need not be replaced when the job that it joined is over.
             names.LABEL_JOINED,
             names.LABEL_SHARE,
         )
-        # As it was told when containers had all GPUs or none: who has none need not be made anew.
+        # The format of the time when containers had all GPUs or none, so that containers without GPUs keep
+        # their fingerprint and need not be replaced.
         if not fields["devices"]:
             del fields["devices"]
             fields["has_gpus"] = False
@@ -61,11 +64,12 @@ class ContainerSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def all_labels(self) -> dict[str, str]:
+        """Return the labels with the fingerprint added."""
         return {**self.labels, names.LABEL_SPEC: self.fingerprint()}
 
 
 def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[str, Any]:
-    """The body of POST /containers/create. Any: it is JSON."""
+    """Return the body of POST /containers/create. Any: it is JSON."""
     host: dict[str, Any] = {  # Any: as above
         "NetworkMode": spec.network,
         "Binds": list(spec.binds),
@@ -105,7 +109,7 @@ def _device_request(devices: tuple[str, ...]) -> dict[str, Any]:
 
 
 def create_command(spec: ContainerSpec) -> Command:
-    """`docker create …`, for people and for --script."""
+    """Return the equivalent `docker create …`, for users and for --script."""
     argv = ["docker", "create", "--name", spec.name, "--user", f"{spec.uid}:{spec.gid}", "--init"]
     argv += ["--network", spec.network]
     if spec.address:
@@ -118,7 +122,7 @@ def create_command(spec: ContainerSpec) -> Command:
     for key, value in LOG_OPTIONS.items():
         argv += ["--log-opt", f"{key}={value}"]
     if spec.devices:
-        # The client reads CSV: a list needs quotes of its own.
+        # The docker CLI parses the value as CSV: a list needs quotes.
         argv += ["--gpus", "all" if spec.devices == ALL_DEVICES else f'"device={",".join(spec.devices)}"']
     if spec.shm_bytes:
         argv += ["--shm-size", str(spec.shm_bytes)]

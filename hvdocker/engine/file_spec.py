@@ -1,4 +1,4 @@
-"""A file in a container, and the container's user."""
+"""A file in a container, and the container's user in /etc/passwd. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HOME = f"{names.IN_CONTAINER}/home"
 
 @dataclass(frozen=True)
 class FileSpec:
-    """A file in a container; `path` is below /run/hvdocker. Folders have no content."""
+    """A file in a container. `path` is relative to /run/hvdocker. A folder has the content None."""
 
     path: str
     content: str | None
@@ -27,7 +27,7 @@ def passwd_line(uid: int, gid: int) -> str:
 
 
 def with_user(passwd: str, uid: int, gid: int) -> str:
-    """/etc/passwd with the container's user in it; root is always there."""
+    """Return the text of /etc/passwd with the container's user added. Root is already in it."""
     if uid == 0:
         return passwd
     kept = [line for line in passwd.splitlines(keepends=True) if not line.startswith("hvd:")]

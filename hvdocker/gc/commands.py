@@ -1,4 +1,4 @@
-"""What `gc` asks a host beside its engine: one script that only reads."""
+"""The script that lists run folders and stale feeds on a host, and its parser. It only reads. Pure."""
 
 from __future__ import annotations
 
@@ -37,11 +37,12 @@ echo "done"
 
 
 def list_leftovers(host: str) -> Command:
+    """Return the command. It prints `run CLUSTER MARK` and `feed PATH` lines, and at the end `done`."""
     return shell(_SCRIPT, host, "/var/tmp")
 
 
 def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
-    """Run folders and stale feeds; None where the script did not run to its end."""
+    """Return run folders and stale feeds, or None if the script did not run to its end."""
     answer = read_probe(text)
     if not answer.is_whole:
         return None
@@ -50,6 +51,7 @@ def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] |
 
 
 def _folder(line: str) -> RunFolder | None:
+    """Parse a `run` line; None if no run of hvdocker can have made the folder."""
     cluster, _, mark = line.partition(" ")
     token, owner = names.read_run_mark(mark)
     is_ours = not names.cluster_name_problem(cluster) and re.fullmatch(r"[0-9a-f]+", token)

@@ -1,4 +1,4 @@
-"""Gc: give back what nobody uses any more. Dead runs go as `down` lets clusters go, outputs first."""
+"""The verb `gc`: removes what is no longer used. As in `down`, outputs of dead runs are fetched first."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class GcOptions:
+    """`is_sure`: do not ask. `discards`: do not fetch outputs. `is_forced`: also what other owners left."""
+
     is_sure: bool = False
     discards: bool = False
     with_images: bool = False
@@ -39,6 +41,8 @@ class GcOptions:
 
 @dataclass
 class GcReport:
+    """What was planned and done; `runs` are the clusters of removed runs, `fetched` their jobs' outputs."""
+
     plan: Plan
     runs: tuple[str, ...] = ()
     fetched: dict[str, Fetched] = field(default_factory=dict)
@@ -47,7 +51,7 @@ class GcReport:
 
 @dataclass(frozen=True)
 class _Found:
-    """Dead runs by their cluster's name, the plan of all else, and who could not be asked."""
+    """Dead runs by cluster name, the plan for everything else, and the errors of unseen hosts."""
 
     runs: Mapping[str, tuple[Located, ClusterToRemove]]
     rest: Plan
@@ -58,6 +62,7 @@ class _Found:
 
 
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
+    """Look, show the plan, ask, and remove. Hosts that cannot be reached are errors in the report."""
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         clear_dead_locks(env, located, session.links, options.is_dry_run)
@@ -88,6 +93,7 @@ def _look(
 
 
 def _mine(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
+    """Return the dead runs of this user, or with --force of all users."""
     mine = []
     for run in dead_runs(found):
         if options.is_forced or run.is_of(env.maker().owner):
@@ -106,10 +112,11 @@ def _sight(
 
 
 def _agreed(env: Env, found: _Found, options: GcOptions) -> _Found:
-    """What a person lets go: all of it or nothing, but every job that still trains is asked about apart."""
+    """Ask the user, and return what may be removed. Each run with a job that still trains is asked about
+    separately; the rest is confirmed as a whole."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:
-        # Its client may be alive, and heard of only where nobody could look.
+        # Its client may be alive, with a ticket only on a host that could not be observed.
         for name in running:
             text = f"left alone: {name} still trains, and not every host could be asked who wants it"
             env.listener(Event("note", text))
@@ -140,7 +147,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Found, optio
     from hvdocker.plan.apply import Context, apply_all
 
     with locked(env, located, session.links, "gc", options.lock_wait_s, is_needed=False) as held:
-        # Whoever was at work until now may have changed the hosts: only what is still dead goes.
+        # Another client may have changed the hosts before we got the locks: remove only what is still unused.
         now = _look(replace(env, listener=ignore), located, session, options, list(agreed.errors))
         runs = {name: one for name, one in now.runs.items() if _is_agreed(agreed.runs.get(name), one)}
         rest = _still(now.rest, agreed.rest)
@@ -154,19 +161,19 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Found, optio
 
 
 def _is_agreed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]) -> bool:
-    """A job that began since was not asked about."""
+    """Return whether the user confirmed this run, and no job has started in it since."""
     return before is not None and set(now[1].running()) <= set(before[1].running())
 
 
 def _unlike(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:
-    """A host that could not be asked twice is told once."""
+    """Remove duplicates: a host that failed in both observations is reported once."""
     return list({(error.host, error.what): error for error in errors}.values())
 
 
 def _give_back(
     env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
 ) -> None:
-    """Where outputs cannot be brought home, nothing of that run goes; the others do."""
+    """Remove one run. If its outputs cannot be fetched, nothing of it is removed; other runs still are."""
     try:
         done = remove(env, own, session, sight, held)
     except HvdockerError as error:
@@ -179,6 +186,7 @@ def _give_back(
 
 
 def _still(now: Plan, before: Plan) -> Plan:
+    """Return the steps of `now` that were already in `before`, which the user confirmed."""
     known = set(before.steps)
     stages = (Stage(s.name, tuple(step for step in s.steps if step in known)) for s in now.stages)
     return replace(now, stages=tuple(stage for stage in stages if stage.steps))

@@ -1,4 +1,4 @@
-"""What a host has of ours, of whichever cluster, and who gives signs of life there: nothing decided."""
+"""What hvdocker has left on a host, of all clusters, and which clients are alive. Decides nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hvdocker.observe.state import ContainerSeen
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder of a `run`'s cluster, by the mark in it."""
+    """A cluster folder that a `run` made. Token and owner come from the mark `run/<token>@<owner>` in it."""
 
     cluster: str
     token: str
@@ -18,7 +18,7 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class UnusedImage:
-    """An image of ours that no container of the host was made from; `reference` is a name, or an id."""
+    """An hvdocker image from which no container of the host was made; `reference` is its tag or id."""
 
     reference: str
     size_bytes: int
@@ -26,8 +26,8 @@ class UnusedImage:
 
 @dataclass(frozen=True)
 class HostLeftovers:
-    """`living` are the tokens of those who gave a sign of life on this host. `feeds` and `parts` are left of
-    images that were sent, older than anybody's use of them."""
+    """All leftovers on one host. `live_tokens` are the tokens of the live tickets there. `feeds` (folders)
+    and `parts` (image tags) come from image transfers, and are too old to be still in use."""
 
     containers: tuple[ContainerSeen, ...] = ()
     living: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Looks at a host for what is left of ours there. Changes nothing but tickets that are dead."""
+"""Looks for leftovers on the hosts. Changes nothing, except that it may remove dead tickets."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ _UNTAGGED = "<none>:<none>"
 
 
 def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> Outcomes[HostLeftovers]:
-    """`clears`: dead tickets go while the living ones are listed."""
+    """Look at all hosts at once. With `clears` dead tickets are removed while the live ones are listed."""
     return each(links, lambda name: _see(links[name], with_images, clears))
 
 
 def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
     with translating_errors(link.name, "looking for what is left"):
         find_engine(link)
-        # Containers before signs of life: who makes containers gives a sign first.
+        # List containers before tickets: a client writes its ticket before it creates containers, so that no
+        # container of a live client is seen without its ticket.
         containers = see_containers(link.engine())
         result = link.run(list_leftovers(link.name), timeout_s=TIMEOUT_S)
         found = read_leftovers(result.text)
@@ -43,7 +44,7 @@ def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
                 lines=result.tail(),
                 fix="a POSIX sh has to be on the PATH",
             )
-        # Its own tickets, wherever the queue is kept.
+        # The tickets on this host itself, whichever host has the queue.
         tickets = queue_of({link.name: link}, {link.name: ("", "")}, clears)
         return HostLeftovers(
             containers=containers,
@@ -64,8 +65,8 @@ def _unused(engine: APIClient) -> Iterable[UnusedImage]:
 
 
 def _own_names(image: Mapping[str, Any]) -> list[str]:
-    """An image that a person built on ours has our label too: what they named is theirs. Any: the engine's
-    JSON."""
+    """Return the tags of hvdocker, or the id of an untagged image. An image that a user built on ours
+    inherits our label, so tags that are not ours are the user's. Any: the engine's JSON."""
     tags = [tag for tag in image.get("RepoTags") or () if tag != _UNTAGGED]
     ours = [tag for tag in tags if tag.startswith(names.IMAGES_OF_OURS)]
     return ours if tags else [str(image["Id"])]

@@ -1,4 +1,4 @@
-"""What `gc` has to do: take down the clusters of dead runs, and remove what else nobody uses any more."""
+"""Finds dead runs, and plans the removal of everything else that is no longer used. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hvdocker.plan.plan import Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class DeadRun:
-    """The cluster of a `run` whose client gives no sign of life on any host; `hosts` have something of it."""
+    """The cluster of a `run` whose client has no live ticket on any host that has something of the run."""
 
     cluster: str
     owners: tuple[str, ...]
@@ -28,13 +28,19 @@ class DeadRun:
 
 @dataclass
 class _Trace:
+    """What was seen of one cluster of a `run`."""
+
     owners: set[str]
     hosts: list[str]
     lives: bool = False
 
 
 def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
-    """By label and mark. A host's own tickets tell who lives there: one sign on one host is enough."""
+    """Return the runs without a live ticket. Runs are known by container labels and run folders.
+
+    A ticket is compared with what the same host has, because clients keep their tickets on the hosts of their
+    containers: inventories of different users name different hosts. One live ticket on one host is enough.
+    A cluster that `run --keep` left counts as dead too."""
     traces: dict[str, _Trace] = {}
     for host, here in found.items():
         for cluster, token, owner in _runs(here):
@@ -51,10 +57,10 @@ def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
 
 
 def _runs(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
-    """Cluster, token and owner of whatever a run made there."""
+    """Yield cluster, token and owner of everything that runs made on a host."""
     for container in here.containers:
         token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
-        # Labels are foreign words: what no run of ours can have made is left alone.
+        # Labels are untrusted input: a cluster name that hvdocker cannot have made is ignored.
         if token and names.cluster_name_problem(cluster) is None:
             yield cluster, token, container.owner
     yield from ((folder.cluster, folder.token, folder.owner) for folder in here.folders)
@@ -67,10 +73,12 @@ def plan_rest(
     owner: str | None,
     is_whole: bool = True,
 ) -> Plan:
-    """All that belongs to no dead run. `taken` are clusters that are taken down as a whole; `owner` is whose
-    containers may go, None where anybody's may. Under the hosts' locks: a master that was made and not
-    started is one whose `train` is gone; where not every host answered (`is_whole`), it stays while one
-    of its workers was not seen, because nothing else tells of the secrets there."""
+    """Plan the removal of all that belongs to no dead run.
+
+    `taken` are clusters that are removed as a whole. Only containers of `owner` are removed; None means of
+    all owners. Under the hosts' locks a master that was created but not started has lost its `train`. If not
+    every host answered (`is_whole` is false), such a master stays while one of its workers was not seen,
+    because only its label says that this worker may hold secrets."""
     containers: list[Step] = []
     secrets: list[Step] = []
     seen = {host: here.containers for host, here in found.items()}
@@ -88,7 +96,7 @@ def plan_rest(
     return plan_of(
         "gc",
         cluster,
-        # Once the master is gone, nobody knows that workers have them.
+        # Secrets go first: once the master is gone, no label says that workers have them.
         ("secrets", secrets),
         ("containers", containers),
         ("files", [RemoveTree(host, feed) for host, here in found.items() for feed in here.feeds]),
@@ -104,6 +112,7 @@ def plan_rest(
 
 
 def _why(container: ContainerSeen) -> str | None:
+    """Return why the container can be removed, or None if it must stay."""
     if container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
         return "a job that never started"
     if container.role == names.ROLE_DOCTOR and not container.is_running:
@@ -112,5 +121,5 @@ def _why(container: ContainerSeen) -> str | None:
 
 
 def whole(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
-    """How it is shown: run after run, then the rest."""
+    """Return one plan for display: the plan of each dead run, then the rest."""
     return Plan("gc", cluster, tuple(stage for plan in (*runs, rest) for stage in plan.stages))

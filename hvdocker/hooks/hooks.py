@@ -1,5 +1,5 @@
-"""Hooks: programs in .hvdocker/hooks/ that run here before and after verbs, outside of all locks. One that
-runs before a verb and fails stops it; one that runs after it and fails is a note."""
+"""Runs the hooks in .hvdocker/hooks/ before and after verbs, outside of all locks: a hook that calls hvdocker
+would otherwise wait for itself. A failed `pre-` hook stops its verb; any other failed hook is only a note."""
 
 from __future__ import annotations
 
@@ -19,26 +19,28 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 
 NAMES = ("pre-up", "post-up", "pre-train", "post-train", "on-failure", "pre-down")
-# In a hook: the hooks that are running, outermost first. A verb in a hook does not run these again.
+# In the environment of a hook: the names of the running hooks, outermost first. A verb that a hook calls does
+# not run these again.
 VARIABLE = "HVDOCKER_HOOK"
 
 Say = Callable[[bytes], None]
 
 
 def silent(line: bytes) -> None:
-    """Nobody listens to what hooks print."""
+    """Discard the output of hooks."""
 
 
 @dataclass
 class VerbEnd:
-    """What a verb that did its work is going to exit with all the same."""
+    """The exit code of a verb that finished without an exception; the verb sets it inside `around`."""
 
     code: int = 0
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """Those of one command. `say` is given what they print; a `job` is known once it has started."""
+    """The hooks of one command. `on_output` receives the lines that they print. `job` and `hosts` are empty
+    until a job has started. With `is_skipped` no hook runs."""
 
     env: Env
     located: Located
@@ -49,14 +51,14 @@ class Hooks:
     hosts: tuple[str, ...] = ()
 
     def of(self, located: Located) -> Hooks:
-        """The same for another cluster: a `run` has its own."""
+        """Return these hooks for another cluster: each `run` has its own."""
         return replace(self, located=located)
 
     def with_job(self, job: str, hosts: tuple[str, ...]) -> Hooks:
         return replace(self, job=job, hosts=hosts)
 
     def before(self, what: str) -> None:
-        """Raises where the hook fails, or is not to be trusted."""
+        """Run the hook `pre-<what>`. Raise HvdockerError if it fails or its file cannot be trusted."""
         name = f"pre-{what}"
         try:
             self._run(name, None)
@@ -64,16 +66,17 @@ class Hooks:
             raise error.told(f"the hook {name} {error.how}, so nothing was done") from None
 
     def after(self, what: str, code: int) -> None:
+        """Run the hook `post-<what>`, with the exit code of the verb. A failure is only a note."""
         self._gently(f"post-{what}", code)
 
     def failed(self, error: BaseException) -> None:
-        """Not for what is wrong with the command itself: nothing was tried."""
+        """Run the hook `on-failure`. Not after a UsageProblem, because then nothing was tried."""
         if not isinstance(error, UsageProblem):
             self._gently("on-failure", code_of(error))
 
     @contextmanager
     def around(self, what: str) -> Iterator[VerbEnd]:
-        """Of a verb that is done when it returns."""
+        """Run the `pre-`, `post-` and `on-failure` hooks of a verb that is done when this context ends."""
         end = VerbEnd()
         with self.on_failure():
             self.before(what)
@@ -82,6 +85,7 @@ class Hooks:
 
     @contextmanager
     def on_failure(self) -> Iterator[None]:
+        """Run the hook `on-failure` if an exception leaves this context; the exception is raised again."""
         try:
             yield
         except BaseException as error:
@@ -114,6 +118,7 @@ class Hooks:
             raise _Failed(path, how, end.last_lines)
 
     def _found(self, name: str) -> Path | None:
+        """Return the path of the hook, or None if it must not or cannot run. Raise if it is not trusted."""
         path = self.located.state / "hooks" / name
         if self.is_skipped or name in self.running or not path.exists():
             return None
@@ -135,10 +140,11 @@ class Hooks:
 
     @property
     def running(self) -> tuple[str, ...]:
+        """The names of the hooks inside which this command was called, outermost first."""
         return tuple(filter(None, self.env.environ.get(VARIABLE, "").split(",")))
 
     def _variables(self, name: str, code: int | None) -> dict[str, str]:
-        """Of an outer hook nothing may stay that is not known here."""
+        """Return the environment of the hook. The job and exit code of an outer hook are removed from it."""
         inventory = self.located.inventory
         known = {"HVDOCKER_JOB": self.job, "HVDOCKER_EXIT_CODE": "" if code is None else str(code)}
         around = {each: value for each, value in self.env.environ.items() if each not in known}
@@ -154,6 +160,8 @@ class Hooks:
 
 
 class _Failed(Exception):
+    """A hook failed; `how` completes the sentence "the hook NAME ..."."""
+
     def __init__(self, path: Path, how: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(how)
         self.path, self.how, self.lines = path, how, lines
@@ -164,7 +172,7 @@ class _Failed(Exception):
 
 
 def code_of(error: BaseException) -> int:
-    """What the program is going to exit with."""
+    """Return the exit code with which hvdocker will end because of this error."""
     if isinstance(error, KeyboardInterrupt):
         return int(ExitCode.INTERRUPTED)
     code = getattr(error, "exit_code", getattr(error, "code", None))

@@ -1,4 +1,4 @@
-"""Runs a hook: a program of the person's own, on this machine, without a standard input."""
+"""Runs a hook as a process on the controller, without standard input, and checks whether it is trusted."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# What is still in the pipe when the hook has ended; a process that it left behind may hold it open for good.
+# How long to read on after the hook has ended. A process that it left running may never close the pipe.
 _REST_S = 1.0
-# After Ctrl-C, which it was sent too.
+# Time to end after Ctrl-C, which the hook receives too, before it is killed.
 _GRACE_S = 5.0
 _LAST_LINES = 10
 
 
 @dataclass(frozen=True)
 class HookEnd:
-    """`code` is negative for a signal, as subprocess has it."""
+    """How a hook ended. `code` is the negative signal number if a signal killed it, as in subprocess."""
 
     code: int
     last_lines: tuple[str, ...] = ()
 
 
 def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookEnd:
-    """What it prints is handed on as it comes. Raises OSError where it cannot be started."""
+    """Run the hook until it ends; `say` gets its output by lines. Raise OSError if it cannot be started."""
     process = subprocess.Popen(
         [str(path)],
         cwd=folder,
@@ -51,7 +51,8 @@ def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable
 
 
 class _Told:
-    """Reads beside the hook: it ends when the hook does, whoever else has its output open."""
+    """Reads the output of the hook in a thread, and stops soon after the hook ends even if another process
+    keeps the pipe open."""
 
     def __init__(self, process: subprocess.Popen[bytes], say: Callable[[bytes], None]) -> None:
         assert process.stdout is not None
@@ -73,7 +74,8 @@ class _Told:
 
 
 def is_private_group(uid: int, gid: int) -> bool:
-    """Whether nobody else is in it: distributions give every user a group of the same name."""
+    """Return whether the user is alone in the group, as in the group of the same name that distributions
+    create for every user."""
     try:
         owner, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
     except KeyError:
@@ -91,14 +93,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Trouble:
-    """`mend` is what makes it trustworthy."""
+    """Why a file cannot be trusted, and the command or advice that fixes it."""
 
     what: str
     mend: str = "make it your own and writable by you alone"
 
 
 def trouble_with(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> Trouble | None:
-    """Why what lies there cannot be taken for the person's own. A hook is code."""
+    """Return why the file or folder may be under another user's control, or None. A hook is code, so it must
+    belong to the user or root, and no other user may write to it."""
     try:
         found = path.stat()
     except OSError as error:

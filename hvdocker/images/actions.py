@@ -1,4 +1,4 @@
-"""How images get onto engines: built, sent, pushed, pulled."""
+"""Carries out the steps of steps.py: builds, sends, pushes, pulls and removes images on engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ PULLED = "pulled"
 
 @contextmanager
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
-    """An image is read once for all hosts that it is sent to; hosts that pulled one must have the same."""
+    """Open one shipment for all ShipImage steps, so that the image is read once for all hosts.
+
+    After the steps, raises HostUnfit where hosts pulled different builds of the image."""
     ships = [step for step in some if isinstance(step, ShipImage)]
     with contextlib.ExitStack() as stack:
         if ships:
@@ -59,7 +61,7 @@ def _build_layer(step: BuildLayer, context: Context) -> None:
     ca = site_ca_bundle(os.environ)
 
     def say(line: str) -> None:
-        # A blank line is a sign of life: time to see whether somebody pressed Ctrl-C.
+        # Blank lines, which arrive while pip is silent, count too: `context.say` raises after Ctrl-C.
         context.say("image", line or step.describe(), step.host)
 
     build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)
@@ -83,7 +85,7 @@ def _counting(step: Step, context: Context) -> Callable[[int, int], None]:
 
 
 def _remove_image(step: RemoveImage, context: Context) -> None:
-    """Somebody may use it by now: then it stays."""
+    """Remove the image, unless it is gone (404) or has come into use since the plan was made (409)."""
     from docker.errors import APIError
 
     try:

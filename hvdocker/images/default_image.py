@@ -1,4 +1,4 @@
-"""The image where the inventory names none."""
+"""Chooses the image where the inventory names none."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from hvdocker.transport.session import Session
 
 
 def with_image(located: Located, session: Session) -> Located:
-    """The image where the inventory names none: the one with CUDA where a host has GPUs. Workers of a local
-    cluster get one each, or none does."""
+    """Return `located` with an image: the GPU image where any host has GPUs, else the CPU image.
+
+    An image that the inventory names is kept, and then no host is asked. Workers of a local cluster get one
+    GPU each or none: they use the GPU image only where the machine has at least as many GPUs as workers."""
     inventory = located.inventory
     if inventory.has_named_image or not session.links:
         return located

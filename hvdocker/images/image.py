@@ -1,4 +1,4 @@
-"""Build the image, on this machine or on a host of the inventory; push it to all hosts."""
+"""The verb `image`: build the image on the controller or on a host, and push it to all hosts."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class BuildRequest:
+    """The flags of `image build`. `on` is the name or address of a host; None builds on the controller."""
+
     target: str = "cpu"
     on: str | None = None
     ca_bundle: Path | None = None
@@ -39,6 +41,8 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class PushRequest:
+    """The flags of `image push`. `image` None means the inventory's image."""
+
     image: str | None = None
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
@@ -46,7 +50,7 @@ class PushRequest:
 
 
 def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
-    """Returns the tag."""
+    """Build the requested target and return its tag. Takes no lock."""
     if request.target not in TARGETS:
         raise UsageProblem(f"there is no target {request.target!r}", fix=f"targets are {', '.join(TARGETS)}")
     if request.cuda_image and request.target != "gpu":
@@ -66,13 +70,18 @@ def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str
 
 @dataclass(frozen=True)
 class PushReport:
+    """The plan of a push, and the hosts as they were observed before it."""
+
     plan: Plan
     inventory: Inventory
     hosts: Mapping[str, HostSeen]
 
 
 def push(env: Env, located: Located, request: PushRequest, show: Show = lambda plan: None) -> PushReport:
-    """The image onto every host of the inventory: only layers that a host lacks travel."""
+    """Put the image onto every host of the inventory that lacks it; only missing layers are sent.
+
+    The hosts are observed without a lock first. Only where something has to be done are they locked, observed
+    again and planned again."""
     inventory = located.inventory
     if inventory.is_local:
         raise UsageProblem(

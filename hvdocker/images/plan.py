@@ -1,4 +1,4 @@
-"""How the cluster's image gets onto every host: already there, loaded from somewhere, or built."""
+"""Plans how the cluster's image gets onto every host: it is there, is sent or pulled, or is built. Pure."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class ImagePlan:
+    """The steps that bring the image to the hosts, the build first.
+
+    `image_id` is the id on the engine that has the image; `content` is equal on every engine. Both are None
+    where no host has the image yet."""
+
     build: tuple[Step, ...] = ()
     ship: tuple[Step, ...] = ()
     image_id: str | None = None
@@ -25,6 +30,11 @@ class ImagePlan:
 
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
+    """Return the steps that bring the inventory's image to every host that lacks it.
+
+    Where no engine has the image, hosts pull it from the registry; without a registry it is built, or an
+    error where it is not one of `names.OWN_IMAGES`. Raises for an image of another architecture than the
+    hosts', or one that is not made for hvdocker."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _source(state, hosts, arch)
@@ -38,8 +48,10 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
 
 def runs(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
-    """Whether it is of the cluster's image, perhaps with requirements on it. Ids name an image on its own
-    engine only: a container's is compared with those of its own host."""
+    """Return whether the container runs the cluster's image, perhaps with a requirements layer on it.
+
+    An image id is valid on its own engine only (a configuration digest on a classic engine, a manifest
+    digest with containerd), so the container's id is compared with ids of its own host."""
     if image.content is None:
         return False
     if container.requirements and container.base == image.content:
@@ -50,7 +62,7 @@ def runs(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
 
 
 def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
-    """The inventory's image onto every host that lacks it, whatever image it is."""
+    """Plan `image push`: bring the inventory's image, whatever it is, to every host that lacks it."""
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
     source = _source(state, state.hosts, arch)
     if source is None:
@@ -75,7 +87,7 @@ def _delivery(
     where, image = source
     lacking = [name for name, seen in hosts.items() if not _has(seen, image)]
     if inventory.is_local:
-        # Hosts of a local cluster share the engine that has the image.
+        # The workers of a local cluster share the engine that has the image.
         return ()
     if inventory.registry:
         return tuple(
@@ -86,14 +98,15 @@ def _delivery(
 
 
 def _source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:
-    """This machine's image counts first, if the hosts could run it; then the first host's."""
+    """Return where the image is and what it is: on the controller if the hosts can run it, else on the first
+    host that has it. None where no engine has it."""
     own = state.controller_image
     if own and own.architecture == arch:
         return CONTROLLER, own
     for name, seen in hosts.items():
         if seen.image:
             return name, seen.image
-    # Of the wrong architecture, and the only one: the refusal names it.
+    # The only one, and of the wrong architecture: the caller's error message names it.
     return (CONTROLLER, own) if own else None
 
 

@@ -1,5 +1,5 @@
-"""Images by way of a registry: this machine pushes, hosts pull. Credentials go along with the request that
-needs them, and stay nowhere."""
+"""Images through a registry: the controller pushes, hosts pull. Credentials are sent with the request that
+needs them and are stored nowhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]
 
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
-    """Under the registry's name for a moment: an engine pushes only what is named so."""
+    """Push the image. An engine pushes only a tag that names the registry, so it gets one temporarily."""
     with _borrowed(engine, image, registry) as remote:
         repository, tag = _split(remote)
         if remote != full_reference(image):
@@ -35,7 +35,9 @@ def push(engine: APIClient, image: str, registry: str, progress: Progress) -> No
 
 
 def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
-    """The content of what came. It gets the image's own name only when it is what it has to be."""
+    """Pull the image and return its content. It gets the image's own name only after it passed the checks.
+
+    `up` pushes nothing, so the registry may have another build than the plan's source: an error."""
     with _borrowed(engine, step.image, step.registry) as remote:
         _fetch(engine, remote, progress)
         found = engine.inspect_image(remote)
@@ -49,8 +51,9 @@ def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
 
 @contextmanager
 def _borrowed(engine: APIClient, image: str, registry: str) -> Iterator[str]:
-    """The image's name in the registry. Afterwards that name is what it was before: gone, or on whatever
-    a person had put it on. Where it is the image's own name it stays."""
+    """Yield the image's name in the registry, and restore that tag afterwards.
+
+    The tag is removed, or moved back to the image that it named before. The image's own name stays."""
     remote = remote_reference(image, registry)
     if remote == full_reference(image):
         yield remote
@@ -77,6 +80,7 @@ def _fetch(engine: APIClient, remote: str, progress: Progress) -> None:
 
 
 def _demand_build(step: PullImage, found: str) -> None:
+    """Raise where the pulled image is another build than the one that the plan's source has."""
     if step.content in (None, found):
         return
     here = step.source == CONTROLLER
@@ -99,7 +103,9 @@ def _demand_label(image: str, found: Mapping[str, Any]) -> None:
 
 
 def demand_same(contents: Mapping[str, str]) -> None:
-    """Hosts that pulled one after the other may have got two builds of one tag."""
+    """Raise where hosts have different contents: a push between two pulls gives them two builds of one tag.
+
+    `contents` maps a host to the content of the image that it pulled."""
     if len(set(contents.values())) > 1:
         raise HostUnfit(
             "the hosts pulled different builds of the image",
@@ -109,7 +115,7 @@ def demand_same(contents: Mapping[str, str]) -> None:
 
 
 def credentials() -> dict[str, str] | None:
-    """From the environment; None leaves it to what `docker login` keeps on this machine."""
+    """Return the environment's credentials; with None the SDK uses those that `docker login` stored."""
     user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
     if bool(user) != bool(password):
         raise UsageProblem(f"{USER_VARIABLE} and {PASSWORD_VARIABLE} go together: one of them is empty")
@@ -131,7 +137,9 @@ def _id_of(engine: APIClient, reference: str) -> str | None:
 
 
 def _follow(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:
-    """Any: the engine's JSON, a message per layer and step."""
+    """Report progress summed over all layers; raise where the engine reports an error.
+
+    Any: the engine's JSON, a message per layer and step."""
     done: dict[str, int] = {}
     total: dict[str, int] = {}
     for message in messages:

@@ -1,5 +1,5 @@
-"""A requirements file as a value: what pip is to install, with everything it includes; equal files have
-equal keys."""
+"""Parses a requirements file, with the files that it includes, into a value with a key; equal files have
+equal keys. Pure: the caller passes the functions that read files and list wheels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hvdocker.errors import UsageProblem
 
 @dataclass(frozen=True)
 class Wheel:
-    """A package in a folder of this machine that the file names with --find-links."""
+    """A package file in a local folder that the requirements name with --find-links."""
 
     path: str
     digest: str
@@ -44,7 +44,7 @@ _KEY_LENGTH = 16
 
 @dataclass(frozen=True)
 class Requirements:
-    """`source` is where the file lies, for people; it is no part of what the file asks for."""
+    """What pip installs. `source` is the path of the file, for messages; it is not part of the key."""
 
     source: str
     lines: tuple[str, ...]
@@ -52,7 +52,7 @@ class Requirements:
     wheels: tuple[Wheel, ...] = ()
 
     def key(self, base: str) -> str:
-        """Of these requirements on an image with that content."""
+        """Return the key of these requirements on an image with the content `base`."""
         wheels = sorted((wheel.name, wheel.digest) for wheel in self.wheels)
         asked = json.dumps([base, self.lines, self.constraints, wheels], ensure_ascii=False)
         return hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]
@@ -69,7 +69,9 @@ class _Reading:
 
 
 def parse_requirements(path: PurePath, read: Read, wheels_in: Wheels) -> Requirements | None:
-    """The file and those it includes; None when they ask for nothing. Every problem is told at once."""
+    """Parse the file and the files that it includes; None where they require nothing.
+
+    Raises one UsageProblem that lists all lines that cannot become part of an image."""
     reading = _Reading(read)
     _take(path, reading, reading.lines)
     if reading.problems:
@@ -86,6 +88,7 @@ def parse_requirements(path: PurePath, read: Read, wheels_in: Wheels) -> Require
 
 
 def _take(path: PurePath, reading: _Reading, target: list[str]) -> None:
+    """Read one file, and those that it includes, into `target`; constraints go to `reading.constraints`."""
     before = reading.open
     reading.open = (*before, path)
     for number, line in _logical_lines(reading.read(path)):
@@ -108,7 +111,8 @@ def _beside(path: PurePath, other: str) -> PurePath:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """As pip reads them: a backslash joins lines, then comments and blanks go."""
+    """Return the lines with their numbers, as pip reads them: a backslash joins lines, then comments and
+    empty lines are dropped."""
     found: list[tuple[int, str]] = []
     start, parts = 1, list[str]()
     for number, raw in enumerate([*text.removeprefix("\ufeff").splitlines(), ""], 1):
@@ -128,6 +132,7 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 def _problem(
     line: str, included: re.Match[str] | None, path: PurePath, reading: tuple[PurePath, ...]
 ) -> str | None:
+    """Return why the line cannot become part of an image; None where it can."""
     if _SECRET.search(line):
         return "a user or token in an address would stand in plans and scripts"
     if _VARIABLE.search(line):
@@ -144,7 +149,7 @@ def _problem(
 
 
 def _is_path(line: str) -> bool:
-    """A requirement that pip would look for on the disk."""
+    """Return whether pip would look for this requirement on the disk."""
     target = re.split(r"[\s;]", line.rpartition("@ ")[2])[0]
     if "://" in target:
         return target.startswith("file:")

@@ -1,4 +1,4 @@
-"""The steps that bring images onto engines and take them away."""
+"""The steps that build, send, push, pull and remove images. Pure; actions.py carries them out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from hvdocker.units import show_bytes
 
 @dataclass(frozen=True)
 class BuildImage(Step):
+    """Build one of our own images (`names.OWN_IMAGES`) on the step's host."""
+
     image: str
 
     def describe(self) -> str:
@@ -20,7 +22,10 @@ class BuildImage(Step):
 
 @dataclass(frozen=True)
 class BuildLayer(Step):
-    """Requirements on an image: `base` is its id on that host, `content` what it is on every host."""
+    """Install requirements on an image as one layer.
+
+    `base` is the id of the image below on the step's host, `content` the content of that image, equal on
+    every engine. `key` identifies the requirements on that content."""
 
     image: str
     base: str
@@ -34,6 +39,8 @@ class BuildLayer(Step):
 
 @dataclass(frozen=True)
 class ShipImage(Step):
+    """Send the image from the engine of `source` to the step's host. `size_bytes` 0 means unknown."""
+
     image: str
     source: str
     size_bytes: int = 0
@@ -45,7 +52,7 @@ class ShipImage(Step):
 
 @dataclass(frozen=True)
 class PushImage(Step):
-    """From this machine to the registry that the hosts pull from."""
+    """Push the image from the controller to the registry that the hosts pull from."""
 
     image: str
     registry: str
@@ -56,8 +63,11 @@ class PushImage(Step):
 
 @dataclass(frozen=True)
 class PullImage(Step):
-    """`needs_label`: the image has to be one that workers can be made of. `content`: what it has to be,
-    which is what `source` has; None where nobody has it."""
+    """Pull the image from the registry to the step's host.
+
+    `needs_label` demands an image that is made for hvdocker. `content` is the content of the image on
+    `source`, which the pulled image must match; None where no engine has the image, so that any build is
+    accepted."""
 
     image: str
     registry: str
@@ -71,7 +81,7 @@ class PullImage(Step):
 
 @dataclass(frozen=True)
 class RemoveImage(Step):
-    """By name, or by id where it has none; `why` it may go."""
+    """Remove an image. `reference` is its name, or its id where it has none; `why` is the reason."""
 
     reference: str
     why: str

@@ -1,4 +1,4 @@
-"""hvdocker config: the inventory as hvdocker understands it. No host is contacted."""
+"""The verb config: the inventory as hvdocker understands it. Contacts no host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ __all__ = ["ConfigView", "config", "config_json", "config_yaml", "schema_text"]
 
 
 def config(env: Env, explicit: Path | None) -> ConfigView:
-    """With secrets hidden; how hosts are reached as the inventory and ~/.ssh/config say together."""
+    """Return the inventory with secrets hidden, and its SSH settings combined with ~/.ssh/config.
+
+    `explicit` is the inventory file that the user named, None to choose it as other verbs do."""
     from hvdocker.inventory.ssh_config import config as ssh_config
 
     choice = choose(env, explicit)

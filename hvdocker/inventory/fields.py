@@ -1,5 +1,8 @@
-"""Every key of an inventory, once: `parse` checks by this table, `schema` is generated from it, and the file
-that `init` writes explains itself with it."""
+"""The table of all inventory keys: kind, range, pattern, help text and default of each. Pure.
+
+`parse` checks values with this table, `schema` is generated from it, and the file that `init` writes is
+explained with it. One table keeps them equal; unlike a schema validator it needs no dependency, and gives
+messages in our own words with line numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ MOST_CPUS = 1_000_000
 
 
 def is_word(text: str) -> bool:
-    """What may go into a file or a command at all; values of the environment go elsewhere."""
+    """Return whether text may be written into a file or a command: not too long, no invisible characters.
+
+    Values of environment variables are not checked with this."""
     return len(text) <= MOST_TEXT and not has_hidden(text)
 
 
@@ -38,8 +43,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """`should` is said of text that does not match `pattern`; `default` is what holds without the key;
-    `example` is YAML."""
+    """One key of an inventory.
+
+    `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular
+    expression for TEXT, and `should` the message if text does not match it. `low` and `high` bound WHOLE
+    inclusively and NUMBER exclusively. `fields` are the keys inside a GROUP or a list entry."""
 
     name: str
     kind: Kind
@@ -54,15 +62,18 @@ class Field:
     is_required: bool = False
 
     def matches(self, text: str) -> bool:
+        """Return whether the whole text is safe and matches the pattern."""
         return is_word(text) and re.fullmatch(self.pattern, text) is not None
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the inner fields."""
         return tuple(field.name for field in self.fields)
 
 
 _LINE = r"[^\x00-\x1f\x7f-\x9f]"
-# What ssh itself refuses in a login: a shell would read it, in a ProxyCommand for one.
+# Excludes the characters that ssh itself refuses in a login: a shell would interpret them, for example in a
+# ProxyCommand.
 _LOGIN = r"""(?!-)[^\s,\x00-\x1f\x7f-\x9f'`";&<>|(){}]+(?<!\\)"""
 _HOST = r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]*"
 _HOP = rf"(?:{_LOGIN}@)?[A-Za-z0-9_:\[][A-Za-z0-9_.:%\[\]-]*"

@@ -1,5 +1,5 @@
-"""An inventory written out in full: every setting, where it comes from, and what holds where it is not set.
-It reads back as the same inventory."""
+"""Render an inventory in full, as YAML or JSON: every setting, where it comes from, and the default if it is
+not set. The YAML parses to the same inventory. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ Plain = str | int | float | None
 
 @dataclass(frozen=True)
 class ConfigView:
-    """`reaches` stand beside the hosts; there are none where ~/.ssh/config was not asked."""
+    """An inventory, its file, why that file was chosen, and the origin of each top-level key.
+
+    `effective_ssh` has one entry per host in the same order, or none if ~/.ssh/config was not read."""
 
     inventory: Inventory
     path: str = ""
@@ -26,6 +28,7 @@ class ConfigView:
     reaches: tuple[Reach, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
+        """Return user, port, key and jump of the host, as far as they are known."""
         if self.reaches:
             reach = self.reaches[index]
             return {"user": reach.user, "port": reach.port, "key": reach.key, "jump": reach.jump}
@@ -33,10 +36,12 @@ class ConfigView:
 
 
 def config_yaml(view: ConfigView) -> str:
+    """Return the inventory as YAML with origins and defaults in comments."""
     return "".join(f"{line}\n" for line in _lines(view))
 
 
 def config_json(view: ConfigView) -> dict[str, object]:
+    """Return the inventory as a JSON object. None is a key that is not set; sizes are in bytes."""
     inventory = view.inventory
     return {
         "inventory": view.path,

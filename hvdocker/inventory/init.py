@@ -1,4 +1,4 @@
-"""hvdocker init: a first inventory, with hosts that ~/.ssh/config knows."""
+"""The verb init: write a first inventory, with hosts from ~/.ssh/config. Contacts no host."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT_FILE = Path("inventory.yaml")
 
 @dataclass(frozen=True)
 class Offer:
-    """A host of ~/.ssh/config, and what it says of it."""
+    """A host that ~/.ssh/config names. `about` shows its HostName and User, as far as they are set."""
 
     name: str
     about: str = ""
@@ -31,6 +31,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class InitRequest:
+    """What the user asked for. `takes_all` adds all hosts of ~/.ssh/config; `is_forced` overwrites a file."""
+
     path: Path = DEFAULT_FILE
     hosts: tuple[str, ...] = ()
     takes_all: bool = False
@@ -39,7 +41,10 @@ class InitRequest:
 
 @dataclass(frozen=True)
 class InitReport:
-    """`left_out` are hosts of ~/.ssh/config that no inventory can name."""
+    """The file that was written, and its hosts.
+
+    `left_out` are hosts of ~/.ssh/config whose names an inventory cannot contain. `ignores_state` is False if
+    git would track our .hvdocker/ folder."""
 
     path: Path
     hosts: tuple[str, ...]
@@ -47,12 +52,12 @@ class InitReport:
     ignores_state: bool
 
 
-# Shown the offers, answers with hosts by name; none is an answer too.
+# Shows the hosts of ~/.ssh/config and returns the names that the user chose, perhaps none.
 Chooser = Callable[[Sequence[Offer]], list[str]]
 
 
 def init(env: Env, request: InitRequest, choose: Chooser | None = None) -> InitReport:
-    """Asks `choose` where the request names no hosts."""
+    """Write the inventory file. Calls `choose` if the request names no hosts and does not take all."""
     path = resolved(env, request.path)
     _check_place(path, request.is_forced)
     offers, left_out = _offers()
@@ -73,7 +78,7 @@ def init(env: Env, request: InitRequest, choose: Chooser | None = None) -> InitR
 
 
 def understand(text: str, offers: Sequence[Offer]) -> list[str]:
-    """An answer to the list of offers, as hosts that an inventory can name."""
+    """Return the hosts of the user's answer to the numbered list; raise if an inventory cannot name one."""
     hosts = picked(text, [offer.name for offer in offers])
     if hosts:
         check_hosts(hosts)
@@ -81,7 +86,10 @@ def understand(text: str, offers: Sequence[Offer]) -> list[str]:
 
 
 def check_hosts(hosts: Sequence[str]) -> None:
-    """The very file that would be written is read. Nobody has seen its lines yet, so they are not named."""
+    """Raise InventoryError if an inventory cannot name one of these hosts.
+
+    Parses the file that would be written. Line numbers are removed from the problems, because the user has
+    not seen that file."""
     try:
         parse(inventory_file("inventory.yaml", hosts), "the list of hosts", "new")
     except InventoryError as error:
@@ -133,7 +141,9 @@ def _exists(path: Path) -> UsageProblem:
 
 
 def _write(path: Path, text: str, is_forced: bool) -> None:
-    """All of it or nothing; a file that came into being meanwhile is not written over either."""
+    """Write the file completely or not at all.
+
+    Unless `is_forced`, a file that was created in the meantime is not overwritten either."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -156,13 +166,13 @@ def _put(draft: Path, path: Path, text: str) -> None:
     except FileExistsError:
         raise
     except OSError:
-        # A file system without hard links.
+        # The file system has no hard links.
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
 
 
 def _is_state_ignored(folder: Path) -> bool:
-    """Whether git, where the folder is under its control, knows that our own folder is not for it."""
+    """Return False if the folder is in a git repository that does not ignore our .hvdocker/ folder."""
     for above in (folder, *folder.parents):
         ignored = above / ".gitignore"
         if ignored.is_file() and FOLDER in ignored.read_text(encoding="utf-8", errors="replace"):

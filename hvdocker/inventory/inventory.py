@@ -1,4 +1,4 @@
-"""An inventory: the hosts, how to reach them, and what their containers get."""
+"""The parsed inventory: the hosts, how to log in to them, and the settings of their containers. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from hvdocker.names import DEFAULT_IMAGE
 from hvdocker.protocol.resilience import Rule
 from hvdocker.units import MEBI
 
-# Below this a process is of no consequence: a desktop, or a monitor that only asks.
+# GPU memory below which foreign processes do not count: a desktop, or a monitor that only queries.
 BUSY_BYTES = 500 * MEBI
 
 
 @dataclass(frozen=True)
 class SshSettings:
-    """How to log in. What is None comes from ~/.ssh/config, then from OpenSSH's own defaults."""
+    """How to log in. None means: as in ~/.ssh/config, else OpenSSH's own default."""
 
     user: str | None = None
     port: int | None = None
@@ -23,6 +23,7 @@ class SshSettings:
     jump: str | None = None
 
     def over(self, general: SshSettings) -> SshSettings:
+        """Return these settings, with those that are not set taken from `general`."""
         return SshSettings(
             user=self.user or general.user,
             port=self.port or general.port,
@@ -33,6 +34,10 @@ class SshSettings:
 
 @dataclass(frozen=True)
 class Host:
+    """One host. `name` is hvdocker's name for it, `host` what ssh connects to.
+
+    `address` is its address on the training network. fields.py says what None means."""
+
     name: str
     host: str
     address: str | None = None
@@ -48,12 +53,13 @@ class Mount:
     is_read_only: bool = False
 
     def bind(self) -> str:
+        """Return the mount in Docker's form source:target:mode."""
         return f"{self.source}:{self.target}:{'ro' if self.is_read_only else 'rw'}"
 
 
 @dataclass(frozen=True)
 class KeyPair:
-    """Paths of a pair that a user brings."""
+    """Paths of a key pair that the user provides for use inside the cluster."""
 
     private: str
     public: str
@@ -61,10 +67,12 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class Inventory:
+    """All settings of a cluster. None means that the key is not set; see fields.py for the defaults."""
+
     cluster: str
     hosts: tuple[Host, ...]
     image: str = DEFAULT_IMAGE
-    # Else the image depends on whether hosts have GPUs.
+    # If False, the image depends on whether hosts have GPUs.
     has_named_image: bool = False
     port: int | None = None
     network: str | None = None
@@ -88,5 +96,5 @@ class Inventory:
 
 
 def local_hosts(count: int) -> tuple[Host, ...]:
-    """Workers that share this machine's engine, each with an address of its own."""
+    """Return hosts w1, w2, … for workers that share this machine's engine, each with its own address."""
     return tuple(Host(name=f"w{n}", host="localhost", is_local=True) for n in range(1, count + 1))

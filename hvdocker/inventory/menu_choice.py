@@ -1,4 +1,4 @@
-"""What a person means who picks from a numbered list: `1,3-4`, `all`, or names."""
+"""Parse the user's choice from a numbered list: `1,3-4`, `all`, or names. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ _SPAN = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
 
 
 def picked(text: str, offered: Sequence[str]) -> list[str]:
-    """In the order in which they were named, each once. A name that is offered may be a number; then the name
-    counts."""
+    """Return the chosen names in the order of the answer, each once.
+
+    A word that is an offered name is that name, even if it is a number. Words that are neither names nor
+    numbers are returned as they are. Raises UsageProblem for a number that is not in the list."""
     found: dict[str, None] = {}
     for word in re.split(r"[,\s]+", re.sub(r"(?<=[0-9])\s*-\s*(?=[0-9])", "-", text.strip())):
         if word:

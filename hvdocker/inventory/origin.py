@@ -1,4 +1,4 @@
-"""Where a setting comes from: a line of the inventory, ~/.ssh/config, or a default."""
+"""Where a setting comes from: a line of the inventory, ~/.ssh/config, or a default. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hvdocker.inventory.yaml_document import Document, Path, read
 
 @dataclass(frozen=True)
 class Setting:
-    """`value` is None where nothing is set."""
+    """A value and where it comes from. `value` is None if nothing is set."""
 
     value: str | int | None
     origin: str
@@ -19,8 +19,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Reach:
-    """How one host is reached, all told. `keys` are tried where `key` is not set; `address` is what
-    ~/.ssh/config calls HostName, where it does."""
+    """The SSH settings of one host after combining the inventory, ~/.ssh/config and the defaults.
+
+    `keys` are the key files that are tried if `key` is not set. `address` is the HostName of ~/.ssh/config,
+    None if it is the host's own name."""
 
     user: Setting
     port: Setting
@@ -33,13 +35,14 @@ class Reach:
 
 @dataclass(frozen=True)
 class Origins:
-    """Of an inventory that parses: `top` by key, `ssh` by host and key."""
+    """The origins of an inventory's settings: `top` by key, `ssh` by host index and key."""
 
     top: Mapping[str, str]
     ssh: tuple[Mapping[str, str], ...] = ()
 
 
 def origins(text: str) -> Origins:
+    """Return the origins of the settings in the text of a valid inventory."""
     document = read(text, "")
     value = _mapping(document.value)
     hosts = value.get("hosts")
@@ -68,7 +71,7 @@ def _of_host(document: Document, index: int) -> dict[str, str]:
 
 
 def _is_in_name(setting: str, host: str) -> bool:
-    """user@host, [address]:port"""
+    """Return whether the host text has the setting itself, as in user@host or [address]:port."""
     user, _, rest = host.rpartition("@")
     return bool(user if setting == "user" else setting == "port" and "]:" in rest)
 

@@ -1,4 +1,4 @@
-"""Inventory text to an Inventory, or every problem at once with its line."""
+"""Parse the text of an inventory into an Inventory, or report all problems at once with their lines. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ _OWN_FOLDERS = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "
 
 
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
-    """`source` is how the file is called in messages; nothing is read but `text`."""
+    """Return the inventory in `text`; raise InventoryError with all problems.
+
+    `source` names the file in messages. No file is read."""
     document = read(text, source)
     if document.value is None:
         raise InventoryError(source, ["the file is empty; it needs at least `hosts:`"])
@@ -91,7 +93,7 @@ def _local(reader: Reader, top: Values, field: Field) -> tuple[Host, ...]:
 
 
 def _host(reader: Reader, item: object, path: Path, field: Field, general: SshSettings) -> Host | None:
-    # A host may be plain text; what is wrong with it is then said of the list's entry itself.
+    # A host may be plain text. Its problems are then reported for the list entry itself.
     host_path: Path = path if isinstance(item, str) else (*path, "host")
     if isinstance(item, str):
         item = {"host": item}
@@ -120,6 +122,7 @@ def _host(reader: Reader, item: object, path: Path, field: Field, general: SshSe
 
 
 def _complain_of_doubles(reader: Reader, hosts: list[Host | None]) -> None:
+    """Report hosts that have the name, the training address or the SSH target of an earlier host."""
     seen: dict[tuple[str, object], int] = {}
     for index, host in enumerate(hosts):
         if host is None:
@@ -269,7 +272,7 @@ def _address_problem(text: str) -> str | None:
 
 
 def _without_brackets(host: str) -> tuple[str, int | None]:
-    """An IPv6 address may stand in brackets, and then with a port, as ssh writes it: [::1]:2222."""
+    """Return host and port of an IPv6 address in brackets, as ssh writes it: [::1]:2222."""
     found = _BRACKETS.fullmatch(host)
     if not found:
         return host, None

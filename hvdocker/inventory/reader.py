@@ -1,5 +1,5 @@
-"""Typed values of an inventory by path, as the table of fields says; what is wrong is written down instead of
-stopping."""
+"""Read typed values of an inventory by path, checked against the table of fields. Problems are collected in
+the document instead of raised. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ Check = Callable[[str], str | None]
 
 @dataclass
 class Reader:
+    """Checks the values of one document. Its methods return None for a value that is missing or wrong."""
+
     document: Document
 
     def complain(self, path: Path, text: str) -> None:
         self.document.complain(path, text)
 
     def group(self, value: object, path: Path, field: Field, label: str) -> Values:
+        """Return a mapping, empty if missing or wrong. Unknown keys are problems, except `x-` keys."""
         if value is None:
             return {}
         if not isinstance(value, dict):
@@ -39,9 +42,11 @@ class Reader:
         return value
 
     def text(self, values: Values, path: Path, field: Field, check: Check | None = None) -> str | None:
+        """Return the text of a field. `path` is that of the mapping `values`."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 
     def checked(self, value: object, path: Path, field: Field, check: Check | None = None) -> str | None:
+        """Return the value as text if `check`, which returns a problem or None, and the pattern accept it."""
         text = self.as_text(value, path)
         if text is None:
             return None
@@ -52,15 +57,17 @@ class Reader:
         return text
 
     def as_text(self, value: object, path: Path) -> str | None:
+        """Return text, or a number as it is spelled in the file. Empty text is a problem."""
         if value is None or (isinstance(value, str) and value):
             return value
-        # An unquoted 10 or 1.50 was meant as text.
+        # An unquoted 10 or 1.50 is meant as text here.
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return self.document.texts[path]
         self.complain(path, f"should be text, got {self.got(value, path)}")
         return None
 
     def whole(self, values: Values, path: Path, field: Field) -> int | None:
+        """Return an integer within the bounds of the field."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
@@ -73,6 +80,7 @@ class Reader:
         return value
 
     def number(self, values: Values, field: Field) -> float | None:
+        """Return a number strictly between the bounds of a top-level field."""
         path, value = (field.name,), values.get(field.name)
         if value is None:
             return None
@@ -83,6 +91,7 @@ class Reader:
         return None
 
     def size(self, values: Values, path: Path, field: Field) -> int | None:
+        """Return a size such as 16GB in bytes."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
@@ -93,7 +102,7 @@ class Reader:
         return found
 
     def got(self, value: object, path: Path) -> str:
-        """As it stands in the file, cut where it is long."""
+        """Return the value for a message as it is written in the file, cut if it is long."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What may not be shown: values of the environment whose names or looks say that they are secret."""
+"""Hide environment values that are secret, judged by the variable's name or the format of the value. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hvdocker.inventory.inventory import Inventory
 
 HIDDEN = "***"
 
-# By whole words, so that KEYBOARD, TOKENIZERS_PARALLELISM and PWD stay readable.
+# Compared with whole words of a name, so that KEYBOARD and TOKENIZERS_PARALLELISM stay readable.
 _WORDS = (
     "key", "keys", "pass", "pwd", "auth", "authorization", "credential", "credentials", "cookie", "dsn",
     "jwt",
 )  # fmt: skip
-# Often glued to what they belong to: PGPASSWORD, APIKEY.
+# Compared with the end of each word, because they are often written without a separator: PGPASSWORD, APIKEY.
 _ENDS = tuple(
     f"{word}{plural}"
     for word in ("password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "accesskey")
@@ -23,7 +23,7 @@ _ENDS = tuple(
 )
 _SEAMS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#]*)@")
-# The beginnings that well-known services give their tokens.
+# Private keys, JSON web tokens, and the token prefixes of well-known services.
 _LOOKS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA)"
     r"[A-Za-z0-9_-]{12,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
@@ -31,6 +31,7 @@ _LOOKS = re.compile(
 
 
 def redacted(inventory: Inventory) -> Inventory:
+    """Return the inventory with secret values of `env` hidden."""
     return replace(inventory, env=redacted_env(inventory.env))
 
 
@@ -39,13 +40,16 @@ def redacted_env(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def redacted_value(name: str, value: str) -> str:
-    """An empty value hides nothing; of an address only what comes before its host is hidden."""
+    """Return the value, or stars if it is secret. Empty values are kept.
+
+    In a URL only the login before the host is hidden; a user name before a password stays."""
     if value and (is_secret_name(name) or _LOOKS.search(value)):
         return HIDDEN
     return _URL.sub(_without_login, value)
 
 
 def is_secret_name(name: str) -> bool:
+    """Return whether a variable of this name usually holds a secret. PWD and OLDPWD do not."""
     words = [word.lower() for word in _SEAMS.split(name) if word]
     if words in (["pwd"], ["oldpwd"]):
         return False

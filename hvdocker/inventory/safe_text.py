@@ -1,4 +1,4 @@
-"""Text as it may stand in a message, a YAML comment or a YAML value, whatever is in it."""
+"""Make any text safe to write into a message, a YAML comment or a YAML value. Pure."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def scalar(text: str) -> str:
-    """A YAML value that reads back as this very text: as it is where nothing else could be meant."""
+    """Return a YAML scalar that parses to exactly this text; unquoted if it cannot mean anything else."""
     if _PLAIN.fullmatch(text) and _is_text(text):
         return text
     return '"' + "".join(_SHORT.get(letter) or printable(letter) for letter in text) + '"'
 
 
 def printable(text: str) -> str:
-    """Escapes whatever would move a cursor, break a line or not show at all."""
+    """Escape all characters that would move the cursor, break the line or be invisible."""
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
 def has_hidden(text: str) -> bool:
-    """Whether something in it cannot be seen: control characters, zero-width ones, those that turn the
-    direction of writing."""
+    """Return whether the text has control, zero-width or bidirectional-formatting characters."""
     return not text.isprintable() and any(unicodedata.category(letter) in _UNSEEN for letter in text)
 
 
 def shortened(text: str, most: int) -> str:
+    """Cut the text to `most` characters, the last of them an ellipsis if it was longer."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _is_text(text: str) -> bool:
-    """Also where it is read as YAML 1.2, which has other numbers: 0o7, 1e3."""
+    """Return whether unquoted text is a string in YAML 1.1 and 1.2, which has other numbers: 0o7, 1e3."""
     if re.match(r"[-+]?\.?[0-9]", text) and not re.fullmatch(r"[0-9]+(\.[0-9]+){2,}", text):
         return False
     return bool(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG)

@@ -1,5 +1,8 @@
-"""The JSON Schema of an inventory, made from the table of fields. Whatever `parse` takes, it takes; what
-needs more than patterns (true addresses, hosts that stand twice, our own folders) only `parse` finds."""
+"""Generate the JSON Schema of an inventory from the table of fields. Pure.
+
+The schema accepts every inventory that `parse` accepts. Only `parse` finds problems that need more than
+patterns: invalid addresses, duplicate hosts, mounts on our own folders. `make schema` writes it to
+hvdocker/schema/inventory.schema.json, and a test keeps that file equal."""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ ID = "urn:hvdocker:inventory"
 
 
 def inventory_schema() -> Schema:
+    """Return the whole schema. An inventory has exactly one of `hosts` and `local`."""
     one_of_both = [{"required": ["hosts"]}, {"required": ["local"]}]
     return {
         "$schema": DRAFT,
@@ -37,16 +41,20 @@ def inventory_schema() -> Schema:
 
 
 def schema_text() -> str:
+    """Return the schema as the text of its JSON file."""
     return json.dumps(inventory_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _described(field: Field) -> Schema:
-    """A key without a value counts as left out, so `null` is allowed almost everywhere."""
+    """Return the schema of one field with its description.
+
+    A key without a value counts as missing, so `null` is allowed almost everywhere."""
     default = f" Default: {field.default}." if field.default else ""
     return {"description": field.help + default, **_SHAPES[field.kind](field)}
 
 
 def _whole(pattern: str) -> str:
+    """Anchor the pattern, because JSON Schema patterns match anywhere in a text."""
     return f"^(?:{pattern})$"
 
 

@@ -1,4 +1,4 @@
-"""The hosts that a flag names."""
+"""Select the hosts of the inventory that a flag names. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hvdocker.inventory.inventory import Inventory
 
 
 def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
-    """In the inventory's order, each once."""
+    """Return the named hosts in the inventory's order, each once; raise UsageProblem for an unknown host."""
     wanted = set(hosts)
     known = [host.name for host in inventory.hosts]
     if strange := sorted(wanted - set(known)):
@@ -22,4 +22,5 @@ def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
 
 
 def hosts_meant(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+    """Return the named hosts like `select_named_hosts`, or all hosts if none is named."""
     return check_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)

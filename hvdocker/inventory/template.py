@@ -1,4 +1,6 @@
-"""The inventory that `init` writes: the hosts, and every other key as a suggestion that explains itself."""
+"""The inventory file that `init` writes: the hosts, and every other key as an explained example in a comment.
+
+Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ WIDTH = 98
 
 
 def inventory_file(name: str, hosts: Sequence[str], suggested: Sequence[str] = ()) -> str:
-    """`suggested` hosts stand there behind a `#`, for who did not choose any."""
+    """Return the text of the file. If `hosts` is empty, `suggested` hosts are listed as comments."""
     lines = [
         "# The hosts of a cluster, and what their containers get. Only `hosts:` is needed. What stands",
         "# behind a `#` is a suggestion, explained above it: take the `#` away to use it.",

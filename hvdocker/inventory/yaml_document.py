@@ -1,7 +1,8 @@
-"""YAML text to plain values that remember their lines, so that a problem can say where it is.
+"""Read YAML text into plain values with the line of each value, so that a problem can name its line. Pure.
 
-Nodes are made from the parser's events by our own hand: nesting and the number of values are bounded, so that
-neither brackets without end nor aliases of aliases cost more than a moment."""
+Nodes are composed here from the parser's events, not by `yaml.compose`, which recurses without bound and in
+which aliases multiply. Depth and number of values are limited, so that endless brackets or aliases of aliases
+cannot take long."""
 
 from __future__ import annotations
 
@@ -24,19 +25,21 @@ MOST_PROBLEM = 240
 _STANDARD = "tag:yaml.org,2002:"
 _TEXTS = ("str", "timestamp", "value", "merge")
 _TRUTHS = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
-# The numbers that people mean. The others of YAML 1.1 (octal 022, hexadecimal, 1_000, 12:30 as minutes) stay
-# the text that they are, as do those that no setting could take.
+# Only plain decimal numbers count as numbers. The others of YAML 1.1 (octal 022, hexadecimal, 1_000, 12:30 as
+# minutes) stay text, and so do numbers too long for any setting.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})")
 _RESOLVER: Any = yaml.resolver.Resolver()  # Any: it carries no types
-# The same parser in C is thirty times as fast, where it is there.
+# The C parser is thirty times as fast, if PyYAML was built with it.
 _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass
 class Document:
-    """The values, the line of every path, what stands there in the file where that is a number or a truth,
-    and the problems found on the way (duplicate keys)."""
+    """The values of a file, and the problems found so far.
+
+    `lines` has the line of every path. `texts` has the spelling in the file of numbers and booleans, for
+    settings that mean them as text."""
 
     value: object = None
     lines: dict[Path, int] = field(default_factory=dict)
@@ -44,18 +47,21 @@ class Document:
     problems: list[str] = field(default_factory=list)
 
     def where(self, path: Path) -> str:
+        """Return the path with its line for a message: `hosts/1/port (line 14)`."""
         shown = "/".join(shortened(printable(str(part)), 60) for part in path) or "inventory"
         line = self.lines.get(path)
         return f"{shown} (line {line})" if line else shown
 
     def complain(self, path: Path, text: str) -> None:
+        """Add a problem at this path."""
         self.problems.append(shortened(f"{self.where(path)}: {printable(text)}", MOST_PROBLEM))
 
 
 @dataclass(eq=False)
 class _Node:
-    """`value` is text, a list of nodes, or a list of pairs of them; `size` counts all that is in it, aliases
-    every time."""
+    """`value` is text, a list of nodes, or a list of pairs of nodes, for the kinds str, seq and map.
+
+    `size` counts the node and all nodes inside, every use of an alias included."""
 
     tag: str
     value: Any  # Any: as `kind` says
@@ -65,10 +71,14 @@ class _Node:
 
 
 class _Bounds(Exception):
-    """What is said where reading on would cost too much."""
+    """The document is nested too deep or has too many values."""
 
 
 def read(text: str, source: str) -> Document:
+    """Read one YAML document; an empty one has the value None.
+
+    Raises InventoryError, which names `source`, for invalid YAML and documents that are too large. Other
+    problems, such as duplicate keys, are in `problems`."""
     document = Document()
     try:
         root = _Composer(_events(text)).document()
@@ -82,7 +92,9 @@ def read(text: str, source: str) -> Document:
 
 
 def _events(text: str) -> Iterator[Any]:
-    """Any: as the fast parser tells them. Where it finds a mistake, the other one says it in better words."""
+    """Yield the events of the fast parser. On an error, raise the slow parser's, which has a better message.
+
+    Any: the events have no types."""
     try:
         yield from yaml.parse(text, Loader=_FAST)
     except yaml.YAMLError:
@@ -99,8 +111,10 @@ def _syntax(error: yaml.YAMLError) -> str:
 
 
 class _Composer:
+    """Composes nodes from events, within the limits on depth and size."""
+
     def __init__(self, events: Iterator[Any]) -> None:
-        """Any: the parser's events, whose types depend on which parser it is."""
+        """Any: the types of the events depend on the parser."""
         self._events = events
         self._anchors: dict[str, _Node] = {}
         self._depth = 0
@@ -189,7 +203,7 @@ def _shown_tag(node: _Node) -> str:
 
 
 def _scalar(node: _Node, path: Path, document: Document) -> object:
-    """Numbers, truths and nothing as YAML says; dates and the like stay the text that they are."""
+    """Return a number, boolean, None or text as YAML resolves it; dates and similar types stay text."""
     text: str = node.value
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         document.complain(path, "contains half a character (a surrogate)")

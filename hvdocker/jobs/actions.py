@@ -1,4 +1,4 @@
-"""Ends jobs, and brings home what they made."""
+"""Carries out the steps of `steps.py`: stops jobs, and fetches their files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hvdocker.protocol.job import STOP_S
 
 
 def _stop_job(step: StopJob, context: Context) -> None:
-    """Ranks get their grace, so that the outputs brought home are whole."""
+    """Stop the master gracefully, so that ranks can finish writing the outputs that are fetched next."""
     from docker.errors import NotFound
 
     with contextlib.suppress(NotFound):

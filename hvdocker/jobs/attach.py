@@ -1,4 +1,5 @@
-"""Attach: a running job's last lines, what it says from now on, and its end, as if it was started here."""
+"""The verb `attach`: show the last lines of a running job, follow it to its end, and report the end as
+`train` does. For a job that has ended, report how it ended."""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import connected
 
 LAST_LINES = 100
-# Of the rank that failed, for the error.
+# How many last lines of the failed rank the error shows.
 LAST_WORDS = 10
 
 
 @dataclass(frozen=True)
 class AttachReport:
+    """How the job ended. `last_lines` has output by rank, at least of the rank that failed first."""
+
     job: str
     placement: Placement
     end: JobEnd
@@ -36,13 +39,16 @@ class AttachReport:
 
 @dataclass
 class AttachViewer:
-    """`found` is told before the first line, for a job that runs."""
+    """Callbacks. `found` is called before the first line, for a running job only; `line` for each line."""
 
     found: Callable[[str, Placement], None] = lambda job, placement: None
     line: job_container.OnLine = lambda line: None
 
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
+    """Follow the job `wanted` (id or its beginning; None is the newest, running ones first) to its end.
+
+    Raises HeadLost where the job ended with its head."""
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted, prefers_running=True)
         if found.master is None:
@@ -56,7 +62,9 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
 def _to_the_end(
     env: Env, located: Located, found: FoundJob, viewer: AttachViewer, relink: Reconnect
 ) -> AttachReport:
-    """Where the head was lost nothing is cleared up: a `train` elsewhere may be placing the job anew."""
+    """Follow a running job; afterwards save its log and remove its secrets if its supervisor could not.
+
+    After a lost head nothing is removed: a `train` elsewhere may be restarting the job on other hosts."""
     assert found.master is not None
     last: dict[int, tuple[str, ...]] = {}
     with last_logs_kept(env, located, found.job):
@@ -79,7 +87,7 @@ def _end(found: FoundJob) -> JobEnd:
 
 
 def _as_train_tells(end: JobEnd, head: str) -> JobEnd:
-    """A job that went down with its head did not fail."""
+    """Return `end`, or raise HeadLost if the job ended because its head went down: it did not fail."""
     if end.was_cut_off:
         raise head_was_down(head)
     return end
@@ -88,6 +96,7 @@ def _as_train_tells(end: JobEnd, head: str) -> JobEnd:
 def _follow(
     found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], relink: Reconnect | None = None
 ) -> None:
+    """Show the last lines and all that follow until the job ends; `last` gets the last lines by rank."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     viewer.found(found.job, placement)
@@ -104,7 +113,7 @@ def _follow(
 
 
 def _last_words(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
-    """Of a job that ended before anybody looked."""
+    """Return the last lines of the rank that failed first, for a job that had already ended."""
     first = end.record.first_failure if end.record else None
     if first is None or found.master is None:
         return {}
@@ -115,7 +124,9 @@ def _last_words(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
 
 
 def _from_home(found: FoundJob) -> AttachReport:
-    """It was taken down; where a host is away it may still run there."""
+    """Report the end of a job from its local copy: its container was not found on a host.
+
+    Raises where a host is unreachable, because the job may still run there, and if its end is not known."""
     raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
     past = found.home.past if found.home else None
     if past is None or past.exit_code is None:

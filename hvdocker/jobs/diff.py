@@ -1,4 +1,5 @@
-"""Diff: what was different between two jobs; from what is at home, and from hosts where that is not all."""
+"""The verb `diff`: what differs between two jobs, read from local capsules and, where these are missing or
+have no final record, from the hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +21,13 @@ from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 
 
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:
+    """Compare two jobs, given by id or its beginning."""
     one, other = find_capsules(env, located, (first, second), needs_record=True)
     return difference(_ran(one), _ran(other))
 
 
 def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
+    """Return the difference for `--json`; `with_text` adds the patch of every changed file."""
     ran = (found.first, found.second)
     return {
         "jobs": [one.capsule.job for one in ran],

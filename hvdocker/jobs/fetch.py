@@ -1,4 +1,6 @@
-"""Fetch: outputs and logs of a job come home from every host that had a rank."""
+"""The verb `fetch`: copy outputs and logs of a job to the controller, from every host that had a rank. Also
+keeps the mark (fetched.json) that says which hosts' files were fetched after the job ended, and where to.
+Takes no lock."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ LOG = "output.log"
 
 @dataclass(frozen=True)
 class FetchReport:
-    """`missing` are hosts that may have files of the job, and could not be asked for them."""
+    """`missing` has an error for every host that may have files of the job and could not be read."""
 
     job: str
     folder: Path
@@ -37,11 +39,14 @@ class FetchReport:
     missing: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raises where hosts were missing; what the others had is home all the same."""
+        """Raise if hosts were missing. The files of the other hosts have been fetched all the same."""
         raise_all("some hosts of the job could not be asked for its files", self.missing)
 
 
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
+    """Fetch the job `wanted` (id or its beginning; None is the newest) into `target`.
+
+    Without `target` the files go to .hvdocker/jobs/<job>. Raises where no host has files of the job."""
     with connected(env, located, must_all=False) as session:
         sighting = observe_jobs(located, session)
         found = find_job(env, located, sighting, wanted)
@@ -62,15 +67,17 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 
 
 def has_ended(found: FoundJob, missing: Sequence[HvdockerError]) -> bool:
-    """For sure, of a job that is not seen to run. A host that is away may have started it anew, but not where
-    its supervisor ended by itself."""
+    """Return whether a job that is not seen running has certainly ended.
+
+    With a host unreachable, the job may have been restarted there, unless its supervisor ended by itself."""
     masters = [master for master in found.sighting.state.masters() if master.job == found.job]
     return not missing or any(not one.is_living and one.exit_code in ORDERLY for one in masters)
 
 
 def missing_hosts(found: FoundJob) -> tuple[HvdockerError, ...]:
-    """Hosts that are away, and are or may be the job's: an elastic one may have been on any, and so may one
-    whose container cannot be seen."""
+    """Return the errors of unreachable hosts that are, or may be, hosts of the job.
+
+    An elastic job, or one whose container was not found, may have had ranks on any host."""
     away = found.sighting.away
     is_told = found.master is not None and names.LABEL_ELASTIC not in found.master.labels
     return tuple(error for name, error in away.items() if not is_told or name in found.placement.hosts)
@@ -82,6 +89,9 @@ def _nothing_there(found: FoundJob) -> UsageProblem:
 
 
 def bring_home(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> Fetched:
+    """Fetch all that the observed hosts have of a job into `folder`: outputs, ranks' and master's logs.
+
+    Capsule, job.json and the master's description go to .hvdocker/jobs/<job>, whatever `folder` is."""
     from hvdocker.jobs.results.fetch_files import fetch_job
     from hvdocker.transport.errors import translating_errors
 
@@ -91,7 +101,7 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
         fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
     fetched.skipped += fetch_job_files(located, session, state, job, folder)
     for number, master in enumerate(master for master in state.masters() if master.job == job):
-        # Of a job that was placed anew the newest master has the last word.
+        # A job restarted on other hosts may have two masters: the newest (first) one describes the job.
         name = f"{LOG}.{number}" if number else LOG
         inspected = _write_log(session.links[state.host_of(master)], master.name, folder, name)
         if not number:
@@ -100,44 +110,45 @@ def bring_home(located: Located, session: Session, state: ClusterState, job: str
 
 
 def save_log(located: Located, job: str, link: HostLink, container: str) -> None:
-    """The whole output stands beside the inventory as soon as the job ends."""
+    """Write the job's whole output to .hvdocker/jobs/<job>/logs/output.log, with the master's description."""
     _keep(located, job, _write_log(link, container, located.jobs / job))
 
 
 def _keep(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
-    """Any: the engine's JSON."""
+    """Save the master's description as master.json. Any: the engine's JSON."""
     from hvdocker.observe.job_containers import kept_of
 
     keep_master(located, job, kept_of(inspected))
 
 
 def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG) -> Mapping[str, Any]:
-    """The container, as its engine describes it. Any: that is JSON."""
+    """Write the container's log to folder/logs/name; return `docker inspect` of the container. Any: JSON."""
     from hvdocker.engine.container_access import asking_container
 
     path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{name}.part")
     with asking_container(link, container, "reading the job's log"):
-        # What lies there may have come from a host: a link would lead to another file.
+        # An existing file may have come from a host: writing through a symlink would change another file.
         draft.unlink(missing_ok=True)
         with draft.open("xb") as file:
             for chunk in link.engine().logs(container, stream=True, follow=False):
                 file.write(chunk)
-        # A stream that was cut off looks like one that ended: the link has to be alive after it.
+        # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         inspected: Mapping[str, Any] = link.engine().inspect_container(container)
         draft.replace(path)
     return inspected
 
 
 def home_from(located: Located, job: str, folder: Path) -> set[str]:
-    """The hosts whose files came into that folder after the job's end, and lie there now: to be asked before
-    anything more is brought."""
+    """Return the hosts whose files were fetched into `folder` after the job ended, and are still there.
+
+    Call this before fetching more into the folder."""
     return _home_from(located, job) if fetched_to(located, job) == folder else set()
 
 
 def mark_fetched(located: Located, job: str, folder: Path, hosts: Collection[str]) -> None:
-    """All that these hosts had of the job, which is over, is in the folder."""
+    """Record that the job has ended and that all files which `hosts` had of it are in `folder`."""
     path = located.jobs / job / MARK
     path.parent.mkdir(parents=True, exist_ok=True)
     mark = {"job": job, "folder": str(folder), "hosts": sorted(hosts)}
@@ -145,13 +156,13 @@ def mark_fetched(located: Located, job: str, folder: Path, hosts: Collection[str
 
 
 def unmark(located: Located, job: str) -> None:
-    """A job that is run again writes more: none of it is home."""
+    """Forget which hosts were fetched, because the job is restarted and will write more files."""
     if (located.jobs / job / MARK).exists():
         mark_fetched(located, job, fetched_to(located, job) or located.jobs / job, ())
 
 
 def unfetched(located: Located, state: ClusterState) -> tuple[str, ...]:
-    """Jobs of which a host has files that were not brought home."""
+    """Return the jobs of which at least one host has files that were not fetched. `down` fetches these."""
     hosts: dict[str, set[str]] = {}
     for name, seen in state.hosts.items():
         for job in filter(names.is_plain, seen.job_folders):
@@ -160,7 +171,7 @@ def unfetched(located: Located, state: ClusterState) -> tuple[str, ...]:
 
 
 def _home_from(located: Located, job: str) -> set[str]:
-    """The hosts whose files were fetched; the mark counts only while the copy that it speaks of is there."""
+    """Return the hosts whose files were fetched; none if the folder that the mark names no longer exists."""
     try:
         mark = json.loads((located.jobs / job / MARK).read_text(encoding="utf-8"))
         return set(mark["hosts"]) if Path(mark["folder"]).is_dir() else set()

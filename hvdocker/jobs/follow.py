@@ -1,4 +1,4 @@
-"""A started job in front of a person: its lines to the end, Ctrl-C as its stop, and a link that may break."""
+"""Follow a job that `train` started: show its lines to the end, stop it on Ctrl-C, replace a broken link."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ LINES_KEPT = 10
 
 @dataclass
 class JobFollower:
-    """By host, `folders` are the job's, and `workers` the containers with its ranks, but for the head's.
-    `clear` is what is left to do when it ended as it should not. `last` has the last lines of each rank."""
+    """Follows one job. `folders` has the job's folder by host. `workers` has the container with its ranks by
+    host, without the head, whose ranks run in the master. `stopping` is called when a stop begins. `clean_up`
+    is called with the end of the job, and removes what a killed supervisor left. `last_lines` is by rank."""
 
     env: Env
     located: Located
@@ -46,6 +47,9 @@ class JobFollower:
     last: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
 
     def to_the_end(self) -> JobEnd:
+        """Show every line until the job ends, save its log and return its end.
+
+        Raises Interrupted after Ctrl-C stopped the job, HeadLost where the head went down."""
         relink = self._relink()
         try:
             job_container.follow(self._link, self._container, self.job.placement, self._keep, again=relink)
@@ -61,7 +65,9 @@ class JobFollower:
         return end
 
     def interrupted(self) -> Interrupted:
-        """Once: gracefully. Twice: at once, on all hosts."""
+        """Stop the job after Ctrl-C and return the error to raise.
+
+        The first Ctrl-C stops gracefully; a second one kills the job at once, on all hosts."""
         try:
             missed = self._stop()
             self._save_log(self._link)
@@ -70,10 +76,11 @@ class JobFollower:
         return interrupted(self.job.job, self.located.flag, missed)
 
     def _stop(self) -> Mapping[str, str]:
-        """A supervisor that was killed leaves ranks elsewhere to their grace; tells by host why that could
-        not be helped."""
+        """Stop the job; return, by host, why ranks may be left there.
+
+        A killed supervisor cannot end ranks on other hosts, so these are ended from here."""
         try:
-            # Who reads that may press Ctrl-C again at once.
+            # Inside the try: a user who sees this message may press Ctrl-C again at once.
             self.stopping()
             job_container.stop_job(self._link, self._container)
         except KeyboardInterrupt:
@@ -104,6 +111,7 @@ class JobFollower:
         self.on_line(line)
 
     def _steady(self, relink: Reconnect, work: Callable[[HostLink], T]) -> T:
+        """Run `work` on the link to the head; if the link breaks, reconnect and run it once more."""
         try:
             return work(self._link)
         except HostUnreachable as error:
@@ -113,7 +121,7 @@ class JobFollower:
         save_log(self.located, self.job.job, link, self._container)
 
     def _find_last_words(self, end: JobEnd) -> None:
-        """Of the rank that failed, where none were seen."""
+        """Read the last lines of the rank that failed first, if no line of it was seen."""
         first = end.record.first_failure if end.record else None
         if first and first.rank not in self.last:
             self.last[first.rank] = job_container.last_lines(

@@ -1,5 +1,6 @@
-"""The head of a job does not answer. The other hosts are asked whether it is gone: whether they hear it, and
-what the job's ranks there said last."""
+"""Decide whether the head of a job is gone when the controller cannot reach it. The other hosts check whether
+the head's sshd answers them, and supply the last lines of the job's ranks. Also cleans up after a job that
+lost its head."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from hvdocker.transport.session import Session, connected, reopened
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# Of every rank, and of all of them together.
+# Last lines shown in the error: of each rank, and in total.
 LINES_OF_A_RANK = 5
 MOST_LINES = 20
 GREETING_S = 5
@@ -35,7 +36,7 @@ GREETING_S = 5
 
 @dataclass(frozen=True)
 class Head:
-    """The head of `job`: where the sshd of its worker should answer, and the job's folder on every host."""
+    """The head of `job`: address and port of its worker's sshd, and the job's folder on every host."""
 
     job: str
     name: str
@@ -45,7 +46,7 @@ class Head:
 
 
 def head_of(found: FoundJob) -> Head | None:
-    """As labels tell it, to whoever did not start the job; None where its worker is gone."""
+    """Return the head of a job that was started elsewhere, from labels; None where its worker is gone."""
     sighting, worker = found.sighting, found.sighting.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
@@ -58,13 +59,15 @@ def head_of(found: FoundJob) -> Head | None:
 
 
 def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob) -> Reconnect:
-    """For those who watch a job that they found."""
+    """Return the Reconnect for verbs that follow a job which they did not start (`logs`, `attach`)."""
     judge = partial(judge_head, env, located, head_of(found))
     return Reconnect(env, located, session, found.job, found.head, judge)
 
 
 def judge_head(env: Env, located: Located, head: Head | None) -> HvdockerError | None:
-    """None where nobody answers: then this machine is the one that is cut off."""
+    """Return the error that explains why the head is unreachable, after connecting to the other hosts.
+
+    Return None if no other host answers either: then the controller itself is offline."""
     if head is None:
         return None
     with _others(env, located, head.name) as links:
@@ -72,7 +75,10 @@ def judge_head(env: Env, located: Located, head: Head | None) -> HvdockerError |
 
 
 def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> HvdockerError | None:
-    """By what the other hosts tell; None where none of them can find out."""
+    """Return the error that explains why the head is unreachable, from what the other hosts see.
+
+    HostUnreachable: another host reaches the head, so the job goes on. HeadLost: no host reaches it. None: no
+    host could find out."""
     name = head.name
     heard = _heard(head, links, names.worker_name(located.inventory.cluster))
     witnesses = [host for host, does_hear in heard.items() if does_hear]
@@ -95,7 +101,7 @@ def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> Hvdoc
 
 
 def head_was_down(head: str, restart: int = 0) -> HeadLost:
-    """Of a head that is back, and whose engine found the master dead."""
+    """Return the error for a head that is reachable again, but whose engine found the master dead."""
     return HeadLost(
         f"the head {head} went down while the job ran: the job ended with it",
         restart=restart,
@@ -105,7 +111,10 @@ def head_was_down(head: str, restart: int = 0) -> HeadLost:
 
 @contextmanager
 def last_logs_kept(env: Env, located: Located, job: str) -> Iterator[None]:
-    """For those who watch a job and cannot start it anew. Its secrets stay: whoever can may need them."""
+    """On HeadLost, fetch what the other hosts have of the job, then re-raise.
+
+    For verbs that cannot restart the job. Its secrets stay: a `train` elsewhere that restarts the job may
+    need them."""
     try:
         yield
     except HeadLost:
@@ -114,8 +123,10 @@ def last_logs_kept(env: Env, located: Located, job: str) -> Iterator[None]:
 
 
 def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -> None:
-    """What is left to do for a job that is over with its head, on the hosts that answer, as far as that goes:
-    what they have of it comes home, and its secrets go. Wrappers kept them for a restart."""
+    """Clean up after a job that ended with its head, on the hosts that answer; failures are only notes.
+
+    Fetches what the hosts have of the job. With `has_secrets` also removes its secrets, which rank wrappers
+    kept for a restart."""
     from hvdocker.observe.hosts import partial_state
 
     try:
@@ -132,7 +143,7 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
 def forget_secrets(
     env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
 ) -> None:
-    """What fails is a note: there is something worse to tell."""
+    """Remove the job's secrets. A failure is only a note: the lost head is the error to report."""
     from hvdocker.plan.apply import Context, apply_all
 
     plan = plan_of("train", located.inventory.cluster, ("secrets", steps_after_head_loss(state, job)))
@@ -152,6 +163,7 @@ def _keep_last_logs(
 
 @contextmanager
 def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
+    """Yield new links to all reachable hosts but the head; closes them at the end."""
     from hvdocker.transport.pool import each
 
     others = [host.name for host in located.inventory.hosts if host.name != head]
@@ -164,14 +176,17 @@ def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, Host
 
 
 def _heard(head: Head, links: Mapping[str, HostLink], worker: str) -> dict[str, bool]:
-    """By host, whether the sshd of the head's worker still answers it; without those that cannot find out."""
+    """Return by host whether the head's sshd answers it, without the hosts that cannot find out."""
     from hvdocker.transport.pool import each
 
     return dict(each(links, lambda name: _hears(links[name], head, worker)).done)
 
 
 def _hears(link: HostLink, head: Head, worker: str) -> bool:
-    """An sshd may not forward: then the worker is asked, whose way it is anyway."""
+    """Return whether the head's sshd answers this host.
+
+    Where the host's sshd forbids forwarding, the check runs in its worker, whose route to the head is the one
+    that matters."""
     from hvdocker.engine.container_exec import exec_in_container
     from hvdocker.observe.hosts import find_engine
 

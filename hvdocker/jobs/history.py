@@ -1,4 +1,4 @@
-"""A job as the files tell it that came home. Any of them may be missing, of another version, or damaged."""
+"""Parse the fetched files of a past job. Any file may be missing, damaged or of another version. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hvdocker.protocol.job import JobRecord
 from hvdocker.protocol.placement import Placement, Share, from_label
 from hvdocker.protocol.resilience import Elastic
 
-# What a supervisor ends with. One that was killed says nothing of its job.
+# Exit codes of a supervisor. Any other code means that it was killed: how the job ended is not known from it.
 ENDS = {0: "succeeded", 1: "failed", 143: "stopped"}
 UNKNOWN = "unknown"
 _ENDED = (*ENDS.values(), "ended")
@@ -25,8 +25,8 @@ _Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class JobTexts:
-    """The texts of a job's files, empty where there is none. `master` is what its container looked like when
-    its log came home."""
+    """The texts of a job's files, empty where a file is missing. `master` is master.json: the master
+    container as it was when its log was fetched."""
 
     master: str = ""
     job: str = ""
@@ -36,7 +36,7 @@ class JobTexts:
 
 @dataclass(frozen=True)
 class PastJob:
-    """`state` is `unknown` where the job was not seen to end."""
+    """A job read from its files. `state` is `unknown` if no file says how it ended. Times are in seconds."""
 
     job: str
     cluster: str = ""
@@ -53,6 +53,7 @@ class PastJob:
 
 
 def read_past_job(job: str, papers: JobTexts) -> PastJob:
+    """Merge what the files say about a job. Never raises: a damaged file counts as missing."""
     master, spec, record, capsule = (
         _object(text) for text in (papers.master, papers.job, papers.record, papers.capsule)
     )
@@ -84,12 +85,12 @@ def read_past_job(job: str, papers: JobTexts) -> PastJob:
 
 
 def stem_of(job: str) -> str:
-    """What is left of a script's name in a job's id."""
+    """Return the part of a job id that comes from the script's name."""
     return job.rpartition("-")[0] or job
 
 
 def script_of(command: object) -> str:
-    """Of the words that every rank runs: a script, a module, or the first of them."""
+    """Return what a rank's command runs: the script or module of a Python command, else the first word."""
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
     if not words or PurePosixPath(words[0]).name not in _SHELLS:
         return words[0] if words else ""
@@ -141,7 +142,7 @@ def _items(value: object) -> Sequence[object]:
 
 
 def _text(*values: object) -> str:
-    """The first that is one."""
+    """Return the first value that is a non-empty string, else an empty one."""
     return next((value for value in values if isinstance(value, str) and value), "")
 
 

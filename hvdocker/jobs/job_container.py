@@ -1,4 +1,4 @@
-"""Following a job: its lines as they come, and its record at the end."""
+"""The master container of a job, through its engine: read and follow its log, read its record, stop it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 OnLine = Callable[[Line], None]
 
-# Lines of the whole job among which the last words of one rank are looked for.
+# How many last lines of the whole job are searched for the last lines of one rank.
 LOOK_BACK = 2000
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
-    """By job, newest first. A job that was placed anew has two, once the host of the first is back: the one
-    that runs counts, else the newest."""
+    """Return the master of every job, newest first.
+
+    A job that lost its head keeps its id when it is restarted on other hosts, so that outputs and logs there
+    are found again. Once the first head is back, there are two masters: the running one counts, else the
+    newest."""
     found: dict[str, ContainerSeen] = {}
     for master in state.masters():
         kept = found.get(master.job)
@@ -46,8 +49,10 @@ def lines(
     since: float | None = None,
     skip: int = 0,
 ) -> Iterator[Line]:
-    """The master's log is the job's output. Ends when the job does. `since` is a time of the host's clock;
-    the first `skip` lines after it are left out."""
+    """Yield the job's output, which is the master's log; with `follow` until the job ends.
+
+    `tail` limits it to that many last lines. `since` is a Unix time of the host's clock; the first `skip`
+    lines after it are left out."""
     return without_noise(islice(_all_lines(link, container, placement, follow, tail, since), skip, None))
 
 
@@ -88,8 +93,10 @@ def follow(
     skip: int = 0,
     again: Again | None = None,
 ) -> HostLink:
-    """Every line once, until the job has ended; the first `skip` lines after `since` are left out. A link
-    that breaks is replaced by what `again` gives; the last one is returned."""
+    """Pass every line to `on_line` exactly once until the job has ended; return the link used last.
+
+    The first `skip` lines after `since` are left out. A broken link is replaced by the result of `again`;
+    without `again` it is an error."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     for line in without_noise(islice(_parsed(reading.pieces(), placement), skip, None)):
         on_line(line)
@@ -99,7 +106,7 @@ def follow(
 def last_lines(
     link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
 ) -> tuple[str, ...]:
-    """What that rank said last, as far as the end of the log has it."""
+    """Return up to `count` last lines of a rank, if they are among the last lines of the job's log."""
     said = [
         line.text
         for line in lines(link, container, placement, follow=False, tail=LOOK_BACK)
@@ -109,6 +116,9 @@ def last_lines(
 
 
 def end_of(link: HostLink, container: str) -> JobEnd:
+    """Read how the job ended, from its container and record.json.
+
+    Waits up to 60 s for a container that still runs. Raises JobStopped if the container was removed."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_access import asking_container, is_gone, taken_down
 
@@ -126,7 +136,9 @@ def end_of(link: HostLink, container: str) -> JobEnd:
 
 
 def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
-    """SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after its grace."""
+    """Send SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after STOP_S.
+
+    With `at_once` send SIGKILL right away: ranks on other hosts are then left to end by themselves."""
     from docker.errors import APIError
 
     from hvdocker.engine.container_access import asking_container
@@ -136,7 +148,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
             try:
                 link.engine().kill(container)
             except APIError as error:
-                if error.status_code != 409:  # it has ended meanwhile
+                if error.status_code != 409:  # 409: the container has ended meanwhile
                     raise
         else:
             link.engine().stop(container, timeout=STOP_S)

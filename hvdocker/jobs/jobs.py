@@ -1,5 +1,5 @@
-"""Jobs: what runs and ran on the hosts of an inventory, of whatever cluster, what came home of jobs that are
-no longer there, and who waits for slots."""
+"""The verb `jobs`: list the jobs of all clusters on the inventory's hosts, the fetched jobs whose containers
+are gone, and the queue for slots. Changes nothing on a host."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MOST_ENDED = 20
 
 @dataclass(frozen=True)
 class JobSeen:
-    """`host` is the one whose engine has the job's container, empty where it is gone or away; `home` is where
-    its files lie here; `seconds` is how long it runs or ran."""
+    """A job in the list. `host` is the host of its master container, empty if that is gone or unreachable.
+    `local_folder` is the folder with its files on the controller; `seconds` is how long it runs or ran."""
 
     job: str
     cluster: str
@@ -71,7 +71,7 @@ class JobSeen:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A place in the queue of a cluster, which is kept on `host`."""
+    """One ticket in the queue of a cluster; `host` is the host that keeps the queue."""
 
     position: int
     host: str
@@ -95,7 +95,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class JobsReport:
-    """`left_out` is how many ended jobs are not shown."""
+    """`left_out` counts ended jobs that are not shown; `errors` has the hosts that were not observed."""
 
     inventory: Inventory
     jobs: tuple[JobSeen, ...]
@@ -124,13 +124,14 @@ class JobsReport:
 
 
 def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
+    """List running jobs, the newest MAX_ENDED_JOBS ended ones (all with `shows_all`), and the queue."""
     inventory = located.inventory
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks import tickets
         from hvdocker.observe.hosts import as_state, observe
         from hvdocker.observe.job_containers import see_masters
 
-        # It also finds the way to each engine.
+        # This also finds out how to reach the engine of each host, which see_masters needs.
         seen = observe(inventory, session.links, without_gpus=session.links)
         links = {name: session.links[name] for name in seen.done}
         masters = see_masters(links, None if shows_all else MOST_ENDED)
@@ -144,10 +145,12 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
 
 
 def history(live: Iterable[JobSeen], homes: Iterable[LocalJob]) -> list[JobSeen]:
-    """Every job once: what is seen counts, what came home fills the gaps. Running ones first, then newest."""
+    """Return every job once, running ones first, then newest first.
+
+    What was observed on hosts takes precedence; local copies fill the gaps."""
     found: dict[tuple[str, str], JobSeen] = {}
     for seen in sorted(live, key=lambda job: (not job.is_running, -(job.created or 0.0))):
-        # A job that was placed anew has two containers, once the host of the first is back.
+        # A job restarted after the loss of its head has two containers once the first head is back.
         found.setdefault((seen.cluster, seen.job), seen)
     for home in homes:
         at_home = _at_home(home)
@@ -161,7 +164,9 @@ def history(live: Iterable[JobSeen], homes: Iterable[LocalJob]) -> list[JobSeen]
 
 
 def _filled(live: JobSeen, home: JobSeen) -> JobSeen:
-    """A container that was killed does not tell how its job ended; the record may."""
+    """Complete an observed job from its local copy.
+
+    The exit code of a killed container does not say how its job ended; the record may."""
     is_open = live.is_running or live.state == "paused"
     knows_more = not is_open and live.state not in ENDS.values() and home.state in ENDS.values()
     return replace(
@@ -198,8 +203,9 @@ def _at_home(home: LocalJob) -> JobSeen:
 
 
 def _live(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[JobSeen]:
-    """Every container once, where two names of the inventory are one machine. Who joined a job is known of
-    the inventory's own cluster, whose `state` this is."""
+    """Return every container once, even if two hosts of the inventory are the same machine.
+
+    `state` is that of the inventory's own cluster: only there it is known which hosts joined a job."""
     by_id: dict[str, JobSeen] = {}
     for name, there in masters.items():
         for seen in there:
@@ -238,7 +244,7 @@ def _newest(found: list[JobSeen]) -> list[JobSeen]:
 
 
 def _once(tickets: Mapping[str, tuple[Ticket, ...]]) -> dict[str, list[Ticket]]:
-    """Every ticket once, as with jobs."""
+    """Return every ticket once, even if two hosts of the inventory are the same machine."""
     told: set[str] = set()
     found: dict[str, list[Ticket]] = {}
     for name, there in tickets.items():

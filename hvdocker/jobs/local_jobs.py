@@ -1,4 +1,4 @@
-"""The jobs that lie at home: what `train`, `fetch` and `down` brought into .hvdocker/jobs/."""
+"""The jobs on the controller: files that `train`, `fetch` and `down` wrote into .hvdocker/jobs/."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from hvdocker.jobs.history import JobTexts, PastJob, read_past_job
 
 MARK = "fetched.json"
 MASTER = "master.json"
-# Where outputs were fetched to another folder.
+# The copy of the record where outputs were fetched into another folder.
 RECORD_COPY = "record.json"
 MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class LocalJob:
-    """`folder` is where its files are: another one where a person said so to `fetch`."""
+    """`folder` has the job's files: .hvdocker/jobs/<job>, or the folder that the user named to `fetch`."""
 
     past: PastJob
     folder: Path
 
     @property
     def output(self) -> Path | None:
+        """The copy of the job's whole output; None where there is none."""
         path = self.folder / "logs" / "output.log"
         return path if path.is_file() else None
 
     def rank_logs(self) -> dict[int, Path]:
-        """The ranks' own files, by rank."""
+        """Return the fetched log files of single ranks, by rank."""
         found = {}
         for path in sorted((self.folder / "logs").glob("rank-*.log")):
             rank = path.name.removeprefix("rank-").removesuffix(".log")
@@ -43,13 +44,14 @@ class LocalJob:
 
 
 def local_jobs(located: Located) -> dict[str, LocalJob]:
-    """Newest first; those of which nobody knows when they began come last."""
+    """Return all local jobs by id, newest first; those with an unknown start time come last."""
     found = [local_job(located, job) for job in _folders(located.jobs)]
     found.sort(key=lambda home: (-(home.past.started or 0.0), home.past.job))
     return {home.past.job: home for home in found}
 
 
 def local_job(located: Located, job: str) -> LocalJob:
+    """Read one local job. Missing or damaged files leave its fields empty."""
     own = located.jobs / job
     folder = fetched_to(located, job) or own
     papers = JobTexts(
@@ -62,7 +64,7 @@ def local_job(located: Located, job: str) -> LocalJob:
 
 
 def fetched_to(located: Located, job: str) -> Path | None:
-    """Where the last `fetch` put the job, while it is there."""
+    """Return the folder that the last `fetch` of the job wrote to; None if it no longer exists."""
     try:
         folder = Path(json.loads(_read(located.jobs / job / MARK))["folder"])
         return folder if folder.is_dir() else None
@@ -71,7 +73,9 @@ def fetched_to(located: Located, job: str) -> Path | None:
 
 
 def keep_master(located: Located, job: str, inspected: Mapping[str, object]) -> None:
-    """What only the container tells of its job: whose it was, what it ran, how it ended."""
+    """Write master.json: what only the container knows of its job (owner, script, placement, how it ended).
+
+    With it `jobs` needs no other file, and works even if all the others are damaged."""
     path = located.jobs / job / MASTER
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".part")
@@ -87,7 +91,7 @@ def _folders(jobs: Path) -> list[str]:
 
 
 def _read(path: Path) -> str:
-    """Empty where it cannot be read, or is more than any of these files is."""
+    """Return the file's text; empty if it cannot be read or is larger than MAX_FILE_BYTES."""
     with suppress(OSError), path.open("rb") as file:
         data = file.read(MOST_BYTES + 1)
         return data.decode("utf-8", "replace") if len(data) <= MOST_BYTES else ""

@@ -1,4 +1,5 @@
-"""Logs: a job's output again, from any laptop; from its copies where its container cannot tell it."""
+"""The verb `logs`: show a job's output, from any controller. Reads the master container's log, or a copy
+where the container is gone or unreachable."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class LogsWish:
-    """`tail` counts lines that are wanted; None is all."""
+    """What `logs` was asked for. `tail` counts lines that pass the filter `lines`; None means all."""
 
     follows: bool = False
     tail: int | None = None
@@ -33,6 +34,7 @@ class LogsWish:
 
 
 def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -> LineFilter:
+    """Build the filter from flags. Raises UsageProblem for an invalid regular expression."""
     try:
         pattern = re.compile(regex) if regex is not None else None
     except (re.error, OverflowError, RecursionError) as error:
@@ -45,7 +47,9 @@ def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -
 def logs(
     env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line: job_container.OnLine
 ) -> str:
-    """Hands every line to `on_line`; returns the job's id."""
+    """Pass every requested line of the job `wanted` to `on_line`; return the job's id.
+
+    `wanted` is a job id or its beginning; None is the newest job."""
     if located.inventory.hosts:
         check_hosts(located.inventory, wish.lines.hosts)
     with connected(env, located, must_all=False) as session:
@@ -79,7 +83,7 @@ def _of_container(found: FoundJob, wish: LogsWish, on_line: job_container.OnLine
     else:
         for line in job_container.lines(link, container, placement, follow=False, since=since):
             take(line)
-        # A stream that was cut off looks like one that ended: this raises where the host is gone.
+        # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         job_container.is_running(link, container)
 
 
@@ -95,6 +99,7 @@ def _of_copies(env: Env, found: FoundJob, wish: LogsWish, on_line: job_container
 
 
 def why_no_container(found: FoundJob) -> str:
+    """Say why the job's container cannot be read: its host is unreachable, or it is gone."""
     away = found.sighting.away
     head = found.placement.hosts[:1]
     if head and head[0] in away:

@@ -1,4 +1,5 @@
-"""Which job is meant, and what can be seen of it: its container, its files on hosts, its copy at home."""
+"""Decide which job the user means, and gather what is known of it: its master container, its files on hosts,
+its copy on the controller. Changes nothing on a host."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobsSeen:
-    """`failed` are the hosts that cannot be looked at; `away` are those of them on which the cluster may have
-    something."""
+    """The observed state of the cluster. `failed` has the hosts that could not be observed; `unreachable` has
+    those of them that may have containers or files of the cluster."""
 
     state: ClusterState
     links: Mapping[str, HostLink]
@@ -33,31 +34,34 @@ class JobsSeen:
     failed: Mapping[str, HvdockerError] = field(default_factory=dict)
 
     def having(self, job: str) -> list[str]:
-        """The hosts that answer and have files of the job."""
+        """Return the observed hosts that have files of the job."""
         return [name for name, seen in self.state.hosts.items() if job in seen.job_folders]
 
     def folder(self, host: str, job: str) -> str:
+        """Return the path of the job's folder on the host."""
         return f"{self.state.hosts[host].cluster_dir}/jobs/{job}"
 
 
 @dataclass(frozen=True)
 class FoundJob:
-    """`master` is None where it is gone, or its host is away; `home` where nothing of the job lies here."""
+    """A job and what is known of it. `master` is None if it is gone or its host is unreachable; `local` is
+    None if the controller has no files of the job."""
 
     job: str
     sighting: JobsSeen
     master: ContainerSeen | None = None
     home: LocalJob | None = None
-    # What the job's files say, on a host or at home.
+    # From the job's files on the controller or a host; used only where there is no master.
     told: Placement = field(default_factory=lambda: Placement(()))
 
     @property
     def placement(self) -> Placement:
+        """Hosts and slots of the job; with a master this includes hosts that joined since the start."""
         return self.sighting.state.placement_of(self.master) if self.master else self.told
 
     @property
     def head(self) -> str:
-        """The host whose engine has the master."""
+        """The host whose engine has the master. Only for a job with a master."""
         assert self.master is not None
         return self.sighting.state.host_of(self.master)
 
@@ -67,6 +71,7 @@ class FoundJob:
 
 
 def observe_jobs(located: Located, session: Session) -> JobsSeen:
+    """Observe all hosts of the inventory, without GPUs and images."""
     from hvdocker.observe.hosts import as_state, observe
     from hvdocker.placement.scope import is_complete
 
@@ -75,7 +80,7 @@ def observe_jobs(located: Located, session: Session) -> JobsSeen:
     state = as_state(inventory, outcomes.done, with_images=False)
     failed = {**session.failed, **outcomes.failed}
     ordered = {host.name: failed[host.name] for host in inventory.hosts if host.name in failed}
-    # A cluster that was asked for some slots only, and has them all here, has nothing elsewhere.
+    # A cluster made with `up -np` whose observed workers have all requested slots has nothing on other hosts.
     has_all = bool(ordered) and is_complete(inventory, state)
     return JobsSeen(state, session.links, {} if has_all else ordered, ordered)
 
@@ -83,9 +88,12 @@ def observe_jobs(located: Located, session: Session) -> JobsSeen:
 def find_job(
     env: Env, located: Located, sighting: JobsSeen, wanted: str | None, prefers_running: bool = False
 ) -> FoundJob:
-    """Jobs whose container is there come before those of which only files are left, and these before those
-    that only lie at home. Where the one that is meant may be on a host that is away: better no job than
-    another one."""
+    """Return the job whose id is or begins with `wanted`; None means the newest job.
+
+    Jobs with a container come first, then jobs with files on hosts, then jobs with files on the controller
+    only. With `prefers_running` running jobs come before all others. If a host is unreachable and no known
+    job matches `wanted`, or it is None, this raises: the job may be on that host, and no job is better than a
+    wrong one."""
     masters = {job: one for job, one in newest_masters(sighting.state).items() if names.is_plain(job)}
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}
@@ -104,12 +112,13 @@ def find_job(
 
 
 def known_jobs(state: ClusterState) -> list[str]:
-    """Newest first: jobs whose container is there, then those of which only files are left."""
+    """Return the jobs on the hosts: those with a container, newest first, then those with only files."""
     folders = (job for host in state.hosts.values() for job in host.job_folders)
     return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_plain(job)]
 
 
 def _told_there(sighting: JobsSeen, job: str) -> Placement:
+    """Read the placement from job.json on the first host that has a usable one."""
     from hvdocker.shell.command import command
 
     for host in sighting.having(job):
@@ -120,7 +129,7 @@ def _told_there(sighting: JobsSeen, job: str) -> Placement:
 
 
 def _ordered(masters: Mapping[str, ContainerSeen], prefers_running: bool) -> list[str]:
-    """Newest first; perhaps those that run before all others."""
+    """Return the jobs newest first; with `prefers_running` running jobs before the others."""
     return sorted(masters, key=lambda job: prefers_running and not masters[job].is_living)
 
 
@@ -134,7 +143,7 @@ def _match(wanted: str | None, tiers: Sequence[list[str]]) -> str:
 
 
 def _name_the_rest(env: Env, jobs: Sequence[str], wanted: str | None) -> None:
-    """Who goes on without the hosts that are away says which job is meant."""
+    """Note the known jobs: with hosts unreachable, the user has to name the job."""
     known = list(dict.fromkeys(jobs))
     if wanted is None and known:
         shown = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")

@@ -1,4 +1,5 @@
-"""Ranks of a job whose supervisor is dead: those on other hosts have not noticed yet, or take their grace."""
+"""End the ranks of a job whose supervisor was killed. Ranks on other hosts may not have noticed yet, or are
+still within their grace period."""
 
 from __future__ import annotations
 
@@ -11,14 +12,13 @@ from hvdocker.errors import Interrupted
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# Whoever presses Ctrl-C twice does not want to wait long for a host that died meanwhile; a busy one takes
-# seconds.
+# After a second Ctrl-C the user should not wait long for a host that died; a busy host needs seconds.
 WAIT_S = 15.0
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """`workers` are the containers in which ranks of the job may be left, by host."""
+    """`workers` has by host the container in which ranks of the job may be left."""
 
     job: str
     workers: Mapping[str, str]
@@ -26,7 +26,7 @@ class Leftover:
     wait_s: float = WAIT_S
 
     def end_at_once(self) -> dict[str, str]:
-        """On all hosts side by side; tells by host why it is not known whether that was done."""
+        """End the ranks on all hosts in parallel, without grace; return by host why some may be left."""
         from hvdocker.engine.container_exec import Patience, end_ranks
         from hvdocker.transport.pool import each_within
 
@@ -44,7 +44,7 @@ class Leftover:
 
 
 def interrupted(job: str, flag: str, missed: Mapping[str, str]) -> Interrupted:
-    """`missed` are the hosts on which ranks may be left, and why."""
+    """Return the error after Ctrl-C. `missed` has by host why ranks may be left there."""
     if not missed:
         return Interrupted(f"job {job} was stopped on all hosts by Ctrl-C")
     return Interrupted(

@@ -1,4 +1,4 @@
-"""How a job ended, as a verdict: nothing for success, else the error that a person sees first."""
+"""How a job ended: nothing for success, else the error that the user sees first. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement
 from hvdocker.units import count, show_seconds
 
-# What engines give as the exit code of a container that they find dead when they start.
+# The exit code that an engine gives to a container which it finds dead when the engine starts.
 LOST_CODE = 255
 
 _KILLED = 9
-# Those of docker and ssh, which are never ours, whatever a rank ends with.
+# Exit codes of docker and ssh: `--propagate-exit` never returns these, whatever a rank ended with.
 _NOT_OURS = (125, 126, 127, 255)
 _MEMORY = " (out of memory: the kernel killed it)"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A job that has ended, and what commands need to mean its cluster. `restarts_before` were made when its
-    head was lost."""
+    """A job that has ended. `flag` is what suggested commands need to select its cluster. `restarts_before`
+    counts restarts after the loss of a head, which the last record does not include."""
 
     job: str
     placement: Placement
@@ -33,16 +33,20 @@ class Ended:
 
     @property
     def head(self) -> str | None:
-        """None where nobody knows any more: of a job that was taken down, papers may be missing."""
+        """None where it is not known: files of a job that was taken down may be missing."""
         return next(iter(self.placement.hosts), None)
 
     @property
     def logs(self) -> str:
+        """The command that shows the job's output."""
         return f"hvdocker logs {self.job}{self.flag}"
 
 
 def verdict(ended: Ended, propagates_exit: bool = False) -> None:
-    """With `propagates_exit` the error has the code of the rank that failed first, if one is to blame."""
+    """Return if the job succeeded; else raise JobStopped or JobFailed.
+
+    With `propagates_exit` the error has the exit code of the rank that failed first, if a rank caused the
+    failure."""
     if ended.end.state == "succeeded":
         return
     if ended.end.state == "stopped":
@@ -145,7 +149,7 @@ def _hung(ended: Ended, hang: Hang) -> JobFailed:
 
 
 def remarks(record: JobRecord) -> list[str]:
-    """What else happened on the way, whether it succeeded or not."""
+    """Return notes on what happened during any job: dropped hosts, matched rules, hangs."""
     told = [
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
         for match in record.dropped
@@ -170,13 +174,17 @@ def _struck(one: DroppedHost) -> str:
 
 @dataclass(frozen=True)
 class JobEnd:
+    """The end of a job's master. `record` is None if none was found. The supervisor writes the record at the
+    start and at every change, so a killed master leaves one with state `running`; then the exit code
+    decides."""
+
     record: JobRecord | None
     exit_code: int
     was_oom_killed: bool = False
 
     @property
     def state(self) -> str:
-        """A supervisor that was killed could not write how it ended."""
+        """From the record if it is final; else from the exit code, since a killed supervisor wrote no end."""
         if self.is_told:
             return self.record.state if self.record else ""
         return "succeeded" if self.exit_code == 0 else "failed"
@@ -188,5 +196,5 @@ class JobEnd:
 
     @property
     def was_cut_off(self) -> bool:
-        """Its host went down: engines say so of what they find dead when they start."""
+        """Whether the head went down during the job: its engine, at its start, found the container dead."""
         return not self.is_told and self.exit_code == LOST_CODE

@@ -1,5 +1,5 @@
-"""A link that breaks while a job is watched: for a while it is opened again, because laptops go offline and
-come back. Only then it is asked who is gone: the head, or this machine's own network."""
+"""Replace a link that breaks while a job is followed. Reopening is tried for a while, because laptops go
+offline and come back. Only then it is determined what is gone: the head, or the controller's own network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ LONGEST_PAUSE_S = 8.0
 
 @dataclass
 class Reconnect:
-    """`judge` says what is the matter where the host stays away; None where that cannot be told."""
+    """Reopens the link to `host`. `diagnose` returns the error if the host stays unreachable; None if the
+    cause cannot be determined. `patience_s` is how long reopening is tried."""
 
     env: Env
     located: Located
@@ -37,7 +38,9 @@ class Reconnect:
     sleep: Callable[[float], None] = time.sleep
 
     def __call__(self, error: HvdockerError) -> HostLink:
-        """Another link, or what to tell the person; Ctrl-C leaves, and stops nothing."""
+        """Return a new link to the host, or raise the error for the user. `error` is what broke the old link.
+
+        Ctrl-C ends the wait; the job goes on."""
         wait = f"trying again for {self.patience_s:.0f} s"
         self._say(f"the link to {self.host} broke; {wait}; the job goes on meanwhile")
         try:
@@ -51,15 +54,17 @@ class Reconnect:
         return link
 
     def adrift(self, error: HvdockerError) -> HvdockerError:
-        """The job is not known to have ended."""
+        """Return `error` with a hint how to follow the job again: it is not known to have ended."""
         error.fix = f"the job goes on without this terminal; watch it with: {self.again}"
         return error
 
     @property
     def again(self) -> str:
+        """The command that follows the job again."""
         return f"hvdocker logs -f {self.job}{self.located.flag}"
 
     def _opened(self) -> HostLink | HvdockerError:
+        """Return a new link, or the last error if none was opened within `patience_s`."""
         deadline = self.clock() + self.patience_s
         for pause_s in _pauses():
             try:
@@ -71,7 +76,7 @@ class Reconnect:
         raise AssertionError("pauses never end")
 
     def _open(self) -> HostLink:
-        """A host whose engine does not answer yet is not back."""
+        """Open a link and ping the engine: a host whose engine does not answer yet does not count as back."""
         from hvdocker.observe.hosts import find_engine
         from hvdocker.transport.errors import translating_errors
 

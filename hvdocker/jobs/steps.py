@@ -1,4 +1,4 @@
-"""Steps on jobs that run, or have run."""
+"""Steps on jobs that run or have ended. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from hvdocker.plan.plan import Step
 
 @dataclass(frozen=True)
 class StopJob(Step):
+    """Stop a running job. `id` is the id of its master container."""
+
     job: str
     id: str
 
@@ -18,6 +20,8 @@ class StopJob(Step):
 
 @dataclass(frozen=True)
 class FetchJobs(Step):
+    """Fetch outputs and logs of these jobs to the controller."""
+
     jobs: tuple[str, ...]
 
     def describe(self) -> str:

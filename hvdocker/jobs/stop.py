@@ -1,4 +1,5 @@
-"""Stop: a job's end on every host, gracefully and then hard; from any laptop, and without its head."""
+"""The verb `stop`: end a job on every host, gracefully, then by force. Works from any controller, and also
+where the job's master is gone. Takes no lock."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StopReport:
-    """`ended` are ranks that were still there without their master, by host; `troubles` what could not be
-    looked at."""
+    """`ended` counts by host the ranks that still ran without their master; `troubles` has the hosts on which
+    ranks or the master may be left."""
 
     job: str
     was_running: bool
@@ -31,10 +32,14 @@ class StopReport:
     troubles: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
+        """Raise if the job may still run somewhere."""
         raise_all(f"{self.job} could not be stopped everywhere", self.troubles)
 
 
 def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> StopReport:
+    """Stop the job `wanted` (id or its beginning; None is the newest).
+
+    Raises for a job of another owner, unless `is_forced`."""
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master is None:
@@ -46,19 +51,19 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
             return StopReport(found.job, False)
         refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
         state = found.sighting.state
-        # Two, where a head that was cut off is back after its job was placed anew.
+        # There are two if a head that was cut off is back after its job was restarted on other hosts.
         for living in (master for master in state.running_jobs() if master.job == found.job):
             job_container.stop_job(found.sighting.links[state.host_of(living)], living.name)
         clear_up(env, located, found)
         if job_container.end_of(found.link, found.master.name).exit_code in ORDERLY:
             return StopReport(found.job, was_running)
-        # A supervisor that was killed may have left ranks elsewhere that have not noticed yet.
+        # A killed supervisor may have left ranks on other hosts that have not noticed yet.
         ended, troubles = _end_elsewhere(found)
         return StopReport(found.job, was_running or bool(ended), ended, troubles)
 
 
 def clear_up(env: Env, located: Located, found: FoundJob) -> None:
-    """A supervisor that had to be killed could not remove the job's secrets."""
+    """Remove the job's secrets if its supervisor was killed and so could not do it."""
     master = found.master
     if master is None or not master.secrets:
         return
@@ -93,7 +98,7 @@ def _out_of_reach(found: FoundJob) -> HvdockerError:
 
 
 def _end_elsewhere(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
-    """In the workers that can be reached, on all hosts at once."""
+    """End the job's ranks in all reachable workers, in parallel; return their number by host, and errors."""
     from hvdocker.engine.container_exec import Patience, end_ranks
     from hvdocker.transport.pool import each
 

@@ -1,4 +1,4 @@
-"""The launcher's words: horovodrun with Gloo, every rank through the rank wrapper."""
+"""The command line of horovodrun with Gloo, for fixed hosts and for Horovod Elastic. Pure."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 
 DISCOVER = "/opt/hvdocker/bin/discover"
-# A host that failed is tried again after so many seconds, growing from the first to the second: by default
-# Horovod never does.
+# Seconds until a failed host is tried again, growing from the first value to the second. By default Horovod
+# never tries it again.
 COOLDOWN_S = ("1", "10")
 
 
 class Horovodrun:
-    """Gloo is named because probing for it costs seconds; the cache is off because containers change."""
+    """horovodrun on fixed hosts.
+
+    `--gloo` is given because detecting it takes seconds (it imports TensorFlow), `--disable-cache` because
+    containers change."""
 
     def __init__(self, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
         self.start_timeout_s = start_timeout_s
         self.tuning = tuple(tuning)
 
     def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]:
-        # Addresses, not names: a name that does not resolve to a local address counts as remote.
+        # Addresses, not names: horovodrun takes a name that does not resolve to a local address for remote.
         hosts = ",".join(f"{addresses[share.host]}:{share.slots}" for share in placement.shares)
         words = ("horovodrun", "-np", str(placement.np), "-H", hosts, "-p", str(port), "--gloo")
         return (*words, "--disable-cache", "--start-timeout", str(self.start_timeout_s), *self.tuning)
 
 
 class ElasticHorovodrun:
-    """No hosts: horovodrun asks the discovery script for them, again and again while the job runs."""
+    """horovodrun for an elastic job. It is given no hosts: it runs the discovery script repeatedly while the
+    job runs."""
 
     def __init__(self, elastic: Elastic, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
         self.elastic = elastic

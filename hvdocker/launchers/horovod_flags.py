@@ -1,4 +1,4 @@
-"""Horovod's own tuning flags, which `train` passes on unchanged. Everything else is a typo."""
+"""Horovod's tuning flags, which are passed to horovodrun unchanged. Unknown flags are errors. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import difflib
 
 from hvdocker.errors import UsageProblem
 
-# horovodrun 0.28's tunable, autotune, timeline, stall and library groups, and of the elastic one what does
-# not say which hosts there are: name → takes a value.
+# Flag → takes a value. These are the groups tunable, autotune, timeline, stall and library of horovodrun
+# 0.28, and those of the group elastic that do not say which hosts there are.
 TUNING: dict[str, bool] = {
     "--fusion-threshold-mb": True, "--cycle-time-ms": True, "--cache-capacity": True,
     "--hierarchical-allreduce": False, "--no-hierarchical-allreduce": False,
@@ -32,7 +32,10 @@ _AFTER = "the script's own arguments go after --"
 
 
 def sort_words(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """What typer did not know, in two heaps: plain words, and Horovod's tuning flags with their values."""
+    """Split the words that typer did not parse into plain words, and Horovod's tuning flags with their
+    values.
+
+    Raises UsageProblem for an unknown flag, and names the nearest known one."""
     positional: list[str] = []
     tuning: list[str] = []
     queue = list(words)
@@ -46,6 +49,7 @@ def sort_words(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def refuse_strays(words: list[str]) -> None:
+    """Raise UsageProblem if any plain words are left over."""
     if words:
         raise UsageProblem(f"what is {words[0]!r}?", fix=f"{_AFTER}: train train.py -- …")
 

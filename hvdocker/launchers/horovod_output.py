@@ -1,5 +1,6 @@
-"""horovodrun ends a failed job with a traceback of its own that only repeats what the ranks reported. It is
-left out of what a person sees; the log keeps every line."""
+"""Remove horovodrun's own traceback from the output of a failed job. Pure.
+
+It only repeats what the ranks reported. The terminal does not show it; the log keeps every line."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ _REPEATS = re.compile(
 
 
 def without_noise(lines: Iterable[Line]) -> Iterator[Line]:
-    """A traceback that ends in anything else is news, and stays."""
+    """Yield the lines without the traceback and summary of horovodrun's own RuntimeError.
+
+    A traceback of the launcher that ends in any other error stays."""
     held: list[Line] = []
     for line in lines:
         if line.rank is not None:

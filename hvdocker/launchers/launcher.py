@@ -1,4 +1,4 @@
-"""The seam that every launcher fills."""
+"""The protocol that every launcher implements. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hvdocker.protocol.placement import Placement
 
 
 class Launcher(Protocol):
-    """Turns a placement into the words that start all ranks; the supervisor adds its own interface."""
+    """Turns a placement into the command line that starts all ranks, without the command of the user. The
+    supervisor adds the network interface and has it start the rank wrapper everywhere."""
 
     def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]: ...

@@ -1,5 +1,7 @@
-"""Signs of life on every host that somebody's containers are on: whoever finds them there, finds also whether
-somebody still wants them, with whichever inventory it came."""
+"""Heartbeat of a run: one ticket on every host that has containers of the run.
+
+`gc` finds the ticket beside the containers and so knows that the run is alive. The tickets are on every host
+because inventories of different users may name different hosts."""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ from hvdocker.transport.pool import each
 def heartbeat_on_all_hosts(
     links: Mapping[str, HostLink], claim: Claim, kind: str, wish: str, beat_s: float = BEAT_S
 ) -> Iterator[None]:
-    """One ticket per host, all with the claim's token, for as long as the block lasts. Each is renewed apart
-    from the others: a host that is stuck silences none but itself."""
+    """Keep one ticket on every host, all with the claim's token, until the block ends.
+
+    Each ticket is renewed by its own thread, so that a host that hangs does not stop the other heartbeats."""
     sign = sign_of(claim, kind, wish)
     tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:

@@ -1,17 +1,19 @@
-"""Holding the locks of some hosts while a verb changes them.
+"""Hold the locks of several hosts while a verb changes them.
 
-All hosts are asked at once. Where one is held by somebody else, whatever was got is given back, and the
-hosts are taken one after the other, sorted by what the hosts say of themselves: of two runs that want the
-same hosts one gets them all. The order is the same for everybody unless machines are clones with one
-machine-id and are reached by different addresses; then two runs may wait for each other, until `--lock-
-wait` ends one of them.
+The locks of all hosts are requested at once. If another run holds one of them, all acquired locks are
+released, and the hosts are then locked one by one in the order of machine-id and address. So one of two runs
+that want the same hosts gets all of them. The order is the same for every client unless machines are clones
+with the same machine-id and are reached by different addresses. Then two runs may wait for each other until
+`--lock-wait` ends one of them.
 
-While they are held, a beat every ten seconds says that the holder is alive. A beat that finds another
-holder means that this run was silent for a minute and was taken for dead, or that a person released its
-lock: it must not go on changing hosts, nor undo what another run may build upon.
+While the locks are held, a beat every ten seconds shows that the holder is alive. If a beat finds another
+holder, this run did not beat for a minute and its lock was taken over as stale, or a user released the lock.
+The run then stops with exit code 5. It undoes nothing, because the new holder may have built on what it
+found. Between the takeover and that beat, at most ten seconds, both runs may change the host: a lock that
+outlives its holder cannot rule that out.
 
-A host on which no lock can be written, because its /tmp is full, refuses every verb but `down`, which frees
-what jobs have filled and goes on without."""
+If no lock can be written on a host, because its /tmp is full or read-only, and no other run holds one, every
+verb fails except `down`, which frees what jobs have filled, and `gc`. These two continue without a lock."""
 
 from __future__ import annotations
 
@@ -43,18 +45,21 @@ from hvdocker.units import show_seconds
 BEAT_S = 10.0
 TIMEOUT_S = 30.0
 _POLL_S = 1.0
-# A lock younger than this may be one that another run got while it tried all hosts at once, and gives back.
+# Another run may hold a lock younger than this only because it tried all hosts at once, and is about to
+# release it. So it is worth waiting this long even without --lock-wait.
 _HASTY_S = 3
 
 
 class Unwritable(HostUnfit):
-    """No lock can be written there, and nobody holds one."""
+    """No lock can be written on the host, and no run holds one."""
 
 
 @dataclass(frozen=True)
 class LockOptions:
-    """`inventory_flag` is what our own commands need to mean this cluster (` -i FILE`). A lock that is not
-    needed is done without where none can be written."""
+    """How a verb takes locks.
+
+    `inventory_flag` is added to the hvdocker commands in error messages so that they mean this cluster
+    (` -i FILE`). If `is_needed` is False, a host on which no lock can be written is used without a lock."""
 
     inventory_flag: str = ""
     is_needed: bool = True
@@ -69,7 +74,9 @@ def holding(
     beat_s: float = BEAT_S,
     manner: LockOptions = LockOptions(),
 ) -> Iterator[HeldLocks]:
-    """The locks of all these hosts, for as long as the block lasts."""
+    """Hold the locks of all these hosts until the block ends.
+
+    `wait_s` is how long to wait for locks that other runs hold. Raises Locked if they are still held then."""
     held = HeldLocks(links, claim, listener, manner)
     beats = threading.Thread(target=held.beat_on, args=(beat_s,), name="lock", daemon=True)
     beats.start()
@@ -81,7 +88,7 @@ def holding(
 
 
 class HeldLocks:
-    """The locks of one run."""
+    """The locks that one run holds, with their background beats."""
 
     def __init__(
         self,
@@ -94,9 +101,9 @@ class HeldLocks:
         self._claim = claim
         self._listener = listener
         self._manner = manner
-        # Somebody else was at work on the hosts until we got them.
+        # Another run held some of the locks first, so the hosts may have changed since they were observed.
         self.has_waited = False
-        # What sorts hosts alike for everybody, as each has told it.
+        # (machine-id, address) as each host reported them: sorts hosts equally for every client.
         self.orders: dict[str, tuple[str, str]] = {}
         self._without: set[str] = set()
         self._taken: set[str] = set()
@@ -108,14 +115,16 @@ class HeldLocks:
 
     @property
     def is_lost(self) -> bool:
+        """Whether a beat found that another run or a user has taken one of the locks."""
         return bool(self._lost)
 
     def check(self) -> None:
-        """Raises where a lock is not ours any more, whichever host is being worked on."""
+        """Raise Locked if any lock is lost, no matter on which host the caller is about to act."""
         for name, answer in list(self._lost.items()):
             raise self._lost_error(name, answer)
 
     def take(self, wait_s: float) -> None:
+        """Take all locks, at once or else one by one in the common order. Raises Locked on timeout."""
         deadline = time.monotonic() + wait_s
         answers = each(self._links, self._try).or_raise("some hosts could not be locked")
         held = {name: answer for name, answer in answers.items() if not answer.is_taken}
@@ -159,8 +168,9 @@ class HeldLocks:
         return answer
 
     def _ask_for(self, name: str) -> LockAnswer:
-        """A lock of a process of this machine that is gone is nobody's: whoever lost the connection and tries
-        again need not wait for it to go stale."""
+        """Request the lock of one host. A lock of a process of this machine that has ended is released first.
+
+        So a user who lost the connection and runs the verb again need not wait until the lock is stale."""
         answer = ask(self._links[name], take_lock(self._claim))
         self.orders[name] = answer.order
         holder = None if answer.is_taken else answer.holder
@@ -171,13 +181,14 @@ class HeldLocks:
         return ask(self._links[name], take_lock(self._claim))
 
     def give_back(self) -> None:
-        """Also where it is not known whether a lock was got: what is not ours is left alone. A host that is
-        gone frees itself."""
+        """Release the locks on all hosts, also where it is unknown whether the lock was acquired.
+
+        The script leaves locks with another token alone. The lock of an unreachable host goes stale."""
         self._is_over.set()
         self._release([name for name in self._links if name not in self._without])
 
     def _release(self, names: list[str]) -> None:
-        """Every host is asked once, whatever Ctrl-C says; it counts when all have answered or timed out."""
+        """Send one release to every host. Ctrl-C takes effect only after all have answered or timed out."""
         taken = self._taken & set(names)
         self._taken -= taken
         self._round += 1
@@ -197,14 +208,21 @@ class HeldLocks:
         return not (answer.holder and answer.holder.token == self._claim.token)
 
     def beat_on(self, beat_s: float) -> None:
-        """Each beat apart from the others: a host that is stuck holds up nobody's lock but its own."""
+        """Renew the held locks every `beat_s` seconds until they are released.
+
+        Each beat runs in its own background thread, so a host that hangs delays only its own lock."""
+        # The controller beats, not a process on the host that beats while the connection stands: a laptop
+        # that sleeps may leave its connection open for hours.
         while not self._is_over.wait(beat_s):
             for name in list(self._taken - self._beating):
                 self._beating.add(name)
                 self._aside.do(partial(self._beat, name))
 
     def _beat(self, name: str) -> None:
-        """A host that cannot be asked now is noticed by whatever else is done with it."""
+        """Renew one lock, and mark it as lost if this run no longer holds it.
+
+        Errors are dropped: if the host is unreachable, the verb's own commands fail."""
+        # A beat that overlaps a release of our own would find the lock free, which is no loss.
         begun_in = self._round
         try:
             answer = ask(self._links[name], beat_lock(self._claim.token))
@@ -215,7 +233,7 @@ class HeldLocks:
             self._beating.discard(name)
 
     def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-        """One text for all hosts of the same holder, so that they are shown as one."""
+        """Return one error per host. Hosts of the same holder get equal text, so they are shown as one."""
         errors: list[HvdockerError] = []
         for name, answer in held.items():
             token = answer.holder.token if answer.holder else ""
@@ -243,15 +261,20 @@ class HeldLocks:
 
 
 def look(links: Mapping[str, HostLink]) -> Outcomes[LockAnswer]:
+    """Read the lock of every host. Changes nothing."""
     return each(links, lambda name: ask(links[name], look_at_lock()))
 
 
 def release(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> Outcomes[LockAnswer]:
-    """Only from those holders: a lock that has changed hands since stays."""
+    """Release the locks of these holders. A lock that has another holder by now is kept."""
     return each(holders, lambda name: ask(links[name], release_lock(holders[name].token)))
 
 
 def ask(link: HostLink, command: Command) -> LockAnswer:
+    """Run a lock script on the host and return its answer.
+
+    Raises HostUnfit if the script did not run to its end or the lock folder is unusable, LockUnwritable if
+    nothing can be written there."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_lock(result.text)
     if answer is None:
@@ -306,14 +329,15 @@ def _robbed(holder: Holder) -> str:
 
 
 def look_for_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
-    """Locks whose holder gave no sign of life for long, or was a process of this machine that is gone. A host
-    that cannot tell is passed over."""
+    """Return the holders of dead locks by host: stale ones, and those of ended processes of this machine.
+
+    Hosts whose lock cannot be read are left out."""
     holders = {name: answer.holder for name, answer in look(links).done.items() if answer.holder}
     return {name: holder for name, holder in holders.items() if _is_dead(holder)}
 
 
 def clear_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
-    """Releases such locks; whose they were."""
+    """Release dead locks and return their former holders by host."""
     dead = look_for_dead(links)
     released = release(links, dead).done
     return {name: dead[name] for name, after in released.items() if after.holder is None}

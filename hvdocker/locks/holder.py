@@ -1,4 +1,4 @@
-"""Who holds a host, since when, doing what."""
+"""The record of a host lock: who holds the host, since when, and for which verb. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 from hvdocker.units import show_seconds
 
 LOCK_DIR = "/tmp/hvdocker.lock"
-# A lock whose holder gave no sign of life for that long, by the host's own clock, is anybody's.
+# A lock without a beat for this long, by the host's own clock, may be taken over.
 STALE_S = 60
-# What a file that is no record of ours counts as; also to the scripts on the host.
+# The token of a file that is not a record of ours. The scripts on the host use the same value.
 NO_TOKEN = "0"
 _LONGEST = 100
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run says of itself. Its token is the same on all hosts, so that a machine which an inventory
-    names twice is not locked against itself."""
+    """What a run writes about itself into a lock.
+
+    The token is the same on all hosts, so a machine that the inventory names twice does not block itself."""
 
     token: str
     owner: str
@@ -28,11 +29,11 @@ class Claim:
     user: str
     verb: str
     cluster: str
-    # The process that holds it, as `hosts.process` tells it: only its own machine can look.
+    # The process that holds the lock (see process_id.py). Only its own machine can check it.
     process: str = ""
 
     def as_json(self) -> str:
-        """Everything but the token, which the host's script puts in front with the host's own time."""
+        """Return all but the token, which the script on the host puts in front with the host's own time."""
         rest = {name: value for name, value in asdict(self).items() if name != "token"}
         return json.dumps(rest)
 
@@ -47,8 +48,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Holder(Claim):
-    """A claim that was found on a host. `age_s` is the time since its last beat, `held_s` since it was taken,
-    both by the host's clock."""
+    """A claim that was read from a host.
+
+    `age_s` is the time since its last beat, `held_s` since it was taken, both by the host's clock."""
 
     age_s: int = 0
     held_s: int = 0
@@ -59,7 +61,7 @@ class Holder(Claim):
 
     @property
     def is_named(self) -> bool:
-        """Not where the lock is just being given back, nor where its record is none of ours."""
+        """Whether the holder is known. False while a lock is being released, or if its record is not ours."""
         return self.token != NO_TOKEN
 
     @property
@@ -67,14 +69,17 @@ class Holder(Claim):
         return f"{self.held_s} s" if self.held_s < 60 else show_seconds(self.held_s)
 
     def as_dict(self) -> Mapping[str, object]:
+        """Return the fields for `lock status --json`, without token and process."""
         hidden = ("token", "process")
         shown = {name: value for name, value in asdict(self).items() if name not in hidden}
         return {**shown, "stale": self.is_stale}
 
 
 def read_holder(line: str, age_s: int, now: int) -> Holder:
-    """From a file that anybody on that host may have written: what is not there is `?`, and nothing in it
-    can write to a terminal."""
+    """Return the holder from the line of a lock file, which any user of that host may have written.
+
+    Missing values and unprintable characters become `?`, so that no text can control a terminal.
+    `now` is the host's clock in seconds."""
     try:
         found = json.loads(line)
     except ValueError:
@@ -95,6 +100,7 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
 
 
 def word_of(record: Mapping[str, Any], name: str) -> str:  # Any: as above
+    """Return a text value of the record, cut and without unprintable characters; `?` if it is missing."""
     value = record.get(name)
     text = value if isinstance(value, str) else ""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) or "?"

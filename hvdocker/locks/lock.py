@@ -1,4 +1,4 @@
-"""Locks: held while a verb changes hosts, shown, and released by a person."""
+"""Take host locks for a verb that changes hosts, and the verb `lock`: show the locks and release them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,16 @@ def locked(
     wait_s: float,
     is_needed: bool = True,
 ) -> Iterator[HeldLocks]:
-    """The locks of these hosts; what was seen of them before has to be looked at again inside."""
+    """Hold the locks of these hosts until the block ends.
+
+    The caller must observe the hosts again inside the block: another run may have changed them before.
+    `is_needed` False means: continue without a lock on a host where none can be written."""
     from hvdocker.locks.hold import LockOptions, holding
 
     claim = claim_of(env, located, verb)
     manner = LockOptions(inventory_flag(env, located), is_needed)
     if located.inventory.is_local:
-        # One machine has one lock, whatever its workers are called.
+        # All workers of a local cluster are on one machine, which has one lock.
         links = dict(list(links.items())[:1])
     with holding(links, claim, env.listener, wait_s, manner=manner) as held:
         yield held
@@ -45,7 +48,9 @@ def locked(
 def clear_dead_locks(
     env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False
 ) -> None:
-    """For whoever may have nothing to do under a lock: one that a dead run left would stay. Each is told."""
+    """Release the locks that dead runs left, and send a note for each; a dry run only sends the notes.
+
+    For verbs that may have nothing to do and so take no lock: a dead lock would stay otherwise."""
     from hvdocker.locks.hold import clear_dead, look_for_dead
 
     if located.inventory.is_local:
@@ -57,6 +62,7 @@ def clear_dead_locks(
 
 
 def claim_of(env: Env, located: Located, verb: str) -> Claim:
+    """Return the claim of this process, with a new random token."""
     from hvdocker.locks.process_id import own_process
 
     return Claim(
@@ -72,7 +78,7 @@ def claim_of(env: Env, located: Located, verb: str) -> Claim:
 
 @dataclass(frozen=True)
 class LockReport:
-    """`holders` has None for a host that is free."""
+    """The locks of all hosts. `holders` has None for a host that is free; `errors` has hosts not read."""
 
     inventory: Inventory
     holders: Mapping[str, Holder | None]
@@ -91,6 +97,7 @@ class LockReport:
         }
 
     def state(self, name: str) -> str:
+        """Return free, held, stale, unreachable or unusable."""
         if name in self.errors:
             return "unreachable" if self.errors[name].exit_code == 4 else "unusable"
         holder = self.holders.get(name)
@@ -100,6 +107,7 @@ class LockReport:
 
 
 def lock_status(env: Env, located: Located) -> LockReport:
+    """Read the locks of all hosts. Changes nothing; a host that fails is an entry of `errors`."""
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.hold import look
 
@@ -111,8 +119,10 @@ def lock_status(env: Env, located: Located) -> LockReport:
 def lock_release(
     env: Env, located: Located, hosts: Sequence[str], is_forced: bool = False, is_sure: bool = False
 ) -> Mapping[str, Holder]:
-    """Releases the locks of these hosts, or of all; returns what was released. What could not be looked
-    at, or is another owner's, is an error, after the others were released."""
+    """Release the locks of these hosts, or of all hosts if none is named; return the former holders by host.
+
+    A lock of another owner is released only if `is_forced`. Asks the user first unless `is_sure`. Hosts that
+    cannot be read and locks of other owners are raised as errors after the other locks were released."""
     wanted = _wanted(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.hold import look, release

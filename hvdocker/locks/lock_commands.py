@@ -1,19 +1,23 @@
-"""The lock of a host, as words for its shell: taken, kept alive, looked at, given back.
+"""Shell scripts that take, renew, read and release the lock of a host, and the parser of their answers. Pure.
 
-The lock is a folder with `who.json` in it. Whoever links a file of that name into the folder first has the
-lock: the file arrives whole, and its time is the holder's last beat. The folder is open to all (0777),
-because in a sticky /tmp nobody could ever clear away the stale lock of another user; people who may use the
-engine are root's equals on that host anyway.
+The lock is the folder `/tmp/hvdocker.lock` with the file `who.json` in it (owner, machine, verb, cluster,
+start time, random token). The run that first links a complete file under that name holds the lock, and the
+modification time of the file is the holder's last beat. The folder is writable by all users (0777), because
+in a sticky /tmp only root could remove the stale lock of another user if the folder were private. Users who
+may use the engine are equal to root on that host anyway. The lock protects users who trust each other: any
+user of the host can take or remove it, but can do no more with it.
 
-A stale lock is taken over by linking `next.<token of the stale holder>`. A link can be made only once, so
-of two who find the same stale lock one wins, and one who looked too early links a name that leads nowhere:
-the holder is whoever is found at the end of who.json → next.<its token> → …, and everybody looks there
-again after linking. The winner then puts its own file in the place of who.json. Who gives a lock back fills
-the same name with an empty file first, and looks whether it is the end of the chain: then nobody can take
-the lock over while its files are removed; else somebody has done so already, and nothing is removed.
+A stale lock is taken over by linking `next.<token of the stale holder>`. A link can be created only once, so
+one of two runs that find the same stale lock wins. A run with an outdated view links a name that is not in
+the chain. The holder is the last file of the chain who.json → next.<its token> → …, and every run follows the
+chain again after linking. The winner then replaces who.json with its own file.
 
-Where the file system takes nothing, because it is full or read-only, the answer is `unwritable`, unless
-somebody holds the lock; an empty folder that such a try made is removed."""
+To release a lock, its holder first creates an empty `next.<own token>`, and checks that it is the end of the
+chain. If it is, no other run can take the lock over while the files are removed. If it is not, another run
+has taken the lock over already, and the lock is kept.
+
+If the file system accepts no file, because it is full or read-only, the answer is `unwritable`, unless a run
+holds the lock. An empty folder that such an attempt created is removed."""
 
 from __future__ import annotations
 
@@ -155,9 +159,12 @@ tell free
 
 @dataclass(frozen=True)
 class LockAnswer:
-    """What a host says of its lock: `state` is taken (by the one who asks), held (by another), free,
-    unusable or unwritable; `disk` is what `df` says then. `robbed` is the stale holder that was
-    taken over. `order` is what two inventories agree on, whatever name and address they reach the host by."""
+    """The answer of a host about its lock.
+
+    `state` is taken (by this run), held (by another run), free, unusable or unwritable. `disk` is the line
+    of `df` if it is unwritable. `replaced_holder` is the stale holder whose lock was taken over.
+    `sort_key` is (machine-id, address and port of sshd): every client sorts hosts by it, whatever name its
+    inventory gives them."""
 
     state: str
     holder: Holder | None = None
@@ -172,24 +179,29 @@ class LockAnswer:
 
 
 def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> Command:
+    """Take the lock if it is free, stale or already ours. Answers taken, held, unusable or unwritable."""
     return shell(_COMMON + _TAKE, folder, claim.token, claim.as_json().removeprefix("{"), str(stale_s))
 
 
 def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
+    """Renew the lock if this token holds it. Answers taken, else held or free."""
     return shell(_COMMON + _BEAT, folder, token)
 
 
 def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
+    """Release the lock if this token holds it. Answers free, or held if another run has it."""
     return shell(_COMMON + _RELEASE, folder, token)
 
 
 def look_at_lock(folder: str = LOCK_DIR) -> Command:
+    """Read the lock. Answers held or free; changes nothing."""
     return shell(_COMMON + _LOOK, folder, "0")
 
 
 def read_lock(text: str) -> LockAnswer | None:
-    """None where the script did not run to its end. Only a newline ends a line: a record may hold the other
-    characters that Python takes for the end of one."""
+    """Parse the output of a lock script; None if the script did not run to its end.
+
+    Only a newline ends a line: a record may contain the other characters that `str.splitlines` splits at."""
     values: dict[str, str] = {}
     for line in text.split("\n"):
         key, _, value = line.partition(" ")

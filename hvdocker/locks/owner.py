@@ -1,4 +1,4 @@
-"""A cluster's name belongs to whoever made it."""
+"""Refuse to change clusters and jobs of other owners, as their containers' owner labels name them. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 
 
 def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:
-    """Two people with the same folder name must not take each other's workers for their own."""
+    """Raise if workers of this cluster belong to another owner, unless `is_forced`.
+
+    The default cluster name is the folder name, so two users may have clusters of the same name."""
     owners = {worker.labels.get(names.LABEL_OWNER, owner) for worker in state.workers().values()} - {owner}
     if owners and not is_forced:
         raise HvdockerError(
@@ -23,7 +25,7 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
 def refuse_foreign_job(
     master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool
 ) -> None:
-    """A job may be ended by whoever started it, and by whoever owns a worker that it runs on."""
+    """Raise unless `owner` started the job or owns a worker that it runs on, or `is_forced`."""
     owners = [container.labels.get(names.LABEL_OWNER, owner) for container in (master, *workers)]
     if owner not in owners and not is_forced:
         raise HvdockerError(

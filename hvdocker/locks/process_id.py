@@ -1,5 +1,6 @@
-"""Which process this is, in words that another run on this machine understands: a lock that names a process
-which is gone need not be waited for."""
+"""Identify this process so that a later run on the same machine can tell whether it has ended.
+
+A lock or ticket of a process that has ended need not be waited for."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ _PROC = Path("/proc")
 
 
 def own_process() -> str:
-    """This boot of this machine, its namespace of processes, the number and the start of this one; empty
-    where the kernel does not tell."""
+    """Return boot id, PID namespace, PID and start time of this process, separated by blanks.
+
+    Empty if /proc does not have them."""
     try:
         return " ".join((*_here(), str(os.getpid()), _start("self")))
     except (OSError, IndexError):
@@ -19,7 +21,9 @@ def own_process() -> str:
 
 
 def is_gone(process: str) -> bool:
-    """Only where that is sure: of another machine, or before a reboot, nobody here knows."""
+    """Return True only if the process has certainly ended.
+
+    False for processes of another machine, boot or PID namespace: they cannot be checked here."""
     boot, space, number, start = (*process.split(" "), "", "", "", "")[:4]
     if not start or not number.isdigit():
         return False
@@ -42,5 +46,6 @@ def _here() -> tuple[str, str]:
 
 
 def _start(number: str) -> str:
-    """In ticks since the boot; the program's name in front of it may have blanks and brackets in it."""
+    """Return the start time of the process in clock ticks since the boot."""
+    # The program name, in parentheses before it, may contain blanks and parentheses.
     return (_PROC / number / "stat").read_text().rpartition(")")[2].split()[19]

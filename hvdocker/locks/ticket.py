@@ -1,5 +1,6 @@
-"""A sign of life: who waits for slots, or runs something, from which machine. Tickets of those who wait are
-the queue."""
+"""Tickets: files on a host that show that a client is alive and waits for slots or runs something.
+
+The tickets that wait for one cluster, in the order of their numbers, are the queue of that cluster. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hvdocker.locks.holder import Claim, read_holder, word_of
 from hvdocker.units import show_seconds
 
 QUEUE_DIR = "/tmp/hvdocker.queue"
-# A ticket that nobody renewed for that long, by the host's own clock, is nobody's.
+# A ticket that was not renewed for this long, by the host's own clock, is dead. Any client may remove it.
 DEAD_S = 60
 WAITS = "waits"
 RUNS = "runs"
@@ -20,7 +21,7 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class TicketText(Claim):
-    """What a living client says of itself. `wish` is what it wants, in words: `4 slots`."""
+    """What a client writes into a ticket. `kind` is WAITS or RUNS, `wish` what it asks for: `4 slots`."""
 
     kind: str = WAITS
     wish: str = ""
@@ -28,8 +29,9 @@ class TicketText(Claim):
 
 @dataclass(frozen=True)
 class Ticket(TicketText):
-    """A sign that was found on a host. Its number is its place; `age_s` is the time since it was renewed,
-    `held_s` since it was made, both by the host's clock."""
+    """A ticket that was read from a host. Lower numbers come first in the queue.
+
+    `age_s` is the time since it was renewed and `held_s` since it was created, both by the host's clock."""
 
     number: int = 0
     age_s: int = 0
@@ -45,13 +47,15 @@ class Ticket(TicketText):
 
 
 def in_line(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
-    """Those who wait for slots of this cluster, first come first."""
+    """Return the tickets that wait for slots of this cluster, oldest first.
+
+    Inventories that give one cluster different names have no common queue."""
     waiting = [ticket for ticket in tickets if ticket.kind == WAITS and ticket.cluster == cluster]
     return sorted(waiting, key=lambda ticket: ticket.number)
 
 
 def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
-    """From a file that anybody on that host may have written; None where it is no ticket of ours."""
+    """Parse a ticket file, which any user of that host may have written; None if it is not ours."""
     holder = read_holder(line, age_s, now)
     if not holder.is_named:
         return None
@@ -62,12 +66,13 @@ def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
 
 
 def ordinal(number: int) -> str:
+    """Return the number as an English ordinal: 1st, 2nd, 11th."""
     ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
 
 
 def queues(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
-    """Every place of every queue on these hosts: position, host and ticket, by cluster."""
+    """Return every position of every queue on these hosts as (position from 1, host, ticket), by cluster."""
     found = []
     for host, there in tickets.items():
         for cluster in sorted({ticket.cluster for ticket in there}):

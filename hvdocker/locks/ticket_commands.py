@@ -1,13 +1,14 @@
-"""Signs of life on a host, as words for its shell: tickets are made, renewed, listed, taken back.
+"""Shell scripts that create, renew, list and remove tickets on a host, and the parser of their answers. Pure.
 
-A ticket is a file in a folder that is open to all, as that of the lock is. Its name is a number that grows:
-at least the host's time in seconds, so that the number of a ticket that died is not given to another. It is
-linked there whole, and a link can be made only once, so no two have the same. Its time is the last sign of
-life. Whoever looks and may change something clears away what is dead; a ticket that is renewed at this very
-moment may go with it: its owner finds it gone, and makes another.
+A ticket is a file in `/tmp/hvdocker.queue`, a folder that is writable by all users like that of the lock. Its
+name is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is not
+used again. The complete file is linked to that name. A link can be created only once, so no two tickets have
+the same number. The modification time of the file is the last heartbeat. A client that lists tickets and may
+change the host removes dead ones. A ticket that is renewed at that moment may be removed too: its client then
+finds it gone and creates another.
 
-What is in a file is handed on as one line and believed by nobody here, but for the token: a ticket is
-renewed and taken back only where it is in it."""
+The scripts return the content of a ticket as one line and interpret only its token: a ticket is renewed or
+removed only by a client that has the token."""
 
 from __future__ import annotations
 
@@ -118,9 +119,11 @@ tell seen
 
 @dataclass(frozen=True)
 class TicketAnswer:
-    """What a host says: `state` is present (the ticket of the one who asks), gone (it is not there), seen
-    (nobody asked for one), unusable or unwritable; `disk` is what `df` says then. `order` sorts hosts as
-    those of locks do."""
+    """The answer of a host about its tickets.
+
+    `state` is present (the client's own ticket is there), gone (it is not), seen (the tickets were only
+    listed), unusable or unwritable. `disk` is the line of `df` if it is unwritable. `number` is that of a new
+    ticket. `sort_key` sorts hosts like the `sort_key` of LockAnswer."""
 
     state: str
     tickets: tuple[Ticket, ...] = ()
@@ -131,23 +134,27 @@ class TicketAnswer:
 
 
 def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+    """Create a ticket with the next number and list all tickets."""
     return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
 
 
 def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+    """Renew the ticket if it has this token, and list all tickets. Answers present or gone."""
     return shell(_COMMON + _RENEW, folder, str(dead_s), token, str(number))
 
 
 def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
+    """Remove the ticket if it has this token."""
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 
 def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+    """List the tickets that are not dead. Removes the dead ones if `clears`, else changes nothing."""
     return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
 
 
 def read_tickets(text: str) -> TicketAnswer | None:
-    """None where the script did not run to its end. Only a newline ends a line."""
+    """Parse the output of a ticket script; None if it did not run to its end. Only a newline ends a line."""
     head, is_whole, rest = text.partition("\ndone\n")
     if not is_whole:
         return None

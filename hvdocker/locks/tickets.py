@@ -1,8 +1,9 @@
-"""Signs of life of this client on one host, the lowest-sorted one, so that all laptops look there.
+"""Hold a ticket of this client on the queue host, and read the tickets of others.
 
-A ticket is renewed every ten seconds by a thread, whatever else is under way. One that is found gone, because
-this machine was silent for a minute, is made anew at the end. Tickets of processes of this very machine that
-are gone are not waited for, as with locks."""
+The queue host is the one that sorts lowest by machine-id and address, as locks sort hosts, so all clients use
+the same one. A thread renews the ticket every ten seconds. A ticket that was removed because this client
+did not renew it for a minute is created again at the end of the queue. Tickets of processes of this machine
+that have ended are ignored at once, as with locks."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from hvdocker.transport.pool import Outcomes, each
 
 BEAT_S = 10.0
 TIMEOUT_S = 30.0
-# Of every word in a ticket: more than that nobody reads.
+# Characters of each text in a ticket. `read_ticket` reads no more than that.
 _LONGEST = 100
 
 
@@ -44,7 +45,7 @@ def holding_ticket(
     listener: Listener = ignore,
     beat_s: float = BEAT_S,
 ) -> Iterator[HeldTicket]:
-    """A sign of life for as long as the block lasts, or until it is taken back."""
+    """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called."""
     host = lowest(links, {})
     found = HeldTicket(links[host], sign_of(claim, kind, wish), listener)
     beats = threading.Thread(target=found.beat_on, args=(beat_s,), name="ticket", daemon=True)
@@ -57,12 +58,13 @@ def holding_ticket(
 
 
 def sign_of(claim: Claim, kind: str, wish: str) -> TicketText:
+    """Return the content of a ticket, with every text cut to the length that readers accept."""
     words = {name: str(value)[:_LONGEST] for name, value in asdict(claim).items()}
     return TicketText(**words, kind=kind, wish=wish[:_LONGEST])
 
 
 class HeldTicket:
-    """One ticket of this client."""
+    """One ticket of this client on one host, with its background renewal."""
 
     def __init__(self, link: HostLink, sign: TicketText, listener: Listener = ignore) -> None:
         self._link = link
@@ -70,7 +72,7 @@ class HeldTicket:
         self._listener = listener
         self._number = 0
         self._is_over = threading.Event()
-        # Nothing is made anew behind the back of whoever leaves.
+        # Prevents a renewal from creating the ticket again while `leave` removes it.
         self._making = threading.Lock()
 
     @property
@@ -82,10 +84,11 @@ class HeldTicket:
         return self._link.name
 
     def join(self) -> None:
+        """Create the ticket at the end of the queue."""
         self._number = _ask(self._link, join_queue(self._sign)).number
 
     def look(self) -> tuple[Ticket, ...]:
-        """Renews it; all tickets of the living, in order, this one among them."""
+        """Renew the ticket; return all living tickets in the order of their numbers, this one included."""
         try:
             return self._renewed()
         except HostUnreachable as error:
@@ -115,13 +118,15 @@ class HeldTicket:
             return True
 
     def beat_on(self, beat_s: float) -> None:
-        """A host that cannot be asked now is noticed by whoever looks."""
+        """Renew the ticket every `beat_s` seconds until `leave`. Errors are dropped.
+
+        The caller sees an unreachable host at its next `renew_and_list`."""
         while not self._is_over.wait(beat_s):
             with suppress(Exception):
                 self._renewed()
 
     def leave(self) -> None:
-        """Once, whatever Ctrl-C says. A host that is gone forgets it by itself."""
+        """Remove the ticket, once, uninterrupted by Ctrl-C. On an unreachable host the ticket expires."""
         if not self._is_over.is_set():
             self._is_over.set()
             uninterrupted(self._leave)
@@ -138,7 +143,7 @@ class HeldTicket:
 
 
 def lowest(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
-    """The host on which everybody looks. `orders` is what hosts have told already; others are asked."""
+    """Return the queue host. `orders` has the sort keys that are known; the other hosts are asked."""
     missing = [name for name in links if name not in orders]
     asked = each(missing, lambda name: ask(links[name], list_tickets(False)).order)
     told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
@@ -148,17 +153,20 @@ def lowest(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]])
 def queue_of(
     links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]], clears: bool
 ) -> tuple[Ticket, ...]:
-    """The tickets of the living, for somebody who has none."""
+    """Return the living tickets of the queue host, for a client that has no ticket of its own.
+
+    Dead tickets are removed if `clears`."""
     link = links[lowest(links, orders)]
     return _living(link, _ask(link, list_tickets(clears)), clears)
 
 
 def look(links: Mapping[str, HostLink]) -> Outcomes[tuple[Ticket, ...]]:
-    """Whatever tickets there are on these hosts; changes nothing."""
+    """Return the living tickets of every host. Changes nothing."""
     return each(links, lambda name: _living(links[name], _ask(links[name], list_tickets(False)), False))
 
 
 def _living(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
+    """Return the tickets without those of ended processes of this machine, which are removed if `clears`."""
     gone = [ticket for ticket in answer.tickets if is_gone(ticket.process)]
     for ticket in gone if clears else ():
         _ask(link, leave_queue(ticket.token, ticket.number))
@@ -166,7 +174,7 @@ def _living(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[
 
 
 def _ask(link: HostLink, command: Command) -> TicketAnswer:
-    """Raises where the folder is not to be used."""
+    """Run a ticket script; raise HostUnfit if the queue folder is unusable or not writable."""
     answer = ask(link, command)
     if answer.state == "unusable":
         raise HostUnfit(
@@ -187,6 +195,7 @@ def _ask(link: HostLink, command: Command) -> TicketAnswer:
 
 
 def ask(link: HostLink, command: Command) -> TicketAnswer:
+    """Run a ticket script and return its answer; raise HostUnfit if it did not run to its end."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_tickets(result.text)
     if answer is None:

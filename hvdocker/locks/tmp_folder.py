@@ -1,11 +1,12 @@
-"""Going into a folder of ours in /tmp, which is open to all (0777) and which anybody could have put there.
+"""Shell function that enters a folder of ours in /tmp, which is writable by all users (0777). Pure.
 
-Scripts go into the folder and use names without a path: what lies at the path may be swapped by others, the
-folder one stands in may not. A symbolic link or a file at that path is refused."""
+Any user could have created the folder. So scripts change into it and use names without a path: other users
+can replace what is at the path, but not the current folder of the script. A symbolic link or a file at that
+path is refused."""
 
 from __future__ import annotations
 
-# Wants $dir, $parent and a `tell STATE REASON` that ends the script; fails where there is no folder.
+# Needs $dir, $parent and a function `tell STATE REASON` that ends the script. Fails if there is no folder.
 ENTER = r"""
 enter() {
     cd -- "$parent" || exit 1

@@ -1,4 +1,4 @@
-"""The clock of a host."""
+"""The command that prints a host's clock, and the reader of its output. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from hvdocker.shell.command import Command, shell
 
 
 def clock() -> Command:
-    """Seconds since 1970 by the host's clock; busybox leaves the part after the point out."""
+    """Return a command that prints the seconds since 1970 by the host's clock, with a fraction.
+
+    The `date` of busybox does not know %N: it prints whole seconds only."""
     return shell(
         'now=$(date +%s.%N 2>/dev/null); case $now in *[!0-9.]*|"") now=$(date +%s);; esac; echo "$now"'
     )
 
 
 def read_clock(text: str) -> float | None:
-    """The last line: a shell's start-up file may talk before it."""
+    """Return the seconds that `clock` printed, or None if the output does not end with a number.
+
+    Only the last word counts, because a start-up file of the shell may print text before it."""
     lines = text.split()
     return float(lines[-1]) if lines and re.fullmatch(r"\d+(\.\d*)?", lines[-1]) else None

@@ -1,4 +1,4 @@
-"""What an engine tells: who it is, its images, its containers and networks. Changes nothing."""
+"""Queries to a Docker engine: its version and resources, images, containers and networks. Changes nothing."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ from hvdocker.transport.pool import each
 
 @dataclass(frozen=True)
 class EngineAnswers:
+    """What the engine of a host answered. `other_containers` are those of other clusters.
+
+    `info` is None if the engine was not asked for it (see `ask_engine`)."""
+
     version: str
     info: dict[str, Any] | None  # Any: the engine's JSON
     image: ImageSeen | None
@@ -36,7 +40,9 @@ class EngineAnswers:
     others: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
-        """The probe tells the memory where it can: the same whether the engine was asked or not."""
+        """Combine the engine's answers with the probe's.
+
+        The probe's memory comes first, so that the value is the same whether `info` was asked for or not."""
         memory_bytes = answer.number("memory", 0) * 1024
         if self.info is None:
             arch = self.image.architecture if self.image else "?"
@@ -46,8 +52,11 @@ class EngineAnswers:
 
 
 def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
-    """An engine that runs this cluster's worker from the very image is fit for it. Only others are asked who
-    they are, since they start programs to find out."""
+    """Ask the engine for the cluster's image and for containers, and for its `info` only if that is needed.
+
+    An engine that runs this cluster's worker from this image, or from a requirements layer on it, is known to
+    be fit. Other engines are asked for `info`, which is slow: they start programs to answer it. The version
+    is in a header of the ping, and needs no call of its own."""
     engine = link.engine()
     image, (own, others) = see_image(engine, inventory.image), see_split(engine, inventory.cluster)
     info = None if _runs_worker(image, own) else engine.info()
@@ -62,14 +71,14 @@ def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -
 
 
 def see_split(engine: APIClient, cluster: str) -> tuple[tuple[ContainerSeen, ...], tuple[ContainerSeen, ...]]:
-    """This cluster's containers, and those of other clusters: one question."""
+    """Return this cluster's containers, and the containers of other clusters, from one engine call."""
     found = see_containers(engine)
     own = tuple(seen for seen in found if seen.cluster == cluster)
     return own, tuple(seen for seen in found if seen.cluster != cluster)
 
 
 def see_containers(engine: APIClient) -> tuple[ContainerSeen, ...]:
-    """Those that carry a cluster's label, whichever, and no others."""
+    """Return all containers that carry the cluster label, of any cluster, running or not."""
     found = engine.containers(all=True, filters={"label": [names.LABEL_CLUSTER]})
     return tuple(
         ContainerSeen(
@@ -86,7 +95,7 @@ def see_containers(engine: APIClient) -> tuple[ContainerSeen, ...]:
 
 
 def _exit_code(status: str) -> int | None:
-    """The list of containers has it in words only: `Exited (137) 2 hours ago`."""
+    """Read the exit code, which the list of containers has only as text: `Exited (137) 2 hours ago`."""
     found = re.match(r"Exited \((\d+)\)", status)
     return int(found[1]) if found else None
 
@@ -102,6 +111,7 @@ def _as_engine(info: Mapping[str, Any]) -> EngineSeen:
 
 
 def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
+    """Return the image with this name, or None if the engine does not have it."""
     from docker.errors import ImageNotFound
 
     try:
@@ -120,7 +130,9 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
 
 
 def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
-    """A state with no hosts in it yet."""
+    """Return a state without hosts: the image, engine and networks of the controller's own engine.
+
+    It is asked only for a local cluster or `with_images`. Without an engine these values are empty."""
     engine = own_engine() if inventory.is_local or with_images else None
     if engine is None:
         return ClusterState(hosts={})
@@ -130,7 +142,7 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
             hosts={},
             network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
             controller_image=image,
-            # Only who lacks the image has to know whether it could be built here.
+            # Needed only if the image is missing, to know whether it could be built on the controller.
             controller_engine=None if image else _as_engine(engine.info()),
         )
     finally:
@@ -138,7 +150,7 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
 
 
 def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
-    """One image per host, by reference; hosts that lack theirs are left out."""
+    """Return, by host, the image that `references` names for it. Hosts that lack it are left out."""
 
     def see(name: str) -> ImageSeen | None:
         with translating_errors(name, "looking at its images"):
@@ -149,7 +161,7 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
 
 
 def see_own_image(reference: str) -> ImageSeen | None:
-    """This machine's, where it has an engine."""
+    """Return an image of the controller's engine; None if there is no engine, or it lacks the image."""
     engine = own_engine()
     if engine is None:
         return None

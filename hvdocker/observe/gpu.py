@@ -1,4 +1,4 @@
-"""The GPUs of a host: what they are, what they are doing, and who uses them."""
+"""Values for the GPUs of a host: model, memory, load, and the processes that use them. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from hvdocker.units import MEBI
 
 @dataclass(frozen=True)
 class GpuProcess:
-    """`container` is the id of the one that it runs in, where the host tells; a memory of None is one that
-    the driver does not tell."""
+    """A process that uses a GPU.
+
+    `container` is the id of the container that it runs in, or empty if unknown. `used_mb` is None if the
+    driver does not report it."""
 
     pid: int
     name: str = ""
@@ -23,8 +25,10 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class GpuSeen:
-    """A device that a container can be given: a card, or a MIG slice of one (then `parent` is the card's
-    UUID, and `index` the card's). What the driver does not tell is None."""
+    """A GPU device that a container can get: a card, or a MIG slice of a card.
+
+    For a slice, `parent` is the UUID of its card and `index` the index of its card. Values that the driver
+    does not report are None. `utilization` is in percent, `temperature` in degrees Celsius."""
 
     index: int
     uuid: str
@@ -38,13 +42,17 @@ class GpuSeen:
 
     @property
     def free_mb(self) -> int | None:
+        """Return the free memory, or None if the driver does not report it."""
         if self.memory_mb is None or self.used_mb is None:
             return None
         return max(0, self.memory_mb - self.used_mb)
 
     def foreigners(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
-        """Processes of consequence that run in none of the containers `own` (ids). Where the memory of one is
-        not told it counts. Small ones count together."""
+        """Return the processes that make this GPU busy and run in none of the containers `own` (ids).
+
+        The memory of all foreign processes is added up: below `busy_bytes` they do not count. A process whose
+        memory is unknown always counts. Memory that belongs to no compute process (a desktop's) is not
+        listed, and so does not count."""
         foreign = tuple(process for process in self.processes if process.container not in own)
         unknown = tuple(process for process in foreign if process.used_mb is None)
         if sum(process.used_mb or 0 for process in foreign) * MEBI >= busy_bytes:

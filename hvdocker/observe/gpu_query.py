@@ -1,5 +1,8 @@
-"""What nvidia-smi tells of a host's GPUs: one script, on a channel of its own, because a wedged driver leaves
-nvidia-smi in a sleep that no signal ends. It only reads. Its output is `key value` lines."""
+"""The scripts that query nvidia-smi on a host, and the readers of their output. Pure; the scripts only read.
+
+The output is `key value` lines. The query runs on an SSH channel of its own, with a time limit on the
+controller: a wedged driver leaves nvidia-smi in an uninterruptible sleep that not even SIGKILL ends, and such
+a channel is abandoned. Tested on fixtures only (tests/unit/fixtures/gpus), not on hardware."""
 
 from __future__ import annotations
 
@@ -11,15 +14,18 @@ from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.observe.probe import ProbeAnswer, read_probe
 from hvdocker.shell.command import Command, shell
 
-# Where the host has `timeout`, it ends what can be ended; our own limit is a little longer.
+# If the host has `timeout`, it kills nvidia-smi where that is possible. The limit on the controller
+# (`GPU_TIMEOUT_S` in hosts.py) is a little longer.
 LIMIT_S = 10
 HUNG = f"nvidia-smi did not answer within {LIMIT_S} s"
 _KILLED = ("124", "137")
-# 14: all was said, and a card's infoROM is corrupted.
+# 14 means that the output is complete, with a warning that the infoROM of a card is corrupted.
 _WARNED = ("0", "14")
 
-# Names come last in every question: they may have commas in them. Nothing is asked of a driver that was
-# silent, and nothing is said while it is: our own limit counts from the last word.
+# The name is the last field of every query, because it may contain commas. A driver that does not know a
+# field is queried for fewer fields. After a query without a UUID in its output, no further query follows. The
+# script prints nothing while it waits for the driver: the limit on the controller counts from the last
+# output.
 _SCRIPT = r"""
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
 form=--format=csv,noheader,nounits
@@ -64,7 +70,7 @@ echo "done"
 """
 
 
-# Nothing but how many devices there are; a driver that hangs has some.
+# Counts the cards only. A driver that hangs counts as one card.
 _COUNT = r"""
 command -v nvidia-smi >/dev/null 2>&1 || { echo "count 0"; exit 0; }
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
@@ -77,18 +83,23 @@ printf '%s\n' "$said" | { count=0
 
 
 def count_gpus() -> Command:
+    """Return a command that prints `count N`, the number of cards; 1 if the driver hangs."""
     return shell(_COUNT, str(LIMIT_S))
 
 
 def look_at_gpus(top: str = "") -> Command:
-    """`top` goes in front of /sys, so that a test can show a card that is not there."""
+    """Return the command whose output `read_gpus` reads.
+
+    `top` is a prefix of /sys, with which a test can simulate a card on the PCI bus."""
     return shell(_SCRIPT, str(LIMIT_S), top)
 
 
 @dataclass(frozen=True)
 class GpuAnswer:
-    """`error` is why nothing is known; `notes` are about cards that cannot be used, and warnings of the
-    driver."""
+    """The GPUs of a host as nvidia-smi reports them.
+
+    `error` says why nothing is known about the GPUs. `notes` are warnings of the driver and cards that cannot
+    be used."""
 
     gpus: tuple[GpuSeen, ...] = ()
     error: str = ""
@@ -97,11 +108,14 @@ class GpuAnswer:
 
 @dataclass(frozen=True)
 class _Card:
+    """A card; `is_split` means that it is in MIG mode."""
+
     seen: GpuSeen
     is_split: bool
 
 
 def read_gpus(text: str) -> GpuAnswer:
+    """Read the output of `query_gpus`. Problems are returned in `error` and `notes`, not raised."""
     answer = read_probe(text)
     code, apps, listing = (answer.values.get(key, "0") for key in ("code", "appscode", "listcode"))
     if not answer.is_whole:
@@ -112,7 +126,8 @@ def read_gpus(text: str) -> GpuAnswer:
     cards = {line: card for line in lines if (card := _card(answer.values.get("fields", ""), line))}
     if not cards:
         said = " ".join(line.strip() for line in lines)
-        # Tools without a card are left on a machine that lost its card, or on an image of one that has some.
+        # "No devices were found" is an error only if the PCI bus has an NVIDIA card. nvidia-smi without a
+        # card is normal on a machine that lost its card, or on a copy of the disk of a machine that has one.
         is_none = code == "0" or not answer.all("pci")
         return GpuAnswer(error="" if is_none else said or f"nvidia-smi fails (exit {code})")
     if apps not in _WARNED:
@@ -130,7 +145,7 @@ def read_gpus(text: str) -> GpuAnswer:
 
 
 def _card(fields: str, line: str) -> _Card | None:
-    """None for a line that is about no card: a warning, or a card that is lost."""
+    """Read one line of the query; None if it describes no usable card (a warning, or a lost card)."""
     keys = fields.split(",")
     values = dict(zip(keys, (part.strip() for part in line.split(",", len(keys) - 1)), strict=False))
     uuid = values.get("uuid", "")
@@ -149,7 +164,7 @@ def _card(fields: str, line: str) -> _Card | None:
 
 
 def as_number(text: str) -> int | None:
-    """None for `[N/A]`, `[Not Supported]`, `ERR!` and their likes."""
+    """Return the number, or None for `[N/A]`, `[Not Supported]`, `ERR!` and other words."""
     return int(text) if text.isascii() and text.isdigit() else None
 
 
@@ -158,7 +173,9 @@ _SLICE = re.compile(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)\s]+)\)")
 
 
 def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Card's UUID → profile and UUID of its slices, as `nvidia-smi -L` lists them below their card."""
+    """Map the UUID of a card to the profile and UUID of each of its slices.
+
+    `nvidia-smi -L` lists slices below their card."""
     found: dict[str, list[tuple[str, str]]] = {}
     card = ""
     for line in lines:
@@ -170,7 +187,7 @@ def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 
 
 def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]) -> Iterator[GpuSeen]:
-    """What containers can be given: a card in MIG mode offers its slices, not itself."""
+    """Yield the devices that containers can get: for a card in MIG mode its slices, not the card."""
     for card in cards:
         if not card.is_split:
             yield card.seen
@@ -188,7 +205,7 @@ def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]
 
 
 def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
-    """A process on a card in MIG mode is told by its card only, not by its slice: it counts on all slices."""
+    """Add the processes to their GPUs. They are listed by card, so in MIG mode each counts on all slices."""
     programs: dict[str, list[GpuProcess]] = {}
     users, containers = _owners(answer.all("owner")), _containers(answer.all("group"))
     for line in answer.all("app"):
@@ -200,7 +217,7 @@ def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSe
 
 
 def _used(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
-    """Where a card does not say which processes it has, its memory stands in for them."""
+    """Set the processes of a GPU. An entry without a process id gets the used memory of the whole GPU."""
     known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
     return replace(gpu, processes=tuple(known))
 
@@ -210,7 +227,7 @@ def _told(name: str) -> str:
 
 
 def _owners(lines: Iterable[str]) -> dict[int, str]:
-    """`/proc/7 1000 ada`; users that the host does not know are told by their number."""
+    """Map process id to user name, from lines like `/proc/7 1000 ada`; to the uid if the name is unknown."""
     found = {}
     for line in lines:
         path, uid, name = (*line.split(" "), "", "", "")[:3]
@@ -221,7 +238,9 @@ def _owners(lines: Iterable[str]) -> dict[int, str]:
 
 
 def _containers(lines: Iterable[str]) -> dict[int, str]:
-    """The innermost: an engine may itself run in a container."""
+    """Map process id to container id, read from the cgroup path.
+
+    The last id in the path is the innermost container: an engine may itself run in a container."""
     found = {}
     for line in lines:
         pid, _, group = line.partition(" ")

@@ -1,4 +1,7 @@
-"""Photographs the hosts: one probe and a few engine calls each, all hosts at once. Changes nothing."""
+"""Observes the hosts: one probe and a few engine calls per host, all hosts in parallel. Changes nothing.
+
+Processes and mounts cost time on a host, not bytes: so the probe starts few processes, and an engine is asked
+only what is not known otherwise."""
 
 from __future__ import annotations
 
@@ -24,21 +27,23 @@ from hvdocker.transport.ssh.link import EngineAccess, SshLink
 PROBE_TIMEOUT_S = 30.0
 GPU_TIMEOUT_S = LIMIT_S + 2.0
 _USUAL_ROOT = "/var/lib/docker"
-# Debian's packages of the tools that are not named as they are.
+# Debian packages of tools whose package has another name.
 _PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
 
 def observe(
     inventory: Inventory, links: Mapping[str, HostLink], without_gpus: Collection[str] = ()
 ) -> Outcomes[HostSeen]:
-    """`without_gpus` are hosts whose driver is known to hang: it is not asked."""
+    """Observe every host in `links`; hosts that fail are in `Outcomes.failed`.
+
+    The driver of hosts in `without_gpus` is not queried: it is known to hang, or GPUs do not matter."""
     return each(links, lambda name: _see_host(inventory, links[name], name not in without_gpus))
 
 
 def whole_state(
     inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
 ) -> ClusterState:
-    """Every host's state, or an error that names all hosts that are not fit."""
+    """Return the state of every host. Raises one error that names all hosts that cannot be used."""
     state, failed = partial_state(inventory, links, with_images)
     raise_all("some hosts cannot be used", list(failed.values()))
     return state
@@ -50,7 +55,7 @@ def partial_state(
     with_images: bool = True,
     without_gpus: Collection[str] = (),
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """The state of the hosts that can be used, and why others cannot."""
+    """Return the state of the hosts that can be used, and by host the error why others cannot."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
         outcomes = observe(inventory, links, without_gpus)
@@ -58,12 +63,14 @@ def partial_state(
 
 
 def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
+    """Combine observed hosts with the state of the controller; `with_images`: also look for its image."""
     return replace(see_controller(inventory, with_images), hosts=_in_order(inventory, hosts))
 
 
 def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
-    """What others may have changed since a moment ago: containers, the image and ports. What a host is made
-    of stays as it was seen."""
+    """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
+
+    All other facts about a host are taken from `before`. `up` uses it when it got its locks at once."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
@@ -79,7 +86,7 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
 
 
 def leases_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
-    """Only the labels of containers, which say who holds slots: one question per host."""
+    """Observe only the containers again, whose labels say who holds slots: one engine call per host."""
 
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):
@@ -95,8 +102,10 @@ def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, 
 
 
 def see_gpus_of(links: Mapping[str, HostLink]) -> Mapping[str, int]:
-    """How many GPUs each host has. A driver that hangs has one at least; a host that cannot be asked has
-    none, and whoever looks at it closer says why."""
+    """Return the number of GPUs by host.
+
+    A driver that hangs counts as one GPU. A host that cannot be asked is left out: a later, full observation
+    reports why."""
 
     def count(name: str) -> int:
         try:
@@ -109,7 +118,7 @@ def see_gpus_of(links: Mapping[str, HostLink]) -> Mapping[str, int]:
 
 
 def see_gpus(link: HostLink) -> GpuAnswer:
-    """Who does not answer in time is left alone: a wedged driver keeps nvidia-smi for good."""
+    """Query nvidia-smi on a host. On a timeout the channel is abandoned: the driver may be wedged."""
     try:
         return read_gpus(link.run(look_at_gpus(), timeout_s=GPU_TIMEOUT_S).text)
     except TookTooLong:
@@ -119,7 +128,10 @@ def see_gpus(link: HostLink) -> GpuAnswer:
 def _look(
     inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
-    """The engine is asked where it usually is while the probe finds out where it truly is: mostly there."""
+    """Probe the host, ask its engine, and start the GPU query (None if there is nothing to query).
+
+    The engine is asked at its usual socket while the probe still looks for the actual one, because it is
+    mostly the usual one. If not, the engine is asked again."""
     guess = beside.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
     cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
@@ -163,7 +175,10 @@ def _with_gpus(seen: HostSeen, found: GpuAnswer) -> HostSeen:
 
 
 def _listening(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
-    """Where the host's worker runs on the port that it should, nobody else can be in its way."""
+    """Return the TCP ports on which the host listens.
+
+    If the host's worker runs on the cluster's port, no other process can hold that port. Then only that port
+    is returned, and the host is not asked."""
     for container in seen:
         port = container.labels.get(names.LABEL_PORT, "")
         is_own = container.role == names.ROLE_WORKER and container.host == link.name
@@ -173,7 +188,8 @@ def _listening(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSee
 
 
 def find_engine(link: HostLink) -> None:
-    """Finds the way to the host's engine, for whoever asks nothing else of it."""
+    """Find how the host's engine is reached, and set that on the link; for callers that need no other
+    fact."""
     if isinstance(link, SshLink):
         link.use_engine(choose_access(_ask(link, "", []), link))
 
@@ -208,7 +224,9 @@ def _lacking(tools: list[str]) -> HostUnfit:
 
 
 def choose_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
-    """The socket where this user may open it, else the docker CLI through passwordless sudo."""
+    """Choose the engine's socket if this user may open it, else the docker CLI through passwordless sudo.
+
+    Raises HostUnfit if neither is possible."""
     sockets = answer.all("socket")
     for line in sockets:
         verdict, _, path = line.partition(" ")
@@ -235,7 +253,9 @@ def choose_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
 
 
 def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | None) -> int | None:
-    """Where the engine keeps its images, which need not be where engines usually do. Any: its JSON."""
+    """Return the free bytes of the disk with the engine's images, or None if unknown.
+
+    The engine's data root need not be the default one. Any: the engine's JSON."""
     root = (info or {}).get("DockerRootDir", _USUAL_ROOT)
     if root != _USUAL_ROOT:
         fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]

@@ -1,4 +1,4 @@
-"""The jobs of a host, of whatever cluster: every master container with our label. Changes nothing."""
+"""Lists the master containers on hosts, one per job, of all clusters. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from hvdocker.transport.pool import Outcomes, each
 
 @dataclass(frozen=True)
 class MasterSeen:
-    """Times are the host's; None where it has not begun, or not ended, or is not among the newest."""
+    """A master with its times in Unix seconds by the host's clock.
+
+    A time is None if the job has not started or ended, or if the engine was not asked (see `see_masters`)."""
 
     container: ContainerSeen
     started: float | None = None
@@ -28,7 +30,10 @@ class MasterSeen:
 
 
 def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> Outcomes[tuple[MasterSeen, ...]]:
-    """Of ended ones only the newest are asked when they began and ended: that is a question each."""
+    """Return the masters of each host: running ones first, then newest first.
+
+    The start and end times need one engine call per master. They are asked for all running masters, but only
+    for the `most_ended` newest ended ones (None: all)."""
 
     def see(name: str) -> tuple[MasterSeen, ...]:
         with translating_errors(name, "looking at its jobs"):
@@ -46,14 +51,16 @@ def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> Outcom
 def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
     try:
         state = engine.inspect_container(seen.id)["State"]
-    except NotFound:  # it was removed just now
+    except NotFound:  # removed since it was listed
         return MasterSeen(seen)
     finished = None if seen.is_running else _seconds(state.get("FinishedAt", ""))
     return MasterSeen(seen, _seconds(state.get("StartedAt", "")), finished)
 
 
 def kept_of(inspected: Mapping[str, Any]) -> dict[str, object]:
-    """What is kept of a job's container when its log comes home. Any: the engine's JSON."""
+    """Return the facts that only the container has, to be stored with a fetched log as master.json.
+
+    With them `jobs` can list a job from this file alone. Any: the engine's JSON."""
     state = inspected["State"]
     labels = inspected["Config"].get("Labels") or {}
     is_living = bool(state["Running"])
@@ -67,7 +74,7 @@ def kept_of(inspected: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _seconds(text: str) -> float | None:
-    """An engine says `2024-05-04T03:02:01.123456789Z`, and the year 1 for never."""
+    """Read a time like `2024-05-04T03:02:01.123456789Z`; None for "never", which engines write as year 1."""
     try:
         found = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
     except ValueError:

@@ -1,7 +1,8 @@
-"""One script per host that says in one round trip what the engine's API cannot say.
+"""The probe: one script per host that collects, in one round trip, what the engine's API does not know.
 
-It only reads. Its output is `key value` lines; unknown lines are ignored, missing ones have defaults. It
-starts as few processes as it can: every verb runs it on every host."""
+Pure; the script only reads. Its output is `key value` lines. Unknown lines are ignored, missing ones have
+defaults. The script starts as few processes as possible, because every verb runs it on every host. About GPUs
+it only says whether nvidia-smi is installed (see gpu_query.py)."""
 
 from __future__ import annotations
 
@@ -57,29 +58,36 @@ echo "done"
 
 
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
-    """`paths` are looked for and reported when missing. Where homes are shared, a host's folder lies one
-    level deeper, under its name."""
+    """Return the probe's command; it reports those of `paths` that do not exist.
+
+    If hosts share a home folder, the cluster's folder of a host is one level deeper, named after the host."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 
 @dataclass
 class ProbeAnswer:
+    """The lines of a script's output: `values` has the first value of each key, `lists` has all of them."""
+
     values: dict[str, str] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
 
     def number(self, key: str, default: int) -> int:
+        """Return the value as a whole number, or the default if it is missing or no number."""
         text = self.values.get(key, "").strip()
         return int(text) if text.isdigit() else default
 
     def all(self, key: str) -> list[str]:
+        """Return all values of a key that occurs on several lines."""
         return self.lists.get(key, [])
 
     @property
     def is_whole(self) -> bool:
+        """Whether the script ran to its end: it prints `done` last."""
         return "done" in self.values
 
 
 def read_probe(text: str) -> ProbeAnswer:
+    """Read `key value` lines. The scripts of other files (GPUs, doctor, gc) have the same format."""
     answer = ProbeAnswer()
     for line in text.split("\n"):
         key, _, value = line.partition(" ")
@@ -89,7 +97,9 @@ def read_probe(text: str) -> ProbeAnswer:
 
 
 def reached_address(answer: ProbeAnswer) -> str:
-    """The host's own end of our connection: the third field of SSH_CONNECTION."""
+    """Return the address by which the controller reached the host: the third field of SSH_CONNECTION.
+
+    Empty if unknown."""
     fields = answer.values.get("reached", "").split()
     return fields[2].removeprefix("::ffff:") if len(fields) == 4 else ""
 
@@ -98,7 +108,7 @@ def listening_ports(answer: ProbeAnswer) -> frozenset[int]:
     return frozenset(int(port, 16) for port in answer.all("listens") if port)
 
 
-# The kernel walks all its connections for this table: it is asked for only where the answer matters.
+# Not part of the probe, because it is slow: the kernel walks all connections to produce these tables.
 _LISTENERS = r"""
 cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
     [ "$state" = 0A ] && echo "listens ${local##*:}"
@@ -108,6 +118,7 @@ echo "done"
 
 
 def listeners() -> Command:
+    """Return a command that prints the listening TCP ports in hexadecimal, for `listening_ports`."""
     return shell(_LISTENERS)
 
 
@@ -133,12 +144,14 @@ look
 
 
 def port_holder(port: int) -> Command:
-    """Prints `pid N: its command line` where this user may see it, else nothing."""
+    """Return a command that prints `pid N: command line` of the process that listens on the port.
+
+    It prints nothing if the user may not see that process."""
     return shell(_HOLDER, str(port))
 
 
 def docker_arch(machine: str) -> str:
-    """The engine speaks uname's words, images speak Go's."""
+    """Return Go's name of a CPU architecture, as images use it; engines report uname's name."""
     known: Mapping[str, str] = {
         "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
         "i686": "386", "i386": "386",

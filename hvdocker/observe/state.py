@@ -1,4 +1,7 @@
-"""What was observed on the hosts: past tense, nothing decided."""
+"""Values for what was observed on the hosts. Pure: decides nothing.
+
+Labels are the source of truth: every container of ours carries labels, from which any controller can rebuild
+the state of a cluster."""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from hvdocker.observe.gpu import GpuSeen
 from hvdocker.protocol.placement import Placement, Share, from_label
 from hvdocker.protocol.resilience import Elastic
 
-# What of an image's configuration decides how its containers run. The rest differs between engines.
+# The settings of an image that decide how its containers run. The other settings differ between engines.
 _CONFIG_THAT_MATTERS = (
     "Cmd",
     "Entrypoint",
@@ -32,6 +35,8 @@ _CONFIG_THAT_MATTERS = (
 
 @dataclass(frozen=True)
 class ContainerSeen:
+    """A container of ours. `state` is the engine's word, like `exited`; `created` is in Unix seconds."""
+
     id: str
     name: str
     state: str
@@ -46,7 +51,7 @@ class ContainerSeen:
 
     @property
     def is_living(self) -> bool:
-        """It has a process, so it holds what it was given."""
+        """Whether it has a process, and so holds its slots and GPUs."""
         return self.state in ("running", "paused", "restarting")
 
     @property
@@ -71,7 +76,7 @@ class ContainerSeen:
 
     @property
     def requirements(self) -> str | None:
-        """The key of the requirements in its image: engines hand an image's labels on to containers."""
+        """The key of the requirements in its image, or None. Containers inherit the labels of their image."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
 
     @property
@@ -81,42 +86,47 @@ class ContainerSeen:
 
     @property
     def placement(self) -> Placement:
-        """Of a master: what its job was given when it began."""
+        """For a master: the slots and devices that its job got when it started."""
         return from_label(self.labels.get(names.LABEL_PLACEMENT, "{}"))
 
     @property
     def elastic(self) -> Elastic | None:
-        """Of a master: within which bounds its job grows and shrinks."""
+        """For a master: the bounds of an elastic job; None for other jobs."""
         return Elastic.read(self.labels.get(names.LABEL_ELASTIC, ""))
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Of a worker: the GPUs that it holds."""
+        """The UUIDs of the GPUs that the container holds."""
         return tuple(filter(None, self.labels.get(names.LABEL_GPUS, "").split(",")))
 
     def has_joined(self, master: ContainerSeen) -> bool:
-        """Whether it is a worker that was made for that job while it ran. One that was never started is made
-        anew."""
+        """Whether this is a worker that was created for the master's job while the job ran.
+
+        A worker that was never started has not joined: an interrupted `up` left it, the next replaces it."""
         is_of_job = bool(master.job) and self.labels.get(names.LABEL_JOINED) == master.job
         return is_of_job and self.cluster == master.cluster and self.state != "created"
 
     @property
     def joined_share(self) -> Share:
-        """What the job that it joined took of it."""
+        """The share of this host in the job that its worker joined."""
         told = self.labels.get(names.LABEL_SHARE, "")
         slots = int(told) if told.isdecimal() else 0
         return Share(self.host, slots, self.devices[:slots])
 
     @property
     def base(self) -> str | None:
-        """The content of the image that the requirements were put on."""
+        """The content hash of the image below the requirements layer; None without requirements."""
         return self.labels.get(names.LABEL_BASE)
 
 
 @dataclass(frozen=True)
 class ImageSeen:
-    """`id` is the engine's own word: the configuration's digest, or a manifest's where images lie in
-    containerd's store. It names the image on its own engine only; `content` is equal on all engines."""
+    """An image on one engine.
+
+    `id` is the engine's own name for it: the digest of the configuration on a classic engine, the digest of a
+    manifest in containerd's store. It is valid on that engine only. `content` is equal on all engines (see
+    `image_content`). So images of several hosts are compared by `content`, and a worker with the image on its
+    own host by `id`."""
 
     id: str
     architecture: str
@@ -131,8 +141,10 @@ class ImageSeen:
 
 
 def image_content(inspected: Mapping[str, Any]) -> str:
-    """A hash over what an image is, from any engine's answer. Any: it is the engine's JSON; engines leave
-    out, or write as null, what others write as empty."""
+    """Return a hash over architecture, layers and those settings that decide how a container runs.
+
+    It is equal on every engine. Settings without a value are ignored, because engines variously leave them
+    out, or write them as null or empty. Any: the engine's JSON."""
     config = inspected.get("Config") or {}
     kept = {name: config[name] for name in _CONFIG_THAT_MATTERS if config.get(name)}
     whole = {
@@ -146,12 +158,14 @@ def image_content(inspected: Mapping[str, Any]) -> str:
 
 
 def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
-    """Any: as above."""
+    """Return the digests of the uncompressed layers. Any: the engine's JSON."""
     return tuple((inspected.get("RootFS") or {}).get("Layers") or ())
 
 
 @dataclass(frozen=True)
 class EngineSeen:
+    """A Docker engine. `architecture` is uname's name; `cpus` is None if the engine was not asked."""
+
     version: str
     architecture: str
     memory_bytes: int
@@ -160,9 +174,13 @@ class EngineSeen:
 
 @dataclass(frozen=True)
 class HostSeen:
-    """One probe's answer. `containers` are only those of the cluster that was asked about, `others` those of
-    other clusters. `gpu_error` is why nothing is known of its GPUs, where it should have some; `gpu_notes`
-    are about cards that cannot be used."""
+    """The observed state of one host.
+
+    `containers` are those of the observed cluster, `other_containers` those of other clusters. `gpu_error`
+    says why nothing is known about its GPUs, though it should have some. `gpu_notes` are about cards that
+    cannot be used. `reached_at` is the address by which the controller reached it. `missing_paths` are mount
+    sources that do not exist. `cluster_dir` is the cluster's folder, None if there is none. `home_device` is
+    the device of the file system with the home folder."""
 
     name: str
     uid: int
@@ -182,7 +200,7 @@ class HostSeen:
     others: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
     cluster_dir: str | None = None
-    # Whom its worker was last told to trust; empty where that is not known.
+    # The hosts that its worker trusts, as in the file `members`; empty if there is none.
     members: str = ""
     home_device: str = ""
     home_free_bytes: int | None = None
@@ -190,10 +208,11 @@ class HostSeen:
 
     @property
     def gpu_problem(self) -> str:
-        """Why none of its GPUs can be given away, where it should have some."""
+        """Why none of its GPUs can be used; empty if some can, or if it has none."""
         return self.gpu_error or ("" if self.gpus else "; ".join(self.gpu_notes))
 
     def worker(self, name: str) -> ContainerSeen | None:
+        """Return the worker of the host `name`: the workers of a local cluster share one engine."""
         return next((c for c in self.containers if c.role == names.ROLE_WORKER and c.host == name), None)
 
     @property
@@ -203,7 +222,9 @@ class HostSeen:
 
 @dataclass(frozen=True)
 class NetworkSeen:
-    """Networks of this machine's engine, for a local cluster."""
+    """The networks of the controller's engine, for a local cluster.
+
+    `own_subnet` is the subnet of the cluster's network, None if there is none yet."""
 
     own_subnet: str | None = None
     subnets_taken: tuple[str, ...] = ()
@@ -211,6 +232,8 @@ class NetworkSeen:
 
 @dataclass(frozen=True)
 class ClusterState:
+    """The observed state of a cluster: its hosts in the inventory's order, and the controller's engine."""
+
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()
     controller_image: ImageSeen | None = None
@@ -221,22 +244,22 @@ class ClusterState:
         return {name: worker for name, worker in found.items() if worker}
 
     def masters(self) -> list[ContainerSeen]:
-        """Every job's container once (hosts of a local cluster share an engine), newest first."""
+        """Return the container of every job, newest first; once, though local workers share an engine."""
         by_id = {c.id: c for host in self.hosts.values() for c in host.masters}
         return sorted(by_id.values(), key=lambda c: c.created, reverse=True)
 
     def host_of(self, container: ContainerSeen) -> str:
-        """The host whose engine has the container; by its own label where hosts share an engine."""
+        """Return the host whose engine has the container; if hosts share an engine, the host of its label."""
         ids = {name: {one.id for one in host.containers} for name, host in self.hosts.items()}
         having = [name for name in self.hosts if container.id in ids[name]]
         return container.host if container.host in having else having[0]
 
     def running_jobs(self) -> list[ContainerSeen]:
-        """Those that hold slots: also one that somebody paused."""
+        """Return the masters that hold slots. This includes paused ones."""
         return [master for master in self.masters() if master.is_living]
 
     def placement_of(self, master: ContainerSeen) -> Placement:
-        """What its job has: what it was given when it began, and what joined it since."""
+        """Return what the job holds now: its shares at the start, and those of the hosts that joined it."""
         first = master.placement
         joined = [worker.joined_share for worker in self.workers().values() if worker.has_joined(master)]
         return Placement((*first.shares, *(share for share in joined if share.host not in first.hosts)))

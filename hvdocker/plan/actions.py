@@ -1,5 +1,7 @@
-"""Who carries out a step: the module `actions` of the package that defines it, imported when the first of its
-steps is done. `up` need not know how an image is sent where all hosts have it."""
+"""Finds the function that executes a step, in the module `actions` of the package that defines the step.
+
+That module is imported when its first step is executed, which saves time: an `up` whose hosts all have the
+image does not import the code that sends it."""
 
 from __future__ import annotations
 
@@ -15,14 +17,16 @@ if TYPE_CHECKING:
 
 
 def action_for(step: Step) -> Callable[[Any, Context], None]:
-    """Any: the very kind of step."""
+    """Return the function that executes the step. Any: it takes this class of step only."""
     found: Callable[[Any, Context], None] = actions_of(type(step)).ACTIONS[type(step)]
     return found
 
 
 @contextmanager
 def prepare(stage: Stage, context: Context) -> Iterator[None]:
-    """What the hosts of a stage share: `actions` of a package may have a `prepare`."""
+    """Enter the `prepare` of every `actions` module that has steps in the stage, if the module has one.
+
+    It does what the hosts of a stage share, and gets all steps of the stage."""
     some = list(stage.steps)
     with ExitStack() as prepared:
         for module in dict.fromkeys(actions_of(type(step)) for step in some):
@@ -32,5 +36,5 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
 
 
 def actions_of(kind: type[Step]) -> Any:
-    """Any: a module; each has its ACTIONS."""
+    """Return the `actions` module for a class of steps. Any: a module with ACTIONS."""
     return import_module(f"{kind.__module__.rpartition('.')[0]}.actions")

@@ -1,5 +1,4 @@
-"""Carries out a plan: wave by wave, all hosts at once. Remembers what it made, so that a
-failure can be undone."""
+"""Executes a plan, wave by wave, on all hosts at once, and records how to undo what it creates."""
 
 from __future__ import annotations
 
@@ -30,12 +29,12 @@ def _no_fetch(job: str) -> None:
 
 
 def _go_on() -> None:
-    """Nothing stands in the way."""
+    """A guard that never stops the run."""
 
 
 @dataclass
 class Context:
-    """What the steps of one run share. Secrets live here, in memory, and nowhere else."""
+    """What the steps of one run share. Secrets are kept here, in memory, and nowhere else."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -45,19 +44,20 @@ class Context:
     results: dict[tuple[str, str], Any] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     cancelled: threading.Event = field(default_factory=threading.Event)
-    keyring: Any = None  # Any: a Keyring; set by MakeKeys
-    trust: Any = None  # Any: a plan.steps.Trust; set by MakeKeys
-    shipment: Any = None  # Any: an images.shipment.Shipment; for as long as an image is under way
+    keyring: Any = None  # Any: a key_pairs.ClusterKeys; set by MakeKeys
+    trust: Any = None  # Any: a cluster.steps.Trust; set by MakeKeys
+    shipment: Any = None  # Any: an images.ship.shipment.Shipment; set while an image is sent
     secrets: Mapping[str, Secret[bytes]] = field(default_factory=dict)
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
     fetch: Callable[[str], None] = _no_fetch
-    # Raises where this run may not go on: its lock is somebody else's.
+    # Raises an error if this run must stop because another run has taken its lock.
     guard: Callable[[], None] = _go_on
     _controller: LocalLink | None = None
     _asking: threading.Lock = field(default_factory=threading.Lock)
     _told: dict[str, str] = field(default_factory=dict)
 
     def link(self, host: str) -> HostLink:
+        """Return the link to a host; CONTROLLER is this machine."""
         if host != CONTROLLER:
             return self.links[host]
         with self.lock:
@@ -69,22 +69,24 @@ class Context:
         return self.link(host).engine()
 
     def once(self, what: str, make: Callable[[], str]) -> str:
-        """A text that all hosts need and any of them can tell: the first asks, the others wait for it."""
+        """Return a text that is the same for all hosts: the first caller makes it, the others wait for it."""
         with self._asking:
             if what not in self._told:
                 self._told[what] = make()
             return self._told[what]
 
     def made(self, host: str, what: str, undo: Callable[[], None]) -> None:
+        """Record that something was created, and how to undo it."""
         with self.lock:
             self.undo.append((host, what, undo))
 
     def cancel(self) -> None:
-        """Ctrl-C: what is under way ends at its next sign of progress."""
+        """Stop the run after Ctrl-C: the next `report_progress` of each step raises Interrupted."""
         self.listener(Event("stop", "stopping as soon as what is under way allows it"))
         self.cancelled.set()
 
     def say(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
+        """Report progress to the listener. Raises an error if the run was cancelled or has lost its lock."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
         self.guard()
@@ -92,13 +94,14 @@ class Context:
 
 
 def apply(plan: Plan, context: Context) -> None:
-    """Creation stops at the first wave in which a host failed; every host of that wave is reported."""
+    """Execute a plan that creates things: stop after the first wave in which a host failed, and raise the
+    errors of all hosts of that wave."""
     for wave in plan.waves():
         _run_wave(plan, wave, context, stop_at_first=True)
 
 
 def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
-    """Removal goes on: what failed is collected."""
+    """Execute a plan that removes things: continue after errors, and return them all."""
     errors: list[HvdockerError] = []
     for wave in plan.waves():
         try:
@@ -109,9 +112,9 @@ def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
 
 
 def roll_back(context: Context) -> list[HvdockerError]:
-    """Undoes what this run made, newest first; whatever fails is named."""
+    """Undo what this run created, newest first; return the errors of what could not be undone."""
     errors: list[HvdockerError] = []
-    # From here on progress is told again, and nothing stops half-way.
+    # Allow progress reports again: neither Ctrl-C nor a lost lock stops the rollback.
     context.cancelled.clear()
     context.guard = _go_on
     if context.undo:

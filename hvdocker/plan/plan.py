@@ -1,5 +1,8 @@
-"""Steps, stages and plans. A step says what to do on one host; stages follow each other; the steps of a
-stage run on all hosts at once, those of one host in order. Within a wave hosts do not wait for each other."""
+"""Steps, stages, waves and plans, as data that can be printed and compared. Pure.
+
+A step is one change on one host. Stages follow each other; the steps of a stage run on all hosts at once,
+those of one host in order. A wave is a sequence of stages through which hosts go without waiting for each
+other."""
 
 from __future__ import annotations
 
@@ -11,15 +14,19 @@ CONTROLLER = "this machine"
 
 @dataclass(frozen=True)
 class Step:
+    """One change on one host; subclasses add what it needs."""
+
     host: str
 
     def describe(self) -> str:
+        """Return the step in words, for plans, progress and errors."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Stage:
-    """It begins when all hosts are done with the stage before; with `follows_on` each host goes on alone."""
+    """Steps that may run at the same time on different hosts. A stage begins when all hosts have finished
+    the stage before; with `follows_on` each host begins when it has finished that stage itself."""
 
     name: str
     steps: tuple[Step, ...]
@@ -28,10 +35,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
+    """The stages by which a verb changes a cluster. An empty plan means that nothing is to be done."""
+
     verb: str
     cluster: str
     stages: tuple[Stage, ...] = ()
-    # What it leaves undone, and why; what is left for a person to do.
+    # What the plan does not do, and why; what is left for the user to do.
     notes: tuple[str, ...] = ()
 
     @property
@@ -43,7 +52,7 @@ class Plan:
         return (step for stage in self.stages for step in stage.steps)
 
     def waves(self) -> list[list[Stage]]:
-        """Stages that hosts go through without waiting for each other."""
+        """Return the stages in groups; within a group, hosts do not wait for each other."""
         found: list[list[Stage]] = []
         for stage in self.stages:
             if stage.follows_on and found:
@@ -53,7 +62,7 @@ class Plan:
         return found
 
     def lines(self) -> list[str]:
-        """How a plan prints itself, one line per step."""
+        """Return the plan as text, one line per step."""
         return [
             f"{stage.name:<10} {step.host:<14} {step.describe()}"
             for stage in self.stages
@@ -62,7 +71,7 @@ class Plan:
 
 
 def by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
-    """What each host does in a wave, in order, with the names of the stages."""
+    """Return the steps of each host in a wave, in order, each with the name of its stage."""
     hosts: dict[str, list[tuple[str, Step]]] = {}
     for stage in wave:
         for step in stage.steps:
@@ -71,6 +80,6 @@ def by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
 
 
 def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]] | Stage) -> Plan:
-    """Stages with nothing in them are left out."""
+    """Make a plan of stages, or of pairs of a name and steps; stages without steps are left out."""
     made = [stage if isinstance(stage, Stage) else Stage(stage[0], tuple(stage[1])) for stage in stages]
     return Plan(verb, cluster, tuple(stage for stage in made if stage.steps))

@@ -1,4 +1,6 @@
-"""A job: what its containers are told, and what they say at the end."""
+"""A job as its containers read it (job.json), and the record that the supervisor writes (record.json). Pure.
+
+Readers check foreign JSON field by field: a missing or wrong value becomes a default."""
 
 from __future__ import annotations
 
@@ -12,14 +14,19 @@ from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import SecretSource
 
+# Seconds between SIGTERM and SIGKILL for the launcher and its ranks.
 GRACE_S = 10
-# How long a master may take to end: the launcher's grace and a moment, then that of ranks elsewhere with
-# their logins, then the removal of secrets. Who stops it kills it after this.
+# Seconds that a master may take to end; then it is killed. It covers the grace of the launcher, then the
+# grace of ranks on other hosts with the logins there, then the removal of secrets.
 STOP_S = 45
 
 
 @dataclass(frozen=True)
 class JobSpec:
+    """Everything that defines a job. `addresses` are where each host trains; `launcher` is the command line
+    of the launcher, `command` what each rank runs. `env_from_caller` names the variables that came from the
+    caller's environment."""
+
     job: str
     cluster: str
     placement: Placement
@@ -33,11 +40,16 @@ class JobSpec:
     env_from_caller: tuple[str, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
     endurance: Resilience = field(default_factory=Resilience)
-    # What the person named: a script, a module, or the first word of a command.
+    # What the user named: a script, a module, or the first word of a command.
     script: str = ""
 
     def for_host(self, host: str) -> str:
-        """The job.json that the rank wrapper and the supervisor read on that host; of secrets only names."""
+        """Return the job.json that the rank wrapper and the supervisor read on that host. It has only the
+        names of secrets.
+
+        It carries command and environment, so that the launcher only has to start `rank JOB` on every host:
+        nothing that the user typed passes through a remote shell, and no value of `--env` through a command
+        line."""
         secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
         devices = self.placement.devices_on(host)
         body = {
@@ -65,7 +77,7 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class JobHost:
-    """A host of a job, and how many ranks it may have."""
+    """A host of a job, its training address, and how many ranks it may have."""
 
     name: str
     address: str
@@ -76,7 +88,9 @@ class JobHost:
 
 
 def job_file_for_new_host(text: str, seat: JobHost, devices: tuple[str, ...]) -> str:
-    """The job.json of a host that joins its job, made of the head's. Raises ValueError where that is none."""
+    """Return the job.json of a host that joins a running job, made from the head's.
+
+    Raises ValueError if `text` is no job.json."""
     body = json.loads(text)
     if not isinstance(body, dict) or not isinstance(body.get("hosts"), list):
         raise ValueError("it has no list of hosts")
@@ -91,7 +105,7 @@ def job_file_for_new_host(text: str, seat: JobHost, devices: tuple[str, ...]) ->
 
 @dataclass(frozen=True)
 class RankEnd:
-    """`code` is the one to exit with: of a rank that was killed by a signal 128 and the signal."""
+    """How a rank ended. `code` is its exit code, 128 + signal if a signal killed it, None if unknown."""
 
     rank: int
     host: str
@@ -104,7 +118,7 @@ class RankEnd:
 
     @property
     def signal_name(self) -> str:
-        """SIGKILL, or its number where this machine knows no such signal."""
+        """The name, such as SIGKILL, or the number where the controller knows no such signal."""
         try:
             return Signals(self.signal or 0).name
         except ValueError:
@@ -126,7 +140,7 @@ class RankEnd:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of the launcher; they are counted from 1."""
+    """One run of the launcher, numbered from 1. Times are seconds since the epoch."""
 
     number: int
     started: float | None = None
@@ -154,7 +168,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class RuleMatch:
-    """A line that a rule of the inventory matched."""
+    """A line of output that a log rule of the inventory matched."""
 
     pattern: str
     line: str
@@ -173,8 +187,8 @@ class RuleMatch:
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host whose ranks failed `times` in a row as soon as they started, the last one like `how`; `then` is
-    drop, or end where it was the head."""
+    """A host whose ranks failed `times` in a row soon after their start. `how` is the last failure. `then`
+    is `drop`, or `end` (the run ended) where the host was the head."""
 
     host: str
     times: int
@@ -193,7 +207,9 @@ class DroppedHost:
 
 @dataclass(frozen=True)
 class Hang:
-    """`odd_rank` is the one that the others wait for, if that can be told; `bundle` a folder of logs."""
+    """A job in which no rank did anything for `after_s`. `odd_rank` is the rank that the others wait for,
+    None if unknown, and `why` the reason. `bundle` is the folder of stacks in the logs, `then` what was
+    done."""
 
     after_s: float
     odd_rank: int | None = None
@@ -217,8 +233,11 @@ class Hang:
 
 @dataclass(frozen=True)
 class JobRecord:
-    """What the supervisor wrote, at the latest when the job ended; one that was killed left it `running`.
-    `restarts` were made; `lost_hosts` are those of the last attempt."""
+    """The record.json of a supervisor, written at the start of the job and at every change.
+
+    After a supervisor was killed, `state` is still `running`. `restarts` counts those that were made;
+    `lost_hosts` are those of the last attempt. `dropped_by_rule` are hosts that a log rule left out,
+    `dropped_hosts` those whose ranks kept failing. `finished` is 0 while the job runs."""
 
     job: str
     state: str
@@ -242,6 +261,7 @@ class JobRecord:
 
     @staticmethod
     def read(text: str) -> JobRecord | None:
+        """Return the record, or None if the text is not one."""
         try:
             value = json.loads(text)
             first, stopped, hang = (

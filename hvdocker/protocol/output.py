@@ -1,4 +1,4 @@
-"""A job's output, line by line: which rank on which host said it."""
+"""Parse the output of a job into lines with their rank and host. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-# Horovod's own prefix, which its --prefix-output-with-timestamp puts a date in front of.
+# Horovod's --prefix-output-with-timestamp puts a date before its prefix.
 _DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
-# The supervisor puts the host into it where it is not the one that the placement says.
+# The supervisor adds the host (`[1@c]<stdout>:`) where a rank is not on the host that the placement names.
 _RANK = r"\[(\d+)(?:,\d+)?(?:@([^\]]*))?\]"
 _PREFIX = re.compile(_DATE + _RANK + r"<(stdout|stderr)>:?(.*)", re.DOTALL)
 _HEAD = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
@@ -16,7 +16,7 @@ _HEAD = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
 
 @dataclass(frozen=True)
 class Line:
-    """`rank` is None for what the launcher itself says."""
+    """A line without its prefix. `rank` and `host` are None for the launcher's own lines."""
 
     text: str
     rank: int | None = None
@@ -26,7 +26,8 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFilter:
-    """Which lines are wanted; what is empty wants all. Those of the launcher are no rank's and no host's."""
+    """Selects lines. An empty part selects all. The launcher's own lines have no rank and no host, so a
+    selection by rank or host excludes them."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -41,6 +42,7 @@ class LineFilter:
 
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
+    """Split off the prefix. `host_of_rank` is the placement; a host in the prefix takes precedence."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
@@ -50,7 +52,8 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
 
 
 class LineAssembler:
-    """Chunks in, whole lines out; progress bars, which live on carriage returns, in their last state."""
+    """Assembles chunks of bytes into whole lines. A progress bar, drawn with carriage returns, appears once,
+    in its last state."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -67,8 +70,10 @@ class LineAssembler:
 
 
 def _shown(line: bytes) -> list[str]:
-    """Of a line that was overwritten in place only its last state; horovodrun puts a prefix before every
-    state, and may put another rank's line in between."""
+    """Return the last state of a line that was overwritten with carriage returns.
+
+    horovodrun puts a prefix before every state, and may put the line of another rank in between: then there
+    are several lines."""
     shown: list[tuple[str, str]] = []
     for piece in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
         found = _HEAD.match(piece)

@@ -1,4 +1,4 @@
-"""Which slots a job has, and how a label tells of it."""
+"""The slots of a job, and their form as the label `hvdocker.placement` of its master. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Share:
-    """`devices` are the GPUs (or MIG slices) of the ranks on that host, by UUID, in local-rank order; none
-    where they are processor slots."""
+    """The slots of one host. `devices` are the UUIDs of their GPUs (or MIG slices) in local-rank order,
+    empty for processor slots."""
 
     host: str
     slots: int
@@ -18,7 +18,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Placement:
-    """The head comes first: the smallest share, ties in inventory order."""
+    """The shares of all hosts. The head comes first: the smallest share, ties in inventory order."""
 
     shares: tuple[Share, ...]
 
@@ -35,17 +35,20 @@ class Placement:
         return tuple(share.host for share in self.shares)
 
     def host_of_rank(self) -> tuple[str, ...]:
+        """Return the host of every rank, by rank."""
         return tuple(share.host for share in self.shares for _ in range(share.slots))
 
     def devices_on(self, host: str) -> tuple[str, ...]:
         return next((share.devices for share in self.shares if share.host == host), ())
 
     def label(self) -> str:
+        """Return JSON that maps each host to its device UUIDs, or to its number of processor slots."""
         held = {share.host: list(share.devices) or share.slots for share in self.shares}
         return json.dumps(held, separators=(",", ":"))
 
 
 def from_label(text: str) -> Placement:
+    """Return the placement, without shares if the label is damaged."""
     try:
         return Placement(tuple(_read_share(str(host), held) for host, held in json.loads(text).items()))
     except (ValueError, AttributeError, TypeError, RecursionError):
@@ -53,7 +56,7 @@ def from_label(text: str) -> Placement:
 
 
 def _read_share(host: str, held: object) -> Share:
-    """A number of slots, or the devices that are held."""
+    """Read a number of slots, or a list of devices."""
     if isinstance(held, list):
         return Share(host, len(held), tuple(str(device) for device in held))
     return Share(host, max(0, int(str(held))))

@@ -1,5 +1,5 @@
-"""What a job does when something goes wrong: how often it is run again, on how few slots it goes on, when its
-silence is a hang, and which lines of its output mean more than they say."""
+"""What a job does on failure: restarts, elastic bounds, the time without progress that counts as a hang, and
+rules on its output. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 HANG_AFTER_S = 600.0
 ON_HANG = ("wait", "kill", "restart")
-# What a log rule does: the host that said it takes no further part, or the job is not run again.
+# What a log rule does on a match: drop the host of the line from the job, or do not restart the job.
 RULE_THEN = ("drop", "stop")
 
 
 @dataclass(frozen=True)
 class Elastic:
-    """Horovod Elastic: the job goes on with `min_np` ranks or more, and never has more than `max_np`."""
+    """The bounds of a Horovod Elastic job: `min_np` to `max_np` ranks. None is no upper bound."""
 
     min_np: int
     max_np: int | None = None
 
     @staticmethod
     def read(label: str) -> Elastic | None:
-        """`min:max`; max is empty where there is no bound. None where it says nothing of the kind."""
+        """Parse `min:max`, where max is empty if there is no bound. Return None for anything else."""
         fewest, _, most = label.partition(":")
         if not label.isascii() or not fewest.isdecimal() or (most and not most.isdecimal()):
             return None
@@ -30,7 +30,7 @@ class Elastic:
 
 @dataclass(frozen=True)
 class Rule:
-    """A regular expression over the lines of ranks, and what follows from a match."""
+    """A log rule: a regular expression for the lines of ranks, and what a match causes (RULE_THEN)."""
 
     pattern: str
     then: str
@@ -38,7 +38,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """`restarts` are those that are left; `first_restart` is how many there were before this master."""
+    """`restarts` is how many are left. `first_restart` is how many were made before this master: a job that
+    lost its head gets a new one. `hang_after_s` 0 turns the detection of hangs off."""
 
     restarts: int = 0
     first_restart: int = 0

@@ -1,4 +1,6 @@
-"""Taking a host into a job that runs, as lines of a script."""
+"""Script lines of the steps that take a host into a running job. Pure.
+
+The parameter `trust` is not used here: all render functions of script.py have the same signature."""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from hvdocker.sync import commands
 
 
 def join_job(writer: Writer, step: steps.JoinJob, trust: Any) -> Iterator[str]:
+    """Copy code, secrets, capsule and job.json from the head, through the controller, to the host."""
     root = step.job_folder
     folders = (root, f"{root}/out", f"{root}/logs")
     yield writer.on(step.host, host_folders.make_folders(root, folders, step.is_shared))
@@ -38,8 +41,10 @@ def join_job(writer: Writer, step: steps.JoinJob, trust: Any) -> Iterator[str]:
 
 
 def _as_newcomers(step: steps.JoinJob) -> str:
-    """The head's job.json becomes the host's. We wrote it, with one blank before the keys of the first level:
-    no text in it can look like one of these lines."""
+    """Return a sed command that turns the head's job.json into the host's.
+
+    hvdocker wrote that file, with one blank before the keys of the first level, so no value in it can look
+    like one of the lines that are edited."""
     edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.seat.name)},/']
     if step.is_new:
         seat = json.dumps(step.seat.as_json())
@@ -50,6 +55,7 @@ def _as_newcomers(step: steps.JoinJob) -> str:
 
 
 def tell_master(writer: Writer, step: steps.TellMaster, trust: Any) -> Iterator[str]:
+    """Copy the new SSH configuration, known_hosts and, for an elastic job, its hosts into a master."""
     folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
     yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
     yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'

@@ -1,4 +1,4 @@
-"""A command is a tuple of words. The one place that turns words into a shell line is here."""
+"""A command is a tuple of words. Only `Command.line` turns words into a shell line. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
+    """A program with its arguments, as words that need no quoting."""
+
     argv: tuple[str, ...]
 
     def line(self) -> str:
-        """What can be pasted into a POSIX shell."""
+        """Return the command quoted for a POSIX shell."""
         return shlex.join(self.argv)
 
     def as_root(self) -> Command:
+        """Return the command under `sudo -n`, which fails instead of asking for a password."""
         return Command(("sudo", "-n", *self.argv))
 
 
@@ -23,6 +26,6 @@ def command(*argv: str) -> Command:
 
 
 def shell(script: str, *arguments: str) -> Command:
-    """A POSIX script; `arguments` arrive as $1, $2, … and need no quoting in the script."""
-    # Words such as sha256sum's OK are translated on many hosts.
+    """Return a command that runs a POSIX shell script; the arguments are $1, $2, … in it."""
+    # With another locale, words such as the OK of sha256sum are translated.
     return Command(("sh", "-c", f"LC_ALL=C; export LC_ALL; {script}", "sh", *arguments))

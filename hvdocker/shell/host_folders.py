@@ -1,4 +1,4 @@
-"""Commands that make, pack and remove our folders on a host; they need a POSIX shell and tar."""
+"""Commands for hvdocker's folders on a host: create, pack, remove. They need a POSIX shell and tar. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Iterable
 
 from hvdocker.shell.command import Command, shell
 
-# Said before anything is made, where the root is not there yet.
+# `make_folders` prints this if the root does not exist yet: a failed run removes only new folders.
 NEW = "hvdocker-new"
-# In a cluster's folder: whom its worker trusts.
+# The file in a cluster's folder on a host that lists the hosts which its worker trusts. A host that was
+# removed from the inventory leaves no other trace on the hosts that remain.
 MEMBERS = "members"
-# What of a cluster's folder is code, and what of a job's tells how it came about.
+# The paths in a cluster's folder that are code; the files in a job's folder that describe its origin.
 CODE = ("code", "code.sync/index", "code.sync/paths")
 PAPERS = ("capsule.json", "code.patch")
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
-    """Private to their owner, or open to a container whose user is another than the SSH user; the
-    folders above them stay private either way."""
+    """Create folders that are private to their owner, or with `is_shared` open to all, for a container whose
+    user is not the SSH user. Their parent folders are private in either case."""
     script = (
         f'umask 077; [ -e "$1" ] || echo {NEW}; mode=$2; shift 2; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
     )
@@ -25,7 +26,7 @@ def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Co
 
 
 def remove_tree(path: str) -> Command:
-    """The folder, and the folders above it that are ours and empty then."""
+    """Remove a folder, then its parent folders that are empty and not above `.hvdocker`."""
     script = (
         'rm -rf -- "$1" || exit 1; dir=${1%/*}; '
         "while case $dir in */.hvdocker|*/.hvdocker/*) true;; *) false;; esac; do "
@@ -35,20 +36,20 @@ def remove_tree(path: str) -> Command:
 
 
 def unpack(folder: str) -> Command:
-    """Everything, for a plan as a script. Readable for a container of another user; the folders above are
-    private."""
+    """Unpack a tar stream from standard input into a folder, readable by all, so that a container of another
+    user can read it; the parent folders are private."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
 def write_members(folder: str) -> Command:
-    """Standard input becomes the file; also where somebody took the folder away."""
+    """Write standard input to the members file; create the folder again if it was removed."""
     script = 'umask 077; mkdir -p -- "$1" && cat > "$1/$2.part" && mv -f -- "$1/$2.part" "$1/$2"'
     return shell(script, folder, MEMBERS)
 
 
 def take_code(folder: str, is_shared: bool = False) -> Command:
-    """Unpacks the code of another host, in place of what an earlier sync brought, with its index. Readable
-    for a container of another user where need be."""
+    """Replace the code of an earlier sync, and its index, by a tar stream of another host's CODE_PATHS. With
+    `is_shared` the code is made readable by all."""
     script = (
         'umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
         "[ ! -s code.sync/paths ] || (cd code && xargs -0 rm -f -- < ../code.sync/paths); "
@@ -59,8 +60,9 @@ def take_code(folder: str, is_shared: bool = False) -> Command:
 
 
 def pack(folder: str, names: Iterable[str]) -> Command:
-    """Those of the names that are there. GNU tar's exit status 1 means that a file was being written
-    meanwhile, which is how a running job's folder is."""
+    """Write a tar stream of those of the names that exist; an empty archive if none does. Exit status 1 of
+    GNU tar is not an error: it means that a file changed meanwhile, which is normal in the folder of a
+    running job."""
     script = (
         'cd -- "$1" || exit 1; shift; for name do shift; [ -e "$name" ] && set -- "$@" "$name"; done; '
         '[ $# -gt 0 ] || { head -c 10240 /dev/zero; exit 0; }; tar -cf - -- "$@"; code=$?; '
@@ -70,7 +72,7 @@ def pack(folder: str, names: Iterable[str]) -> Command:
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:
-    """Standard input becomes the file, whole or not at all, readable by its owner only unless a
-    container of another user has to read it."""
+    """Write standard input to a file atomically, readable by its owner only, or with `is_shared` by all, for
+    a container of another user."""
     script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
     return shell(script, path, "022" if is_shared else "077")

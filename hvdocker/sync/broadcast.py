@@ -1,5 +1,5 @@
-"""One stream, read and packed once, for many hosts at once. The slowest sets the pace, within a window of
-pieces that bounds the memory; whoever leaves no longer counts."""
+"""Copies one stream, read and packed once, to many hosts at once. A window of pieces bounds the memory, so
+the slowest host sets the pace; a host that leaves is no longer waited for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ _WINDOW = 16
 
 
 class Broadcast:
+    """A thread that reads the pieces, with a queue of at most `window` pieces per host.
+
+    `error` is what reading raised; None while it has not failed."""
+
     def __init__(self, pieces: Iterable[Piece], names: Iterable[str], window: int = _WINDOW) -> None:
         self._pieces = pieces
         self._waiting: dict[str, deque[Piece]] = {name: deque() for name in names}
@@ -29,26 +33,27 @@ class Broadcast:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Iterator[Piece]]:
-        """The pieces for one host. When it is done, for whatever reason, the others go on without it."""
+        """Yield the pieces for one host. When the block ends for any reason, the others continue."""
         try:
             yield self._all(name)
         finally:
             self._leave(name)
 
     def close(self) -> None:
-        """Nobody reads any more."""
+        """Drop all readers and wait for the thread to end."""
         for name in list(self._waiting):
             self._leave(name)
         self._thread.join()
 
     def _all(self, name: str) -> Iterator[Piece]:
-        """A stream that failed ends in an error, never as if it were whole."""
+        """Yield the pieces; raise where reading failed, so that a partial stream never looks complete."""
         while piece := self._next(name):
             yield piece
         if self.error:
             raise HvdockerError("what was being sent could not be read to its end") from self.error
 
     def _next(self, name: str) -> Piece | None:
+        """Wait for the next piece; None at the end of the stream, or for a host that has left."""
         with self._moved:
             self._moved.wait_for(lambda: self._waiting.get(name, True) or self._is_over)
             waiting = self._waiting.get(name)
@@ -69,14 +74,14 @@ class Broadcast:
                 if not self._hand_out(piece):
                     break
         except BaseException as error:
-            # Whoever reads raises it.
+            # The readers raise it.
             self.error = error
         with self._moved:
             self._is_over = True
             self._moved.notify_all()
 
     def _hand_out(self, piece: Piece) -> bool:
-        """False when nobody is left."""
+        """Append the piece to all queues once they have room; return False where no host is left."""
         with self._moved:
             self._moved.wait_for(self._has_room)
             for waiting in self._waiting.values():

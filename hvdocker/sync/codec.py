@@ -1,4 +1,4 @@
-"""Whether what travels is worth compressing: a decision about numbers."""
+"""Decides whether and how to compress what is sent, from the speed of the link and a sample's ratio. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 MB = 1_000_000
-# Below these speeds a core compresses faster than the link carries.
+# Bytes per second. Below, a core compresses faster than the link sends. 13 MB/s is a 100 Mbit/s line.
 ZSTD_BELOW = 250 * MB
 GZIP_BELOW = 13 * MB
-# Pictures, archives and random bytes only get slower.
+# Above this ratio (images, archives, random bytes) compression only costs time.
 WORTH_IT_BELOW = 0.9
 
 _LEAST_SAMPLE = 1 << 20
@@ -25,7 +25,7 @@ class Codec(Enum):
 
 @dataclass(frozen=True)
 class LinkSpeed:
-    """`bytes_per_s` as measured with all hosts at once; `ratio` of a compressed sample to the sample."""
+    """`bytes_per_s` is measured with all hosts at once; `ratio` is compressed to original size."""
 
     bytes_per_s: float
     ratio: float
@@ -33,6 +33,7 @@ class LinkSpeed:
 
 
 def choose_codec(speed: LinkSpeed) -> Codec:
+    """Return zstd for links that gain from it where the host has zstd, gzip for slow links, else none."""
     if speed.ratio > WORTH_IT_BELOW:
         return Codec.NONE
     if speed.has_zstd and speed.bytes_per_s < ZSTD_BELOW:
@@ -41,12 +42,13 @@ def choose_codec(speed: LinkSpeed) -> Codec:
 
 
 def sample_bytes(total: int) -> int:
-    """How much is sent as it is, to measure the link with; 0 where the rest is not worth it."""
+    """Return how many bytes to send uncompressed to measure the link; 0 where `total` is too small for
+    that."""
     if total <= _NOT_WORTH_MEASURING:
         return 0
     return max(_LEAST_SAMPLE, min(_MOST_SAMPLE, total // 8))
 
 
 def bytes_per_s(sent: int, took_s: float, answer_s: float) -> float:
-    """`answer_s` is what a command takes that carries nothing."""
+    """Return the speed of a transfer. `answer_s` is the time of a command that carries no data."""
     return sent / max(took_s - answer_s, 0.001)

@@ -1,10 +1,19 @@
-"""The two commands of a sync: what does the host hold, and here is what it lacks. They need a POSIX shell,
-tar, gzip, sha256sum, find, xargs and stat (GNU's or busybox's); nothing else.
+"""The commands of a sync on a host: ask what it holds, and receive what it lacks. Pure. They need a POSIX
+shell, tar, gzip, sha256sum, find, xargs and stat (GNU's or busybox's), and nothing else.
 
-Beside the code folder lies a folder of state: `index` (what the last sync put there and how every file
-looked then), `paths` (the same paths, for xargs), `pending` (the index of a sync under way), `in.<token>`,
-where a sync's streams are unpacked before its files are renamed into place, and `commit` while it does that.
-Two syncs at once unpack side by side; the second finds the same code there, or that it changed meanwhile.
+The state folder beside the code folder (`code.sync`) has these files:
+- `index`: a line with the tree's id and the digest of the listing, a line with the files that the last sync
+  wrote, and the listing, which has mode, size and times of every file after that sync;
+- `paths`: the same paths, for xargs;
+- `pending`: the files that a running sync is about to write, so that files of an interrupted sync are known;
+- `in.<token>`: the inbox, into which a sync's streams are unpacked;
+- `commit`: the lock of a sync that moves its files into place.
+
+Files are unpacked into the inbox and renamed into place, the index last: a running job sees the old file or
+the new one, and the next sync completes an interrupted one. Two syncs at once unpack side by side. Where
+another sync replaced the index meanwhile, a sync succeeds if that wrote equal code and fails if it wrote
+other code. Folders are made as needed, with mode 755, and are not entries of the index; empty folders are
+not synced.
 """
 
 from __future__ import annotations
@@ -15,12 +24,13 @@ from hvdocker.shell.command import Command, command, shell
 from hvdocker.sync.codec import Codec
 
 DONE = "meta/done"
-# In front of the answer: a shell's start-up file may talk before it.
+# Precedes the answer, because a shell's start-up file may print something before it.
 ANSWER = "hvdocker-sync"
 
-# How a file looks: whoever writes to it, replaces it or gives it other permissions moves its change time,
-# which nobody can set back.
 _START = "state=$2; in=$3; TZ=UTC0; export TZ; "
+# The listing shows changed files in one round trip without reading them: writing to a file, replacing it or
+# changing its permissions moves its change time, which cannot be set back. `checks_contents` hashes the
+# files instead.
 _LIST = 'list() { xargs -0 stat -c //%f/%s/%y/%z/%n < "$state/paths" 2>/dev/null; }; '
 
 _ASK = (
@@ -39,9 +49,9 @@ _UNPACK = {
     Codec.GZIP: 'gzip -dc | tar $wide -xpf - -C "$in"',
     Codec.ZSTD: 'zstd -dcq | tar $wide -xpf - -C "$in"',
 }
-# GNU tar reads 10 kB at a time unless it is told otherwise: a third of its work on large files.
+# GNU tar reads 10 kB at a time by default, which is a third of its work on large files.
 _WIDE = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac; '
-# What was left a day ago belongs to nobody any more.
+# Removes inboxes that are older than a day: their syncs have ended.
 _FRESH = (
     'for dir in "$1" "$state" "$in"; do [ ! -h "$dir" ] || '
     '{ echo "$dir is a link: nothing is written through it" >&2; exit 1; }; done; '
@@ -49,7 +59,7 @@ _FRESH = (
     'find "$state" -maxdepth 1 -name "in.*" -mmin +1440 -exec rm -rf {} + 2>/dev/null; '
 )
 
-# One at a time: whoever died in it left a number that no process has.
+# Lets one sync at a time move files into place. A lock is stale where no process has the pid in it.
 _ALONE = (
     'alone=$state/commit; tries=0; until mkdir -- "$alone" 2>/dev/null; do '
     'other=$(cat "$alone/pid" 2>/dev/null); [ -n "$other" ] || [ "$tries" -lt 50 ] || other=none; '
@@ -59,8 +69,8 @@ _ALONE = (
     'sleep 0.1 2>/dev/null || sleep 1; done; echo $$ > "$alone/pid"; trap \'rm -rf -- "$alone"\' EXIT; '
 )
 OVERTAKEN = "another sync put other code there meanwhile"
-# What was decided from the index that the host showed holds only while that is the index. Equal code that
-# somebody else has brought is as good.
+# The changes were computed from the index that the host sent, so they are valid only while it is the index.
+# Equal code from another sync is accepted.
 _SAME_BASE = (
     'id=; digest=; [ ! -r "$state/index" ] || read -r id digest < "$state/index"; '
     'if [ "$5" != unknown ] && [ "$5" != "$id $digest" ]; then '
@@ -68,14 +78,14 @@ _SAME_BASE = (
     f'rm -rf -- "$in"; echo "{OVERTAKEN}" >&2; exit 1; fi; '
 )
 
-# A link where a folder should be would lead out of the code folder.
+# Removes symlinks in place of folders: files would be written through them, outside of the code folder.
 _UNLINK = 'for dir do [ ! -h "$dir" ] || rm -f -- "$dir" || exit 255; done'
-# What became a folder since was made by a job: it stays.
+# Keeps a path that has become a folder since the last sync: a job made it.
 _REMOVE = (
     'for path do shift; [ -d "$path" ] && [ ! -h "$path" ] || set -- "$@" "$path"; done; '
     '[ $# -eq 0 ] || rm -f -- "$@" || exit 255'
 )
-# A folder that is new arrives whole; in one that is there, files take the place of old ones.
+# Moves a new folder as a whole; in an existing folder, new files replace old ones.
 _RENAME = (
     'for dir do from=$0/$dir; [ -d "$from" ] || continue; '
     'if [ ! -e "$dir" ]; then mv -- "$from" "$dir" || exit 255; continue; fi; '
@@ -110,13 +120,13 @@ _ADOPT = (
 )
 
 
-# The base of a sync that could not read what the host holds: it sends everything.
+# The base of a sync that could not read the host's index, and therefore sends everything.
 UNKNOWN_BASE = "unknown"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A sync's folder on the host and the state beside it. `token` is the sync's own."""
+    """The code folder on a host, the state folder beside it, and the inbox of the sync with this token."""
 
     folder: str
     token: str
@@ -135,20 +145,23 @@ class Stage:
 
 
 def ask(stage: Stage, tree_id: str, checks_contents: bool = False) -> Command:
-    """Prints `same` where the host holds that tree untouched; else everything that is needed to tell what
-    it lacks. With `checks_contents` also the verdicts on the `HASH  PATH` lines on standard input."""
+    """Print `same` where the host holds that tree unchanged, else what is needed to compute what it lacks.
+
+    With `checks_contents` also print what `sha256sum -c` says about the lines on standard input."""
     wants = "contents" if checks_contents else ""
     return shell(f"{_START}{_LIST}{_ASK}", *stage.words, tree_id, wants)
 
 
 def receive(stage: Stage, codec: Codec, is_first: bool) -> Command:
-    """Unpacks a stream aside."""
+    """Unpack a stream from standard input into the inbox."""
     return shell(f"{_START}{_unpack(codec, is_first)}", *stage.words)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What a sync ends with: the tree's id, and the first line of the index that it was decided from."""
+    """The end of a sync. `base` is the first line of the index from which the changes were computed.
+
+    `drops_first`: old files are removed before the new ones are moved into place, not after."""
 
     tree_id: str
     base: str = UNKNOWN_BASE
@@ -156,7 +169,7 @@ class Commit:
 
 
 def receive_last(stage: Stage, codec: Codec, is_first: bool, commit: Commit) -> Command:
-    """Unpacks the last stream aside and puts everything in its place, the new index last."""
+    """Unpack the last stream into the inbox and move everything into place, the new index last."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(done=DONE, before=before, after=after, alone=_ALONE, same_base=_SAME_BASE)
@@ -165,18 +178,21 @@ def receive_last(stage: Stage, codec: Codec, is_first: bool, commit: Commit) -> 
 
 
 def adopt(stage: Stage) -> Command:
-    """For code that came with the index of another host: how files look is written down anew. Where there is
-    no whole index, the next sync brings everything."""
+    """Rewrite the listing in an index that was copied from another host together with the code.
+
+    Where the index is incomplete, the state folder is removed, and the next sync sends everything."""
     return shell(f"{_START}{_LIST}{_ADOPT}", *stage.words)
 
 
 def forget(stage: Stage) -> Command:
-    """Takes away what a sync unpacked that will not be finished."""
+    """Remove the inbox of a sync that will not be finished."""
     return command("rm", "-rf", "--", stage.inbox)
 
 
 def _unpack(codec: Codec, is_first: bool) -> str:
-    """Readable for a container of another user; the folders above are private. A second stream is a large
-    one."""
+    """Return the script that unpacks a stream; the first stream makes the inbox.
+
+    Files are readable for a container of another user; the folders above are private. Only a second stream
+    sets a larger block size, because only large syncs have one."""
     fresh = f"{_FRESH}wide=; " if is_first else _WIDE
     return f'umask 022; {fresh}{_UNPACK[codec]} || {{ rm -rf -- "$in"; exit 1; }}; '

@@ -1,4 +1,4 @@
-"""Streams on their way to hosts: hosts that lack the same share one, and are fed at the same time."""
+"""Sends streams to hosts. Hosts that lack the same files share one stream and receive it at the same time."""
 
 from __future__ import annotations
 
@@ -17,23 +17,28 @@ from hvdocker.sync.tree import Tree
 from hvdocker.transport.link import run_or_raise
 from hvdocker.transport.pool import Outcomes, each
 
-# Of one batch, all at the same time; three threads each.
+# The hosts of one batch, which all receive at the same time; a host takes three threads.
 _MOST_AT_ONCE = 64
-# As the kernel, GNU tar and busybox say it.
+# Messages of the kernel, GNU tar and busybox for a full disk.
 _FULL = ("no space left", "disk quota exceeded", "wrote only", "short write")
 
-# A host, the bytes done and the bytes in all; may raise to end the transfer.
+# Host, bytes done, bytes in total; may raise to end the transfer.
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Sent:
+    """What sending one stream to one host took: bytes as sent, perhaps compressed, and seconds."""
+
     wire_bytes: int
     took_s: float
 
 
 @dataclass(frozen=True)
 class StreamSender:
+    """Sends the streams of one sync. `ids` has the tree's id by `is_shared`, `bases` the index base by
+    host."""
+
     targets: Mapping[str, Target]
     tree: Tree
     ids: Mapping[bool, str]
@@ -44,7 +49,9 @@ class StreamSender:
     most_at_once: int = _MOST_AT_ONCE
 
     def spread(self, parcels: Mapping[str, StreamFiles]) -> Outcomes[Sent]:
-        """Raises what is wrong with the files here; what is wrong with a host is its outcome."""
+        """Send each host its stream, in batches, and stop after a batch in which a host failed.
+
+        Raises for errors in local files; the error of a host is in the outcomes."""
         order = [name for names in _sharing(parcels).values() for name in names]
         done: dict[str, Sent] = {}
         failed: dict[str, HvdockerError] = {}
@@ -56,7 +63,7 @@ class StreamSender:
         return Outcomes(done, failed)
 
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> Outcomes[Sent]:
-        """Everybody runs: a stream never waits for a host that has not begun."""
+        """Send to all hosts at once, so that a stream never waits for a host that has not begun."""
         sharing = _sharing(parcels)
         streams = {parcel: Broadcast(pack(self.tree, parcel), names) for parcel, names in sharing.items()}
 
@@ -93,6 +100,7 @@ class StreamSender:
         return Sent(feed.wire_bytes, time.monotonic() - started)
 
     def _receiver(self, target: Target, parcel: StreamFiles) -> Command:
+        """Return the command that receives the stream; the last stream also moves the files into place."""
         stage = Stage(target.folder, self.token)
         if not parcel.is_last:
             return commands.receive(stage, parcel.codec, parcel.is_first)
@@ -101,7 +109,7 @@ class StreamSender:
         return commands.receive_last(stage, parcel.codec, parcel.is_first, commit)
 
     def forget(self, names: Iterable[str]) -> None:
-        """What these hosts have unpacked is of no use. One that does not answer forgets it a day later."""
+        """Remove the inboxes on these hosts. A later sync removes those that are left after a day."""
 
         def work(name: str) -> None:
             target = self.targets[name]
@@ -111,6 +119,7 @@ class StreamSender:
 
 
 def _sharing(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
+    """Group the hosts by stream."""
     found: dict[StreamFiles, list[str]] = {}
     for name, parcel in parcels.items():
         found.setdefault(parcel, []).append(name)
@@ -119,7 +128,7 @@ def _sharing(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]
 
 @dataclass
 class _Feed:
-    """What one host is fed, counted."""
+    """The bytes for one host, counted; reports the progress."""
 
     name: str
     parcel: StreamFiles
@@ -138,6 +147,7 @@ class _Feed:
 
 
 def _in_words(error: HvdockerError, name: str) -> HvdockerError:
+    """Return a clearer error for a full disk or for other code from another sync; else the error itself."""
     if commands.OVERTAKEN in error.lines:
         fix = "run the same command again; two people who train different code need two clusters"
         return HvdockerError(commands.OVERTAKEN, host=name, fix=fix)

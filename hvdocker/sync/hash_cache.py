@@ -1,5 +1,5 @@
-"""Hashes of files that have not changed since they were read, kept between runs. A cache: whatever goes
-wrong with it only costs a read."""
+"""Caches the hashes of files between runs, for files that have not changed since they were hashed. An error
+in the cache only causes files to be hashed again."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ from hvdocker.sync.tree import Look
 
 Known = Mapping[str, tuple[Look, str]]
 
-# A file that changed this recently may change again within one tick of the file system's clock.
+# A file that changed this recently may change again within the resolution of the file system's clock.
 _SETTLED_NS = 2_000_000_000
 _MOST_FOLDERS = 64
 
 
 @dataclass(frozen=True)
 class HashCache:
+    """A folder with one JSON file per code folder; the oldest are removed beyond 64."""
+
     folder: Path
 
     @classmethod
     def of_user(cls) -> HashCache:
+        """Return the cache in the user's cache folder (`~/.cache/hvdocker/sync`)."""
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         return cls(Path(base).expanduser() / "hvdocker" / "sync")
 
     def load(self, root: Path) -> Known:
+        """Return the cached hashes by path; empty where there are none or they cannot be read."""
         try:
             value = json.loads(self.file(root).read_bytes())
             return {str(path): (_look(look), str(sha256)) for path, (look, sha256) in value.items()}
@@ -38,7 +42,9 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: Known, seen_ns: int) -> None:
-        """`seen_ns` is when the files were looked at, before they were read."""
+        """Store the hashes of files that have settled. `seen_ns` is the time before the files' stat was read.
+
+        Ignores write errors."""
         kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,7 +52,7 @@ class HashCache:
             self._forget_oldest()
 
     def _write(self, path: Path, body: bytes) -> None:
-        """Whole or not at all, also with two programs at once."""
+        """Write the file completely or not at all, also where two processes write at once."""
         handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -62,16 +68,17 @@ class HashCache:
             path.unlink(missing_ok=True)
 
     def file(self, root: Path) -> Path:
-        """What is remembered of that folder."""
+        """Return the cache file of that code folder."""
         return self.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.json"
 
 
 def has_settled(look: Look, seen_ns: int) -> bool:
-    """Whether any change since it was seen would show."""
+    """Return whether any change after `seen_ns` would change the file's times."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 
 def look_of(status: os.stat_result) -> Look:
+    """Return what changes whenever a file changes: size, both times and inode."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

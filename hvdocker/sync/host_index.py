@@ -1,4 +1,4 @@
-"""One question to one host, in one round trip: what do you hold of this tree?"""
+"""Asks one host, in one round trip, what it holds of a tree. Changes nothing on the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hvdocker.transport.link import HostLink, Result, run_or_raise
 
 @dataclass(frozen=True)
 class Target:
-    """`is_shared`: the files are read by a container of another user than the one who logs in."""
+    """A host and its code folder. `is_shared`: a container of another user than the login reads the files."""
 
     link: HostLink
     folder: str
@@ -25,7 +25,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Answer:
-    """`base` is the first line of the index that the changes were told from."""
+    """What a host lacks. `took_s` is the duration of the question in seconds.
+
+    `base` is the first line of the index from which the changes were computed."""
 
     changes: Changes
     base: str
@@ -34,6 +36,7 @@ class Answer:
 
 
 def ask(target: Target, tree: Tree, tree_id: str, token: str, checksum: bool) -> Answer:
+    """Ask the host what it holds and compute what it lacks. With `checksum` it hashes all files."""
     started = time.monotonic()
     question = commands.ask(Stage(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
@@ -58,7 +61,7 @@ def _no_answer(result: Result, name: str) -> HvdockerError:
 
 
 def _held(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
-    """An answer that cannot be read only costs a transfer."""
+    """Parse the host's answer. An unreadable answer gives an empty index, so that everything is sent."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:
@@ -71,7 +74,9 @@ def _files(tree: Tree) -> Iterator[Entry]:
 
 
 def _damaged(tree: Tree, sections: list[bytes]) -> list[str]:
-    """By the host's own sha256sum, whose verdicts come in the order of the questions."""
+    """Return the paths that the host's `sha256sum -c` did not verify; all, where its output is incomplete.
+
+    Its lines come in the order of the paths that were sent."""
     paths = [entry.path for entry in _files(tree)]
     lines = b"".join(sections).split(b"\n")[:-1]
     if len(lines) != len(paths):

@@ -1,5 +1,4 @@
-"""One stream of what hosts lack: a tar, perhaps compressed, made a piece at a time, so that no file has to
-fit into memory."""
+"""Packs the files that hosts lack as one tar stream, perhaps compressed. Files need not fit into memory."""
 
 from __future__ import annotations
 
@@ -24,8 +23,10 @@ _PIECE = 1 << 18
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """The files of one stream. The first clears the place for it on the host, the last carries what has
-    to be known to put everything in its place."""
+    """The files of one stream; hosts with equal values share it.
+
+    The first stream of a sync makes the inbox on the host. The last one also has the metadata that the host
+    needs to move all files into place. `padding` is a number of extra bytes, for a sample."""
 
     changes: Changes
     paths: tuple[str, ...]
@@ -37,13 +38,14 @@ class StreamFiles:
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes for the link, and how much of the files they bring it to."""
+    """A piece of the stream. `done` is the number of uncompressed bytes up to its end."""
 
     data: bytes
     done: int
 
 
 def pack(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
+    """Yield the stream in pieces; raises where a local file cannot be read or has changed."""
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
     size = done = 0
@@ -60,7 +62,9 @@ def pack(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
 
 
 def compressed_ratio(tree: Tree, paths: Iterable[str], most: int = 16, each: int = 1 << 16) -> float:
-    """Of the beginnings of the largest files: whether compressing the rest is worth anything."""
+    """Return the ratio of compressed to original size for the first `each` bytes of the `most` largest files.
+
+    1.0 where there is nothing to compress."""
     largest = sorted(paths, key=lambda path: tree.entries[path].size, reverse=True)[:most]
     sample = b""
     for path in largest:
@@ -93,6 +97,7 @@ def _compressor(codec: Codec) -> Compressor:
 
 
 def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
+    """Yield the uncompressed tar: metadata, files, padding, and last the mark that the stream is complete."""
     if parcel.is_last:
         for name, body in _notes(tree, parcel.changes):
             yield _member(f"meta/{name}", body)
@@ -141,8 +146,11 @@ def _file(tree: Tree, entry: Entry, is_shared: bool) -> Iterator[bytes]:
 
 
 def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
-    """Exactly what was hashed, or an error before the stream is whole: then the host takes none of it. A file
-    that looks before and after as it did when it was hashed is not hashed again."""
+    """Yield exactly the bytes that were hashed, or raise: then the host discards the incomplete stream.
+
+    So every host has what was hashed or nothing of it. A file whose size, times and inode are as when it was
+    hashed, before and after reading, is not hashed again: its change time cannot be set back, and hashing
+    takes a core a second per gigabyte."""
     left = entry.size
     with _opened(tree, entry.path) as file:
         digest = None if _looks_as_hashed(file, entry) else hashlib.sha256()

@@ -1,4 +1,4 @@
-"""The step that syncs code."""
+"""The step that syncs code. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from hvdocker.plan.plan import Step
 
 @dataclass(frozen=True)
 class SyncCode(Step):
-    """`checks_contents`: files are compared by content, here and there, not by how they look."""
+    """Sync the code from `source` on the controller to `folder` on the step's host.
+
+    `checks_contents` compares files by content, on both sides, instead of by size and times. `is_shared`: the
+    container that reads the files runs as another user than the login."""
 
     source: str
     folder: str

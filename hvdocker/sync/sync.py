@@ -1,6 +1,6 @@
-"""The same code on every host: each is asked what it holds, and what it lacks travels as one stream, which
-is read and packed once for all hosts that lack the same. What a sync put there and the folder no longer has
-is removed; what jobs wrote beside it stays."""
+"""Brings the same code to every host. Each host is asked what it holds; the files that it lacks are sent as
+one stream, which is read and packed once for all hosts that lack the same files. Files that an earlier sync
+wrote and the folder no longer has are removed; files that jobs wrote stay."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from hvdocker.transport.pool import Outcomes, each
 
 @dataclass(frozen=True)
 class SyncReport:
-    """`sent_bytes` is the size of the files, `wire_bytes` what the streams weighed on their way."""
+    """What a sync did on one host. `sent` counts files; `wire_bytes` is the size of the (compressed)
+    streams."""
 
     sent: int
     sent_bytes: int
@@ -32,7 +33,9 @@ class SyncReport:
 
 @dataclass(frozen=True)
 class How:
-    """`checksum`: the hosts hash what they hold. `choose`: when to compress."""
+    """How to sync. With `checksum` hosts hash the files that they hold. `choose` picks the compression.
+
+    `progress` receives host, bytes done and bytes in total."""
 
     checksum: bool = False
     progress: Progress = lambda host, done, total: None
@@ -41,13 +44,17 @@ class How:
 
 
 def sync(link: HostLink, tree: Tree, folder: str, how: How | None = None) -> SyncReport:
+    """Sync one host; see `sync_all`."""
     outcomes = sync_all({link.name: Target(link, folder)}, tree, how)
     return outcomes.or_raise("syncing the code failed")[link.name]
 
 
 def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) -> Outcomes[SyncReport]:
-    """In steps that all hosts take together; none goes on when one has failed. Raises what is wrong with
-    the folder here."""
+    """Sync all hosts together, in steps: ask, measure the link with a sample, send the rest.
+
+    Where a host fails, no host begins the next step; its error is in the outcomes. Raises for errors in the
+    local folder. Steps that all hosts take together, rather than a thread per host, allow one reading and
+    packing for all hosts that lack the same files, and no host waits for one that has not begun."""
     how = how or How()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 
@@ -84,7 +91,9 @@ def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) 
 
 
 def _sample(tree: Tree, lacked: Changes) -> StreamFiles | None:
-    """The smallest files, as they are: the link is measured with them."""
+    """Return the smallest files as an uncompressed stream, padded to the sample size, to measure the link.
+
+    None where so little is missing that measuring is not worth it."""
     wanted = sample_bytes(tree.bytes_of(lacked.send))
     if not wanted:
         return None
@@ -105,7 +114,7 @@ def _rests(
     sent: Mapping[str, Sent],
     how: How,
 ) -> dict[str, StreamFiles]:
-    """What is left for every host, compressed where its link is slow enough to gain by it."""
+    """Return the remaining files for every host, compressed where its link is slow enough to gain from it."""
     ratio = cache(partial(compressed_ratio, tree))
     rests: dict[str, StreamFiles] = {}
     for name, answer in answers.items():

@@ -1,4 +1,4 @@
-"""A folder of code as data: its entries, what a host holds of it, and what has to travel."""
+"""A folder of code as data: its entries, what a host holds of it, and what has to be sent. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 ID_VERSION = 1
-# As the host's shell reads the two words of an index that is not there.
+# The base where a host has no index: the shell reads its two words as empty and joins them with a space.
 NO_INDEX = " "
 _HEADER = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64}")
 
@@ -21,8 +21,10 @@ Look = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
 
 @dataclass(frozen=True)
 class Entry:
-    """A file (with its hash) or a symlink (with its target). `look` is there where the file had not changed
-    for a while before it was hashed: as long as it looks like that, its content is what was hashed."""
+    """A file with its hash, or a symlink with its target.
+
+    `stat` has the file's size, times and inode, where it had not changed for a while before it was hashed:
+    as long as they are equal, the content is what was hashed. None where that is not certain."""
 
     path: str
     sha256: str = ""
@@ -33,45 +35,50 @@ class Entry:
     look: Look | None = field(default=None, compare=False)
 
     def content_mark(self) -> list[object]:
+        """Return what makes two files equal code: content, executable bit, link target."""
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
     def checksum_line(self) -> bytes:
-        """As sha256sum writes it: odd names are escaped and marked by a backslash in front."""
+        """Return the line as sha256sum writes it: a backslash in front marks a name with escapes."""
         escaped = self.path.replace("\\", "\\\\").replace("\n", "\\n")
         line = f"{'' if escaped == self.path else chr(92)}{self.sha256}  ./{escaped}\n"
         return line.encode("utf-8", "surrogateescape")
 
     def mode_for(self, is_shared: bool) -> int:
-        """What the owner may, everybody may where the container's user is another than the file's."""
+        """Return the mode on the host. With `is_shared` all users get the owner's read and execute bits."""
         if self.target:
             return 0o777
         open_to_all = self.mode | (self.mode & 0o500) >> 3 | (self.mode & 0o500) >> 6
         return open_to_all if is_shared else self.mode
 
     def row(self, is_shared: bool) -> list[object]:
+        """Return the entry as it is written in the index on a host."""
         return [self.path, self.mode_for(is_shared), self.size, self.mtime_ns, self.sha256, self.target]
 
 
 @dataclass(frozen=True)
 class Tree:
+    """The files of a code folder, by relative path. Folders are not entries: they are made as needed."""
+
     root: Path
     entries: Mapping[str, Entry]
 
     @cached_property
     def hash(self) -> str:
-        """Of contents alone: equal for equal code, wherever and whenever it was checked out."""
+        """Return a hash of contents only: equal for equal code, wherever and whenever it was checked out."""
         text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(self.entries.items())])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def id(self, is_shared: bool = False) -> str:
-        """What a host that holds exactly this tree says it holds. Times are left out: a file that was
-        only touched has not changed."""
+        """Return the id in the index of a host that holds exactly this tree.
+
+        It includes modes but no times: a file that was only touched has not changed."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
         rows += [_mark(entry.row(is_shared)) for _, entry in sorted(self.entries.items())]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def index(self, is_shared: bool = False) -> bytes:
-        """One line, kept on the host."""
+        """Return the entries as the one JSON line that the host's index contains."""
         rows = [entry.row(is_shared) for _, entry in sorted(self.entries.items())]
         return json.dumps(rows, separators=(",", ":")).encode() + b"\n"
 
@@ -81,8 +88,12 @@ class Tree:
 
 @dataclass(frozen=True)
 class HostIndex:
-    """What a host holds: the marks of what the last sync put there, the paths that changed there since,
-    and those of a sync that was cut off. `base` names the index all this was read from, where one was."""
+    """What a host holds of the code.
+
+    `rows` has, by path, the index rows of the last sync without times. `touched` are the paths that changed
+    on the host since, `unfinished` the paths of an interrupted sync. `base` is the first line of the index;
+    None where it is damaged or was not read. With `is_same` the host holds exactly the tree that it was
+    asked for."""
 
     marks: Mapping[str, list[object]] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
@@ -93,7 +104,9 @@ class HostIndex:
 
 @dataclass(frozen=True)
 class Changes:
-    """What one host lacks. Hosts with equal changes share one stream."""
+    """What one host lacks: paths to send and paths to remove. Hosts with equal changes share one stream.
+
+    `finishes`: an interrupted sync is completed, even where nothing has to be sent."""
 
     send: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -106,20 +119,21 @@ class Changes:
 
     @property
     def drops_first(self) -> bool:
-        """A file became a folder, or a folder a file: the old one has to make room."""
+        """Return whether a file became a folder or a folder a file, so that the old one must go first."""
         sent, dropped = set(self.send), set(self.drop)
         return bool(ancestors(self.send) & dropped or ancestors(self.drop) & sent)
 
     def folders(self) -> list[str]:
-        """Every folder that is touched, those above before those below."""
+        """Return every folder in which something changes, parents before children."""
         return [".", *sorted(ancestors((*self.send, *self.drop)))]
 
     def emptied(self, tree: Tree) -> list[str]:
-        """Folders that may be empty afterwards, those below before those above."""
+        """Return the folders that may be empty afterwards, children before parents."""
         return sorted(ancestors(self.drop) - ancestors(tree.entries), reverse=True)
 
 
 def changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
+    """Compare a tree with what a host holds, and return what the host lacks."""
     if held.is_same:
         return Changes(is_shared=is_shared)
     send = tuple(
@@ -132,8 +146,10 @@ def changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
 
 
 def held_from(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
-    """From what a host prints when it does not hold what was asked for: its index (a line of digests, a
-    line of rows, then how every file looked), the unfinished ones, how the files look now."""
+    """Parse what a host prints that does not hold the tree. `damaged` paths count as touched.
+
+    The answer has three sections: the index (a line of digests, a line of rows, the listing after the last
+    sync), the rows of interrupted syncs, and the listing of the files now."""
     sections = answer.split(b"\0")
     if len(sections) < 3:
         return HostIndex()
@@ -147,13 +163,14 @@ def held_from(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
 
 
 def _base(header: bytes) -> str | None:
-    """The two digests in front of an index; None where it is damaged."""
+    """Return the first line of an index (two digests), NO_INDEX without one, None where it is damaged."""
     if not header:
         return NO_INDEX
     return header.decode() if _HEADER.fullmatch(header) else None
 
 
 def ancestors(paths: Iterable[str]) -> set[str]:
+    """Return all folders above these paths, without the root."""
     found: set[str] = set()
     for path in paths:
         while "/" in path:
@@ -165,12 +182,12 @@ def ancestors(paths: Iterable[str]) -> set[str]:
 
 
 def _mark(row: list[object]) -> list[object]:
-    """Everything but the time."""
+    """Return an index row without its time."""
     return [*row[:3], *row[4:]]
 
 
 def _rows(line: bytes) -> list[list[object]]:
-    """A damaged index only costs a transfer."""
+    """Parse a line of index rows. A damaged line has no rows, so that everything is sent."""
     try:
         value = json.loads(line or b"[]")
     except ValueError:
@@ -181,7 +198,9 @@ def _rows(line: bytes) -> list[list[object]]:
 
 
 def _listing(text: bytes) -> dict[str, bytes]:
-    """`//MODE/SIZE/MODIFIED/CHANGED/./PATH` per file: no path of ours has two slashes in a row."""
+    """Parse a listing into mode, size and times by path.
+
+    A file is `//MODE/SIZE/MODIFIED/CHANGED/./PATH`: no path of ours has two slashes in a row."""
     found: dict[str, bytes] = {}
     for record in text.split(b"//")[1:]:
         look, _, name = record.partition(b"/./")

@@ -1,4 +1,4 @@
-"""Reads a folder of code: which files, how they look, and their hashes, which are remembered."""
+"""Reads a folder of code into a Tree: its files and their hashes, which are cached between runs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from hvdocker.sync.tree import Entry, Look, Tree
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
 IGNORE_FILES = (".hvdockerignore", ".gitignore")
 _CHUNK = 1 << 20
-# Hashing lets go of the interpreter's lock only in large pieces: small files gain nothing from threads.
+# Hashing releases the interpreter's lock only for large chunks, so small files gain nothing from threads.
 _LARGE = 8 << 20
 
 
 @dataclass(frozen=True)
 class Found:
+    """A file or symlink of the folder that is not hashed yet. `look` is None for a symlink."""
+
     entry: Entry
     look: Look | None = None
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
-    """Reads once for all hosts. With `checksum` every file is read, whatever the cache remembers."""
+    """Read the folder and hash the files that the cache does not know; read it once for all hosts.
+
+    With `checksum` every file is hashed. Raises UsageProblem for a file that cannot be read."""
     started_ns = time.time_ns()
     found = list(_walk(os.fspath(root), "", _ignore_rules(root)))
     known = {} if cache is None or checksum else cache.load(root)
@@ -71,7 +75,7 @@ def _hash_all(root: Path, files: list[Found]) -> dict[str, str]:
 
 
 def _hash(root: Path, path: str) -> str:
-    full = os.path.join(root, path)  # noqa: PTH118  # a Path per file is most of the time of a walk
+    full = os.path.join(root, path)  # noqa: PTH118  # making a Path per file would dominate a walk
     digest = hashlib.sha256()
     try:
         with open(full, "rb", buffering=0) as file:  # noqa: PTH123  # as above
@@ -83,6 +87,7 @@ def _hash(root: Path, path: str) -> str:
 
 
 def unreadable(error: OSError, path: str) -> UsageProblem:
+    """Return the error for a local file that cannot be read."""
     return UsageProblem(
         f"cannot read {error.filename or path}: {error.strerror}",
         fix="make it readable, or name it in .hvdockerignore",
@@ -90,7 +95,9 @@ def unreadable(error: OSError, path: str) -> UsageProblem:
 
 
 def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[Found]:
-    """In the order of names. Strings and scandir: most folders are walked at every `train`."""
+    """Yield the files below `folder` that are not ignored, sorted by name.
+
+    Strings and scandir are used for speed, because every `train` walks the folder."""
     try:
         with os.scandir(folder) as listing:
             items = sorted(listing, key=lambda item: item.name)
@@ -108,7 +115,7 @@ def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Ite
 
 
 def _found(item: os.DirEntry[str], relative: str) -> Found | None:
-    """Devices, sockets and pipes are left out."""
+    """Return the file or symlink, None for a device, socket or pipe."""
     try:
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
@@ -122,7 +129,7 @@ def _found(item: os.DirEntry[str], relative: str) -> Found | None:
 
 
 def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:
-    """Exactly git's rules, from the first ignore file that is there."""
+    """Return git's ignore rules from the first ignore file that exists; None where there is none."""
     for name in IGNORE_FILES:
         path = root / name
         if path.is_file():
@@ -132,7 +139,7 @@ def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:
 
 
 def _is_ignored(relative: str, item: os.DirEntry[str], rules: pathspec.GitIgnoreSpec | None) -> bool:
-    """A link to a folder is a folder to git's rules while it is looked for, and a file when it is taken."""
+    """Return whether the rules ignore the item. A symlink to a folder matches as a file and as a folder."""
     if rules is None:
         return False
     if item.is_symlink():

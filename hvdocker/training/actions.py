@@ -1,4 +1,4 @@
-"""A job's files and its master."""
+"""Carry out the steps of training/steps.py: write a job's files and create its master."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _write_patch(step: WritePatch, context: Context) -> None:
 
 
 def _create_master(step: CreateMaster, context: Context) -> None:
-    """The client key comes from the head's worker: any laptop can train."""
+    """Create the master and copy the client key and SSH files from the head's worker into it.
+
+    The key comes from the worker and not from the controller, so that any laptop can run `train`."""
     engine, spec = context.engine(step.host), step.spec
     with ThreadPoolExecutor(max_workers=2) as beside:
         keys_there = beside.submit(archive.read_texts, engine, step.worker, FOLDER)

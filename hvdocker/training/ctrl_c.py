@@ -1,4 +1,4 @@
-"""Work that one Ctrl-C does not end."""
+"""Run work that a single Ctrl-C does not interrupt."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 
 class LeftUndone(Exception):
-    """Ctrl-C came a second time."""
+    """Ctrl-C was pressed a second time, and the work was abandoned."""
 
 
 def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
-    """The first Ctrl-C is only answered, the second leaves the work behind. What the work raises is raised
+    """Run `work` in a thread and wait for it, ignoring the first Ctrl-C.
+
+    The first Ctrl-C calls `on_interrupt`; the second raises SecondCtrlC. Exceptions of `work` are raised
     here."""
     from hvdocker.transport.background import Uninterrupted
 

@@ -1,4 +1,4 @@
-"""The run capsule of a job, filled while the job is planned."""
+"""Fill the run capsule of a job while the job is planned. May ask the head's engine which image it has."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from hvdocker.transport.session import Session
 if TYPE_CHECKING:
     from hvdocker.training.inputs.request import TrainRequest
 
-# How a job was started, not what it is; or said elsewhere in the capsule.
+# Fields of TrainRequest that are not stored: they say how the job was started, not what it is, or the capsule
+# has them elsewhere.
 OF_THE_MOMENT = frozenset((
     "checksum", "is_detached", "is_queued", "is_dry_run", "accept_new_host_keys", "lock_wait_s", "is_forced",
     "propagates_exit", "workdir", "env", "secrets", "replay",
@@ -34,7 +35,7 @@ OF_THE_MOMENT = frozenset((
 
 
 class Wished(Protocol):
-    """What `train` was asked for."""
+    """The part of JobInputs that a capsule needs."""
 
     @property
     def request(self) -> TrainRequest: ...
@@ -44,7 +45,7 @@ class Wished(Protocol):
 
 @dataclass(frozen=True)
 class CapsuleInputs:
-    """What `train` saw when it decided; `fitting` is what happens to the workers first."""
+    """What `train` observed when it decided. `fitting` is the plan that replaces workers before the job."""
 
     located: Located
     session: Session
@@ -53,7 +54,9 @@ class CapsuleInputs:
 
 
 def make_capsule(env: Env, scene: CapsuleInputs, wish: Wished, tree: Tree, job: JobSpec) -> CapsuleFiles:
-    """Tells also where a replay has another image than the job that it repeats."""
+    """Return the capsule of `job` and the patch of its code.
+
+    For a replay, also send a note where the image or the requirements differ from the original job."""
     request, inventory, state = wish.request, scene.located.inventory, scene.state
     image = _image(scene, job)
     code, patch = _code(tree, request.replay)
@@ -89,7 +92,8 @@ def make_capsule(env: Env, scene: CapsuleInputs, wish: Wished, tree: Tree, job: 
 
 
 def request_words(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
-    """What was asked for, as plain values; the script by where it lies in the code."""
+    """Return the request as plain JSON values, with the script as a path relative to `source`, and the
+    requirements file as an absolute path."""
     words = {each.name: getattr(request, each.name) for each in fields(request)}
     words = {name: value for name, value in words.items() if name not in OF_THE_MOMENT}
     if request.script:
@@ -107,7 +111,7 @@ def _plain(value: Any) -> object:  # Any: a field of a request
 
 
 def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
-    """Workers that are about to be replaced have no id yet."""
+    """Return the image of the job. Workers that are about to be replaced have no image id yet."""
     inventory, state, head = scene.located.inventory, scene.state, job.placement.head
     replaced = {step.host for step in scene.fitting.steps if isinstance(step, CreateWorker)}
     workers = {name: state.workers()[name] for name in job.placement.hosts if name not in replaced}
@@ -117,7 +121,8 @@ def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
 
 
 def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
-    """Of the image without requirements; `named` is what the host has under the name of the cluster's."""
+    """Return the content hash of the image without requirements, "" if unknown. `named` is the image that the
+    head has under the name of the cluster's image."""
     if worker and worker.base:
         return worker.base
     if worker is None or (named and named.id == worker.image_id):
@@ -129,7 +134,10 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
 
 
 def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
-    """A replay's code lies in a folder that is soon gone; where it came from is known."""
+    """Return where the code came from, and the patch against its commit.
+
+    A replay with the same code takes both from the original capsule, because its own code may lie in a
+    temporary folder."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch
     from hvdocker.jobs.capsule.git import see_git

@@ -1,9 +1,13 @@
-"""The queue of those who wait for slots: first come, first served, and nobody jumps it.
+"""Wait for slots in a queue, strictly first come, first served.
 
-The waiting is done here, by the client: its ticket on the lowest-sorted host is its place. Whoever is first
-looks without locks whether the slots would do, and takes the locks only then; whoever loses them to another
-in that moment goes on waiting. The ticket is given back once the master runs, under the lock: from then on
-the master's label holds the slots."""
+The client itself waits. Its ticket, a file on the host that sorts lowest, is its position. Every POLL_S it
+renews the ticket and lists the others. The first in the queue checks without locks whether the slots
+suffice, and only then takes the locks and launches; if another client takes the slots in that moment, it
+keeps waiting. The ticket is removed under the lock once the master runs: from then on the master's label
+holds the slots.
+
+A `train` without `--queue` is refused while tickets wait, even if its slots are free, so that small requests
+do not starve a large one. Inventories that name one cluster differently have no common queue."""
 
 from __future__ import annotations
 
@@ -31,18 +35,19 @@ if TYPE_CHECKING:
     from hvdocker.locks.tickets import HeldTicket
 
 T = TypeVar("T")
-# What would be placed where, by the state of the hosts; raises NotEnoughSlots.
+# Chooses a placement from the state of the hosts. Raises NotEnoughSlots.
 Place = Callable[[ClusterState], Placement]
 
 POLL_S = 2.0
-# Whoever is not first looks at the hosts only to tell what it waits for.
+# A client that is not first observes the hosts less often: only to report what it waits for.
 _GLANCE_S = 10.0
-# Labels tell of jobs; what else holds slots is looked at anew now and then.
+# Labels name only the slots of jobs. Processes outside of hvdocker show up only in a full observation.
 _WHOLE_S = 30.0
 _MOST_NAMED = 3
 
 
 def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
+    """Raise UsageProblem where `--queue` is combined with `-d` or `--dry-run`."""
     if is_queued and is_detached:
         raise UsageProblem(
             "--queue and -d exclude each other: the waiting is done by this very command, and detached "
@@ -57,14 +62,17 @@ def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
 
 
 def wish_words(np: int | None, hosts: str | None) -> str:
+    """Return the requested slots as text for the ticket."""
     return hosts or (count(np, "slot") if np else "all slots")
 
 
 def observed(
     located: Located, session: Session, held: HeldLocks | None, has_turn: bool, may_miss: bool = False
 ) -> tuple[ClusterState, list[Ticket]]:
-    """The state of the hosts, and who waits for slots; the queue is asked for beside the rest. Whoever has
-    the turn has nobody before it."""
+    """Return the state of the hosts and the tickets that wait for slots of this cluster.
+
+    The queue is read in parallel with the observation. With `has_turn` it is not read, and the
+    list is empty."""
     from hvdocker.locks.tickets import queue_of
 
     inventory, links = located.inventory, session.links
@@ -77,7 +85,9 @@ def observed(
 
 
 def in_turn(place: Place, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
-    """The placement of somebody who does not queue: refused while others wait, also where it would fit."""
+    """Return the placement for a client that does not wait in the queue.
+
+    Raises NotEnoughSlots while tickets wait, even if the placement would fit."""
     try:
         placement = place(state)
     except NotEnoughSlots as error:
@@ -114,7 +124,7 @@ def _ever_fits(place: Place, state: ClusterState) -> bool:
 
 
 def emptied(state: ClusterState) -> ClusterState:
-    """As if no job ran, of whatever cluster, and nobody else used a GPU."""
+    """Return the state as if no job of any cluster ran and no other process used a GPU."""
     return replace(state, hosts={name: _emptied(seen) for name, seen in state.hosts.items()})
 
 
@@ -135,12 +145,14 @@ def wait_in_queue(
     place: Place,
     launch: Callable[[HeldTicket], T],
 ) -> T:
-    """Waits for its turn and for slots, then launches. `launch` takes the locks, places anew and gives the
-    ticket back."""
+    """Wait for the turn and for slots, then return what `launch` returns.
+
+    `launch` takes the locks, chooses the placement again and removes the ticket. `wish` is the request as
+    text for others to read. Raises Interrupted on Ctrl-C."""
     from hvdocker.locks.tickets import holding_ticket
 
     sight = _Sight(located, session)
-    # What can never be is told now, not after hours.
+    # A request that would not fit even on idle hosts fails now, not after hours of waiting.
     place(emptied(sight.again(is_near=True)))
     claim = claim_of(env, located, "train")
     try:
@@ -152,7 +164,7 @@ def wait_in_queue(
 
 @dataclass
 class _Sight:
-    """The state of the hosts as it was last seen."""
+    """Keeps the last observed state of the hosts and refreshes it."""
 
     located: Located
     session: Session
@@ -161,7 +173,8 @@ class _Sight:
     _looked_whole: float = 0.0
 
     def again(self, is_near: bool) -> ClusterState:
-        """Whoever is near its turn looks every time."""
+        """Return the state, refreshed where it is too old. With `is_near` (first in the queue) the labels are
+        read every time."""
         from hvdocker.observe.hosts import leases_again
 
         now = time.monotonic()
@@ -175,7 +188,8 @@ class _Sight:
         return self.state
 
     def _whole(self) -> ClusterState:
-        """Every question to a driver that hangs leaves a process there: it is asked once."""
+        """Observe everything, except GPUs whose driver failed before: every nvidia-smi call to a hanging
+        driver leaves a process on the host, so it is called once."""
         before = self.state.hosts if self.state else {}
         hung = {name: seen for name, seen in before.items() if seen.gpu_error}
         state = members_state(self.located, self.session, without_gpus=hung)
@@ -207,7 +221,7 @@ class _Wait:
                 try:
                     return launch(self.ticket)
                 except NotEnoughSlots as error:
-                    # Another was quicker, or there is something that labels do not tell.
+                    # Another client was faster, or something that has no label holds the slots.
                     problem = error
                     self.sight.forget()
             self._say(told(before, problem))
@@ -219,14 +233,17 @@ class _Wait:
         return line[:place]
 
     def _problem(self, is_near: bool) -> HvdockerError | None:
-        """Whatever else is wrong, such as a worker that is just being replaced, shows under the locks."""
+        """Return why the slots do not suffice now, or None. Raises where a host is unreachable.
+
+        Any other error, such as a worker that is just being replaced, counts as None: `launch` reports it
+        under the locks if it persists."""
         try:
             self.place(self.sight.again(is_near))
         except NotEnoughSlots as error:
             return error
         except HvdockerError as error:
             if error.exit_code == ExitCode.UNREACHABLE:
-                # Where it is the queue's own host, this says what becomes of the place.
+                # If the unreachable host holds the queue, this raises with what happens to the ticket.
                 self.ticket.look()
                 error.fix = "it has left the queue: run it again when the host is back"
                 raise
@@ -234,14 +251,15 @@ class _Wait:
         return None
 
     def _say(self, text: str) -> None:
-        """Nothing, where the waiting is over."""
+        """Send the text as an event if it changed. An empty text ends the line."""
         if text != self._last:
             self._last = text
             self.env.listener(Event("queue", text, is_end=not text))
 
 
 def told(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
-    """`3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`"""
+    """Return the status line:
+    `3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`"""
     parts = [f"{ordinal(len(before) + 1)} in the queue"]
     if problem:
         parts.append("; ".join((problem.what, *_holders(problem))))

@@ -1,4 +1,7 @@
-"""Replay: a job once more, from its capsule: the same code, command, environment and request for slots."""
+"""`replay`: run a job again from its capsule, with the same code, command, environment and slot request.
+
+A capsule that was read from a host is not trusted: it may not name secrets, variables or files of the
+controller, because a compromised host could have a replay send them to it."""
 
 from __future__ import annotations
 
@@ -24,13 +27,13 @@ from hvdocker.training.train import train
 _LOST = "the job cannot be run again with the same code"
 
 
-# Those that need not be said; the others are words.
+# Optional fields of a request that are numbers; all other optional ones are text.
 _NUMBERS = frozenset(("np", "min_np", "max_np", "restarts"))
 
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """`env` and `secrets` are for what a capsule does not have; `np` for another size."""
+    """Flags of `replay`. `env` and `secrets` supply what a capsule does not store; `np` changes the size."""
 
     np: int | None = None
     env: tuple[str, ...] = ()
@@ -43,6 +46,7 @@ class ReplayOptions:
 
 
 def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
+    """Run `job` again. Raises HvdockerError where its code cannot be restored."""
     (kept,) = find_capsules(env, located, (job,))
     located = with_environment(located, kept, options)
     with same_code(env, kept) as source:
@@ -51,7 +55,9 @@ def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer:
 
 
 def request_again(kept: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
-    """As many ranks as were asked for; as it had, where that was every slot: there may be others now."""
+    """Return the request of the original job, with the code in `source`.
+
+    A job that asked for every slot gets as many ranks as it had: the cluster may have another size now."""
     capsule = kept.capsule
     words = _known_words(capsule.request)
     if options.np or not words.get("hosts"):
@@ -77,7 +83,9 @@ def request_again(kept: StoredCapsule, options: ReplayOptions, source: Path) -> 
 
 
 def _requirements(kept: StoredCapsule, path: Path, source: Path) -> Path:
-    """In the code of the job, or where it was; no file of this machine by the word of a host."""
+    """Return the requirements file in the restored code, or at its original path.
+
+    Raises UsageProblem for a path outside of the code if the capsule came from a host."""
     folder = kept.capsule.code.folder
     if folder and path.is_relative_to(folder) and ".." not in path.parts:
         return source / path.relative_to(folder)
@@ -90,12 +98,12 @@ def _requirements(kept: StoredCapsule, path: Path, source: Path) -> Path:
 
 
 def _known_words(request: Mapping[str, object]) -> dict[str, Any]:
-    """Any: fields of TrainRequest. A capsule of another version may have others."""
+    """Return the fields of TrainRequest (hence Any). Unknown fields, from another version, are dropped."""
     return _taken(TrainRequest(), request)
 
 
 def _taken(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
-    """Any: what a request is made of, itself or a part of it."""
+    """Return the checked values of `told` for the fields of `default`. Any: a request or a part of one."""
     found: dict[str, Any] = {}
     for each in fields(default):
         value, usual = told.get(each.name), getattr(default, each.name)
@@ -111,7 +119,7 @@ def _taken(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _fits(name: str, value: object, usual: object) -> bool:
-    """A capsule may come from a host, or from another version."""
+    """Return whether the value has the field's type: a host or another version may have written it."""
     if usual is None:
         return value is None or type(value) is (int if name in _NUMBERS else str)
     if isinstance(usual, tuple):
@@ -120,8 +128,10 @@ def _fits(name: str, value: object, usual: object) -> bool:
 
 
 def with_environment(located: Located, kept: StoredCapsule, options: ReplayOptions) -> Located:
-    """The job's variables instead of the inventory's of today; hidden values come from where they came from
-    then, or have to be said."""
+    """Return the inventory with the variables of the original job in place of its current `env:`.
+
+    Hidden values come from the inventory or the caller's environment again, as they did then. Raises
+    UsageProblem for those that come from neither and are not passed with `--env`."""
     capsule, inventory = kept.capsule, located.inventory
     hidden = capsule.hidden()
     said = {flag.partition("=")[0] for flag in (*_env_flags(kept), *options.env)}
@@ -137,7 +147,8 @@ def with_environment(located: Located, kept: StoredCapsule, options: ReplayOptio
 
 
 def _env_flags(kept: StoredCapsule) -> tuple[str, ...]:
-    """Hidden values that came from the caller come from there again; not by the word of a host."""
+    """Return the names of hidden values to read from the caller's environment again; none if the capsule came
+    from a host."""
     capsule = kept.capsule
     if kept.host:
         return ()
@@ -145,7 +156,9 @@ def _env_flags(kept: StoredCapsule) -> tuple[str, ...]:
 
 
 def _secret_flags(kept: StoredCapsule, options: ReplayOptions) -> tuple[str, ...]:
-    """From the same sources. A host that says which file of this machine it wants gets none."""
+    """Return the `--secret` flags: the sources of the original job, and those of the replay.
+
+    Raises UsageProblem if a capsule that came from a host names a source that the user did not repeat."""
     said = {source.name for source in parse_secrets(options.secrets)}
     wanted = [secret for secret in kept.capsule.secrets if secret.name not in said]
     if wanted and kept.host:
@@ -164,21 +177,25 @@ def _flag(secret: SecretSource) -> str:
 
 @contextmanager
 def same_code(env: Env, kept: StoredCapsule) -> Iterator[Path]:
-    """A folder with the very code of the job: where it lay, here, or as git has it."""
+    """Yield a folder with exactly the job's code, by hash.
+
+    This is its original folder, or the current one where the original is not here; else a checkout from git
+    in a temporary folder."""
     code = kept.capsule.code
     for folder in _folders(env, kept)[:1]:
         if _hash_of(folder) == code.hash:
             yield folder
             return
     with tempfile.TemporaryDirectory(prefix="hvdocker-replay-") as scratch:
-        # The folder's name may stand in what a job prints: it is the same one.
+        # A fixed name, because the output of a job may contain it.
         folder = _from_git(env, kept, Path(scratch) / "code")
         env.listener(Event("code", f"the code of {kept.capsule.job} comes from git: {code.git.commit[:12]}"))
         yield folder
 
 
 def _folders(env: Env, kept: StoredCapsule) -> list[Path]:
-    """Where the code may be, the likeliest first. Of a host's word only the folder we are in."""
+    """Return the folders that may have the code, the likeliest first; only the current folder if the capsule
+    came from a host."""
     here, then = env.cwd.resolve(), Path(kept.capsule.code.folder)
     far_too_much = (Path("/"), Path.home().resolve())
     wanted = [folder for folder in (then,) if not kept.host and folder.is_absolute() and folder.is_dir()]

@@ -1,4 +1,8 @@
-"""The requirements of a job: found beside its script, and on every worker of it before it starts."""
+"""Find the requirements file of a job, and plan the workers that have these requirements.
+
+The file is parsed before any host is contacted. Its key is made of its content and the content of the
+cluster's image. Where the workers of the job carry that key as a label, no host is asked anything. Else the
+image `hvdocker-req:<key>` is looked for on the controller and on all hosts."""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ USUAL_NAME = "requirements.txt"
 
 
 def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requirements | None:
-    """The file that was named, else the one in the folder, if there is one. Read before a host is touched."""
+    """Read the named file, or requirements.txt in `folder`; None where neither is named nor there."""
     path = (cwd / at_home(named)).resolve() if named else folder / USUAL_NAME
     if not named and not path.is_file():
         return None
@@ -63,8 +67,9 @@ def plan_workers(
     requirements: Requirements | None,
     maker: Maker,
 ) -> Plan:
-    """What has to happen to the workers of these hosts, the head's first. Nothing is asked of a host when
-    the labels of its worker tell enough."""
+    """Return the plan that gives the workers of `hosts` (the head first) the image that the job needs.
+
+    It is empty where they have it. Asks no host anything where the labels of the workers suffice."""
     if requirements is None:
         return plan_plain(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
     layer = layer_on(inventory, state, hosts, requirements)
@@ -87,7 +92,8 @@ def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Ma
 def _look(
     session: Session, inventory: Inventory, state: ClusterState, image: str
 ) -> tuple[dict[str, ImageSeen], ClusterState]:
-    """Where the image is already, and what this machine could build it from."""
+    """Return the image on every host and the controller that has it, and the state with the cluster's image
+    on the controller, from which it could be built."""
     from hvdocker.observe.engine import see_images, see_own_image
     from hvdocker.observe.hosts import as_state
 

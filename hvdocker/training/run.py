@@ -1,8 +1,12 @@
-"""Run: a cluster of its own for one job. Look, up, train, bring home, down; whatever happens, what was made
-is given back, or the command that does so is told.
+"""`run`: a cluster for one job. Check the hosts, `up`, `train`, fetch the results, `down`.
 
-Each step opens its own connections, so that a link that breaks while the job runs costs nothing afterwards;
-the client's sign of life has its own too."""
+Whatever fails, the cluster is removed, or the report names the command that removes it. One exception: if a
+job was started and its end was not seen, nothing is removed, because the job may still be running.
+
+Each verb opens its own connections, so that a link that breaks while the job runs does not affect the verbs
+after it. Everything that a run makes carries the label `hvdocker.run` with a token. While the client lives,
+it renews a ticket with that token on every host (run_heartbeat.py); `gc` removes runs without a live
+ticket."""
 
 from __future__ import annotations
 
@@ -46,15 +50,17 @@ from hvdocker.units import count
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import Fetched
 
-# Giving back waits for others at least so long: they hold a lock for seconds.
+# Removing the cluster waits for locks at least this long. Others hold a lock for seconds.
 GIVE_BACK_WAIT_S = 120.0
 
 
 @dataclass
 class RunReport:
-    """`error` is how the run itself ended, `trouble` what went wrong after it: in bringing home or in giving
-    back. `is_kept`: the cluster is still there; `is_adrift`: so is the job, perhaps. `planned` is what a dry
-    run would have made."""
+    """How a run ended.
+
+    `error` is the error of the run itself, `cleanup_error` the one of fetching or removing afterwards.
+    `is_kept` says that the cluster is still there, `is_asked_to_keep` that `--keep` asked for it,
+    `may_be_running` that the job may still run. `planned` is the report of `up` in a dry run."""
 
     located: Located
     job: str = ""
@@ -69,7 +75,7 @@ class RunReport:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Those of the job."""
+        """The hosts of the job; empty before it started."""
         return self.train.placement.hosts if self.train else ()
 
     @property
@@ -86,7 +92,7 @@ class RunReport:
 
     @property
     def left(self) -> str | None:
-        """How to get at what is still there."""
+        """A hint how to reach or remove what is still there; None where nothing is left."""
         if self.is_adrift:
             return f"the job may go on; watch it: {self.watch}; then give everything back: {self.give_back}"
         if self.trouble and not self.is_asked_to_keep:
@@ -99,7 +105,7 @@ class RunReport:
 
 @dataclass(frozen=True)
 class Verbs:
-    """What a run is made of."""
+    """The functions that a run calls, replaceable in tests."""
 
     check: Callable[..., SlotRequest | None] = check_hosts
     alive: Callable[..., AbstractContextManager[None]] = alive
@@ -118,7 +124,9 @@ def run(
     verbs: Verbs = Verbs(),
     hooks: Hooks | None = None,
 ) -> RunReport:
-    """Raises where nothing was made; from then on everything is in the report."""
+    """Run one job on a cluster of its own.
+
+    Raises only as long as nothing was made on a host. Later errors are in the report."""
     check_keep(keep)
     wish = prepare(env, located, request)
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
@@ -134,7 +142,7 @@ def run(
         with verbs.alive(env, own, claim, _words(request), wanted.exclude if wanted else ()):
             report = _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs, hooks).to_the_end()
     except KeyboardInterrupt:
-        # In giving up the signs of life: they go stale by themselves, and what the run did is to be told.
+        # Ctrl-C while the tickets are removed: they expire by themselves, and the report is still wanted.
         if report is None:
             raise
     assert report is not None, "a run that ended has a report"
@@ -142,7 +150,8 @@ def run(
 
 
 def final_error(report: RunReport) -> BaseException | None:
-    """What the run ends with; where it can carry it, with the way to what was left behind."""
+    """Return the error that the run exits with, or None. Where possible its `fix` names what is left behind,
+    or where the fetched logs are."""
     error = report.error or report.trouble
     if can_carry(error) and report.left and report.give_back not in (error.fix or ""):
         error.fix = report.left
@@ -152,7 +161,7 @@ def final_error(report: RunReport) -> BaseException | None:
 
 
 def _at_home(fix: str, report: RunReport) -> str:
-    """The same way out, where everything came home."""
+    """Return `fix` with paths of the fetched logs in place of commands that read them from hosts."""
     job, logs = f"{report.job}{report.located.flag}", report.folder / "logs"
     return fix.replace(f"hvdocker logs {job}", str(logs / "output.log")).replace(
         f"hvdocker fetch {job}, then logs/", f"{logs}/"
@@ -160,12 +169,12 @@ def _at_home(fix: str, report: RunReport) -> str:
 
 
 def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
-    """Errors of several hosts show each host's own way out."""
+    """Return whether the error can take a `fix`: HostErrors show the one of each host instead."""
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
 def _wanted(located: Located, wish: JobInputs) -> SlotRequest | None:
-    """None for all that there is."""
+    """Return the request for slots, or None for all slots."""
     wanted, elastic = wish.request.wanted, wish.endurance.elastic
     if wanted.is_everything and elastic is None:
         return None
@@ -173,7 +182,8 @@ def _wanted(located: Located, wish: JobInputs) -> SlotRequest | None:
 
 
 def _in_all_of_it(wish: JobInputs) -> JobInputs:
-    """`up` chooses the slots, and the job has them all. Whoever said where each rank goes said it to both."""
+    """Return the inputs without slot flags: `up` applies these, and the job takes all slots of its cluster.
+    `-H` applies to both."""
     if wish.request.hosts:
         return wish
     nothing = replace(wish.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
@@ -250,7 +260,8 @@ class _Run:
             self.report.job = info.job
             self.viewer.started(info)
 
-        # Not `explained`: `up` explains the choice. The view of lines is chosen when the job has started.
+        # Without `explained`: `up` explains the placement. `line` is looked up late, because the caller sets
+        # it when the job has started.
         return Viewer(
             plan=self.viewer.plan,
             started=started,
@@ -260,13 +271,13 @@ class _Run:
 
     @property
     def _is_adrift(self) -> bool:
-        """The job was started, and how it ended is not known: it may well be running."""
+        """Whether the job was started and its end was not seen: it may be running."""
         ended = (JobFailed, JobStopped, Interrupted, HeadLost)
         return bool(self.report.job) and self.report.error is not None and not self._ended_by(*ended)
 
     @property
     def _is_kept(self) -> bool:
-        """Whoever pressed Ctrl-C, or stopped the job, has seen enough of it: that is no failure."""
+        """Whether `--keep` keeps the cluster. A job that the user interrupted or stopped has not failed."""
         has_failed = self.report.error is not None and not self._ended_by(Interrupted, JobStopped)
         return self.keep == "always" or (self.keep == "failed" and has_failed)
 
@@ -283,8 +294,8 @@ class _Run:
         report.complain()
 
     def _used(self) -> Located:
-        """Only the hosts on which something was made: others may be away, and have nothing of it. Workers of
-        a local cluster are one machine."""
+        """Return the inventory with only the hosts on which something was made. Others may be unreachable
+        and have nothing of the run. Workers of a local cluster are one machine, so all are kept."""
         inventory = self.located.inventory
         used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))
         if inventory.is_local or not used:
@@ -304,7 +315,8 @@ class _Run:
             self.report.is_kept = True
 
     def _after(self, work: Callable[[], None]) -> bool:
-        """What is done when the job has ended; Ctrl-C has to be pressed twice to leave it."""
+        """Run `work` after the job has ended; only a second Ctrl-C abandons it. Return whether it
+        succeeded."""
         text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.give_back}"
         try:
             finish_despite_ctrl_c(work, lambda: self.env.listener(Event("note", text)))

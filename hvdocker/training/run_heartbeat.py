@@ -1,4 +1,7 @@
-"""The sign of life of a run's client, on connections of its own that last as long as the run does."""
+"""Renew the tickets of a run for as long as its client lives, on separate connections.
+
+Tickets lie on the hosts that have the containers, because inventories of different users name different
+hosts."""
 
 from __future__ import annotations
 
@@ -19,8 +22,10 @@ from hvdocker.transport.session import connected, reopened
 def alive(
     env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()
 ) -> Iterator[None]:
-    """On all hosts that can be reached now, but for some; others have none of the run's containers. Hosts of
-    a local cluster are one machine."""
+    """Renew a ticket (kind `runs`) on all reachable hosts except `without`; the others get no containers of
+    the run.
+
+    Links that are lost are opened again. Hosts of a local cluster are one machine and get one ticket."""
     from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
     from hvdocker.transport.reconnecting_link import ReconnectingLink
 

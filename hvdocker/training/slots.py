@@ -1,5 +1,5 @@
-"""Where a job's ranks go: as it was asked for, as few as an elastic job can do with, or anew on the hosts
-that are left when its head is gone."""
+"""Choose the slots of a job: as requested, as few as an elastic job needs, or, after the head was lost, on
+the hosts that still respond. Contacts no host."""
 
 from __future__ import annotations
 
@@ -28,21 +28,26 @@ from hvdocker.training.plan.train import check_workers, standing
 
 @dataclass(frozen=True)
 class Relaunch:
-    """A job whose head is gone, to be placed on the hosts that are left: the same id, fewer restarts, and at
-    most as many ranks."""
+    """A job whose head was lost, to be placed on the hosts that are left, with at most `np` ranks.
+
+    It keeps its id, so that outputs and logs that other hosts hold of it are found again. `resilience` has
+    the restarts that are left."""
 
     job: str
     endurance: Resilience
     np: int
     code_hash: str
-    # Why: what the person is told where it cannot be placed.
+    # The reason, shown to the user if the job cannot be placed again.
     lost: HeadLost
 
 
 def choose_slots(
     env: Env, located: Located, wish: JobInputs, state: ClusterState, anew: Relaunch | None = None
 ) -> Placement:
-    """Where the ranks of a wish go, by what was seen of the hosts."""
+    """Return the placement of the job, given the state of the hosts.
+
+    `anew` is the lost job where it is placed again: then missing hosts are allowed, `-H` is reduced to the
+    hosts that are left, and fewer ranks will do. Raises NotEnoughSlots."""
     inventory, request, elastic = located.inventory, wish.request, wish.endurance.elastic
     placed = places_for(inventory, state, anew)
     check_workers(inventory, placed, state, located.flag, may_miss=anew is not None)
@@ -60,16 +65,18 @@ def choose_slots(
 
 
 def places_for(inventory: Inventory, state: ClusterState, anew: Relaunch | None) -> Mapping[str, HostPlan]:
-    """Of a job that is placed anew only what still stands."""
+    """Return the host plans of the cluster; for a relaunch only those that can still be used."""
     placed = host_plans(inventory, state)
     return standing(placed, state, anew.job) if anew else placed
 
 
 def tell_fewer(env: Env, wanted: int | None, got: int) -> None:
+    """Send a note if the job starts with fewer ranks than requested."""
     if wanted and got < wanted:
         env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
 def request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
+    """Return the slot flags as a request; `-H` may also name hosts by their training address."""
     addresses = {name: found.address for name, found in placed.items()}
     return request_of(request.wanted, inventory, addresses)

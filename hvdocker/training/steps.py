@@ -1,4 +1,4 @@
-"""The steps that start a job."""
+"""The steps that start a job. Pure: actions.py carries them out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from hvdocker.units import show_bytes
 
 @dataclass(frozen=True)
 class WriteJob(Step):
+    """Write job.json, or another JSON file of the job (`name`), into the job's folder on a host.
+
+    `from_caller` names the variables whose values came from the caller's environment: a script reads them
+    there again. `is_shared`: the container's user is not the SSH user and must be able to
+    read it."""
+
     folder: str
     content: str
     is_shared: bool = False
@@ -24,7 +30,7 @@ class WriteJob(Step):
 
 @dataclass(frozen=True)
 class WritePatch(Step):
-    """What the job's code has beyond its commit."""
+    """Write the patch of the code against its commit into the job's folder on a host."""
 
     folder: str
     content: bytes
@@ -35,6 +41,9 @@ class WritePatch(Step):
 
 @dataclass(frozen=True)
 class CreateMaster(Step):
+    """Create the job's master on its head, without starting it. `worker` is the head's worker, which has the
+    SSH key."""
+
     spec: ContainerSpec
     worker: str
     launcher: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The hooks of a job."""
+"""Run the user's hooks pre-train, post-train and on-failure around a job."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from hvdocker.training.report import Started, Viewer
 
 
 class TrainHooks:
-    """Those of a job: its id and its hosts are known from its start on."""
+    """The hooks of one job. They get its id and its hosts once it has started."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
 
     @contextmanager
     def around(self, viewer: Viewer, tells_failure: bool = True) -> Iterator[None]:
-        """post-train when the job has ended, however it did, or was started to run on its own; not where it
-        goes on unseen."""
+        """Run pre-train, then the body, then post-train.
+
+        post-train runs when the job has ended, successfully or not, or was detached. It does not run if the
+        job may still be running because its end was not seen. `tells_failure` says whether on-failure runs
+        too."""
         self._listen(viewer)
         try:
             self._hooks.before("train")

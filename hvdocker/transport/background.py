@@ -1,5 +1,7 @@
-"""Does what may block apart from whoever asked for it, and each task apart from the others: one that is stuck
-holds up nobody. Threads are kept for the next task for a while; there is one more only when all are busy."""
+"""Threads for work that may block, and for work that Ctrl-C must not cut off.
+
+Each background task runs in its own thread, so a stuck task delays neither the caller nor other tasks. An
+idle thread waits up to IDLE_THREAD_S for another task; a new thread starts only when all are busy."""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _POLL_S = 0.2
 
 
 class BackgroundThreads:
-    """The semaphore counts threads that wait and are promised to no task yet."""
+    """Reusable daemon threads. The semaphore counts the idle threads that no queued task has claimed."""
 
     def __init__(self, kept_s: float = KEPT_S) -> None:
         self._kept_s = kept_s
@@ -21,7 +23,7 @@ class BackgroundThreads:
         self._free = threading.Semaphore(0)
 
     def do(self, task: Callable[[], object]) -> None:
-        """Comes back at once. What the task raises concerns nobody."""
+        """Run the task in a background thread and return at once. Exceptions of the task are dropped."""
         self._tasks.put(task)
         if not self._free.acquire(blocking=False):
             threading.Thread(target=self._work, name="aside", daemon=True).start()
@@ -33,14 +35,14 @@ class BackgroundThreads:
             except queue.Empty:
                 if self._free.acquire(blocking=False):
                     return
-                continue  # a task was promised to this thread just now
+                continue  # a task has just claimed this thread
             with contextlib.suppress(Exception):
                 task()
             self._free.release()
 
 
 class Uninterrupted:
-    """Work in a thread of its own, which Ctrl-C does not reach."""
+    """Work in its own thread: KeyboardInterrupt occurs in the main thread only."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -61,21 +63,22 @@ class Uninterrupted:
         return self._over.is_set()
 
     def wait(self) -> None:
-        """Until it is over. Ctrl-C comes through here, and one may wait again."""
+        """Wait until the work is over; the first call starts it. Ctrl-C raises KeyboardInterrupt here
+        without stopping the work; the caller may then wait again."""
         while not self.is_over:
             if self._thread.ident is None:
                 self._thread.start()
-            # Not for ever: a signal that another thread happened to take is noticed only between waits.
+            # A bounded wait: Python handles a signal that another thread received only between waits.
             self._over.wait(_POLL_S)
 
     def settle(self) -> None:
-        """Raises what the work raised."""
+        """Raise the exception that the work raised, if any."""
         for error in self._errors:
             raise error
 
 
 def uninterrupted(work: Callable[[], object]) -> None:
-    """Whatever Ctrl-C says; it is raised when the work is done."""
+    """Run the work to its end despite Ctrl-C, then raise its error, else the KeyboardInterrupt."""
     apart, interrupts = Uninterrupted(work), list[KeyboardInterrupt]()
     while not apart.is_over:
         try:

@@ -1,7 +1,9 @@
-"""The Docker SDK on sockets that we open ourselves: channels of an SSH connection.
+"""The Docker SDK on sockets that hvdocker opens itself: channels of an SSH connection.
 
-requests → an adapter → a urllib3 pool → an HTTP connection whose socket is a fresh channel. The base URL
-says `ssh`, which tells the SDK to take hijacked streams (attach, exec) from the channel."""
+The layers are requests → an adapter → a urllib3 pool → an HTTP connection whose socket is a new channel. The
+base URL contains `ssh`, which makes the SDK read hijacked streams (attach, exec) from the channel. When a
+connection breaks, the SDK's own streams (events, followed logs) just end without an error: a reader of one
+has to check afterwards whether the container ended."""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ from docker.utils.socket import consume_socket_output, demux_adaptor
 
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
-# Private to the SDK, as PARAMIKO_PARTS in `channel`; what all of hosts/ uses.
+# Private names of the SDK that the package uses; a unit test checks that they still exist.
 DOCKER_PARTS = (
     "_url", "_version", "_raise_for_status", "_get", "_post", "_post_json", "_stream_helper",
     "_stream_raw_result", "_proxy_configs", "_disable_socket_timeout", "_get_raw_response_socket",
@@ -32,16 +34,17 @@ Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all bu
 
 
 class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
-    """Knows the engine's version without asking for it, and loses nothing of what commands say."""
+    """An API client that takes the engine's version from a ping and reads the complete output of an exec."""
 
     engine_version = "?"
 
     def _read_from_socket(
         self, response: Any, stream: bool, tty: bool = False, demux: bool = False
     ) -> Any:  # Any: as the SDK's own, whose exec_start calls it
-        """The SDK reads such a stream past the buffer in which the answer's head arrived, and loses what came
-        with it (docker-py issue 2042): here the buffer is read. What is streamed may be silent for as long
-        as it likes."""
+        """Read the output of an exec from the buffer in which the response header arrived.
+
+        The SDK's own method bypasses that buffer and loses the output that arrived with the header (docker-py
+        issue 2042). A stream has no timeout: the command may be silent for any time."""
         self._raise_for_status(response)
         if stream:
             self._disable_socket_timeout(self._get_raw_response_socket(response))
@@ -50,7 +53,7 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
 
 
 def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
-    """The pieces of output of a command without a terminal, each with the number of its stream."""
+    """Yield the output of a command without a terminal, in pieces with the number of their stream."""
     buffer = response.raw._fp.fp
     try:
         while len(head := buffer.read(8)) == 8:
@@ -61,8 +64,9 @@ def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
 
 
 def engine_client(dial: Dial) -> EngineClient:
-    """An API client on which every connection is a `dial()`; speaks the newest version both know. The
-    address in the constructor is replaced before anything is sent."""
+    """Return an API client that gets every connection from `dial()` and speaks the newest API version that
+    both sides know."""
+    # The SDK's constructor wants an address; it is replaced before anything is sent.
     client = EngineClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     client.base_url = BASE_URL
     client.trust_env = False
@@ -71,12 +75,13 @@ def engine_client(dial: Dial) -> EngineClient:
 
 
 def local_client(socket_url: str) -> EngineClient:
+    """Return an API client for an engine that the SDK itself can reach, on a Unix socket for example."""
     client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     return _agree_on_version(client)
 
 
 def _agree_on_version(client: EngineClient) -> EngineClient:
-    """From the headers of a ping: asked for its version, an engine first asks runc and others for theirs."""
+    """Set both versions from the headers of a ping. `/version` is slow: it starts runc and other programs."""
     answer = client.get(client._url("/_ping", versioned_api=False), timeout=TIMEOUT_S)
     client._raise_for_status(answer)
     offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
@@ -87,7 +92,7 @@ def _agree_on_version(client: EngineClient) -> EngineClient:
 
 
 def _version_in(server: str) -> str:
-    """`Docker/20.10.24+dfsg1 (linux)`"""
+    """Return the version in a header such as `Docker/20.10.24+dfsg1 (linux)`; `?` if there is none."""
     name, _, rest = server.partition("/")
     return rest.split()[0] if name == "Docker" and rest.strip() else "?"
 
@@ -113,8 +118,8 @@ class _Pool(urllib3.connectionpool.HTTPConnectionPool):  # type: ignore[misc]  #
         return _Connection(self._dial)
 
     def _get_conn(self, timeout: float | None = None) -> _Connection:
-        """Idle connections are reused while their channel is open; urllib3's own check would ask for a
-        file number, which makes paramiko open a pipe for every channel."""
+        """Return an idle connection whose channel is still open, else a new one. urllib3's own check calls
+        `fileno()`, which makes paramiko open a pipe for every channel."""
         while True:
             try:
                 connection = self.pool.get(block=False)

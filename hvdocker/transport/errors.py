@@ -1,4 +1,4 @@
-"""Foreign exceptions become ours here, and nowhere else."""
+"""The only file that turns exceptions of paramiko, docker, requests and the kernel into HvdockerErrors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 
 @contextmanager
 def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iterator[None]:
-    """While a connection is being opened: whatever goes wrong means that the host can't be reached."""
+    """Translate errors while a connection is being opened: SSH and socket errors become HostUnreachable.
+
+    `target` is `host:port`, `pasteable` a command that the user can try by hand."""
     try:
         yield
     except HvdockerError as error:
@@ -34,7 +36,7 @@ def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iter
 
 
 def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
-    """How far the way led, what is wrong, and what to do."""
+    """Return the failed phase (see HostUnreachable), message and fix; None for other kinds of errors."""
     if isinstance(error, socket.gaierror):
         what = f"the name {host_of(target)} does not resolve"
         return "resolves", what, "write its address into the inventory, as in `host: 10.0.0.12`, or mend DNS"
@@ -75,20 +77,21 @@ def host_of(target: str) -> str:
 
 
 def known_name(target: str) -> str:
-    """A host as known_hosts names it: `gpu-a:22` is gpu-a there, any other port stays."""
+    """Return the host as known_hosts writes it: `gpu-a` for port 22, `[gpu-a]:2222` for any other port."""
     host, port = host_of(target), target.rpartition(":")[2]
     return host if port == "22" else f"[{host}]:{port}"
 
 
 def copy_id(target: str, error: Exception) -> str:
-    """The user is in front of what `login` says about the keys that it tried."""
+    """Return the ssh-copy-id command for the target. The user name is taken from the text that `auth.py`
+    puts at the front of its error."""
     host, port = host_of(target), target.rpartition(":")[2]
     found = re.match(r"user ([^;:\s]+)[;:]", str(error))
     user = f"{found[1]}@" if found else ""
     return shlex.join(("ssh-copy-id", *(() if port == "22" else ("-p", port)), f"{user}{host}"))
 
 
-# What the kernel says when a connection is gone; every other errno is about this machine's own files.
+# Errnos of a lost connection. Every other errno is about files on the controller.
 _LOST = frozenset(
     getattr(errno, name)
     for name in (
@@ -111,7 +114,9 @@ _LOST = frozenset(
 
 @contextmanager
 def translating_errors(name: str, what: str) -> Iterator[None]:
-    """While an open link is used: the engine's complaints and a lost host, in our words."""
+    """Translate errors while an open link is used: engine errors, refused channels and lost connections.
+
+    `name` is the host, `what` the work under way, as it is to appear in the message."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
 
@@ -145,6 +150,7 @@ def translating_errors(name: str, what: str) -> Iterator[None]:
 
 
 def lost(name: str, what: str, error: Exception) -> HostUnreachable:
+    """Return the error for a connection that broke while `what` was under way."""
     return HostUnreachable(
         f"the connection was lost: {what}",
         host=name,

@@ -1,4 +1,4 @@
-"""The seam to a host: commands, streams and the engine, over one connection."""
+"""The interface to a host: commands, streams and the Docker engine over one connection. Opens nothing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ COMMAND_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Result:
+    """The outcome of a command that ran to its end: exit code, standard output and standard error."""
+
     command: Command
     code: int
     out: bytes
@@ -27,13 +29,13 @@ class Result:
         return self.out.decode("utf-8", "surrogateescape")
 
     def tail(self, count: int = 10) -> list[str]:
-        """The last lines of what it said, errors first choice."""
+        """Return the last lines of standard error, or of standard output if standard error is empty."""
         spoken = self.err.strip() or self.out.strip()
         return spoken.decode("utf-8", "replace").splitlines()[-count:]
 
 
 class HostLink(Protocol):
-    """One open connection to one host. Everything rides on it; closing it ends everything."""
+    """One open connection to one host. Everything runs over it, and closing it ends everything."""
 
     name: str
 
@@ -43,25 +45,27 @@ class HostLink(Protocol):
         stdin: Iterable[bytes] | None = None,
         timeout_s: float | None = COMMAND_TIMEOUT_S,
     ) -> Result:
-        """Runs to the end; a non-zero exit is a Result, a lost host is an error. What is fed may take as
-        long as it takes: there the time limit does not count."""
+        """Run a command to its end. A non-zero exit is a normal result; a lost host raises an error.
+
+        The time limit does not apply with `stdin`: sending may take any time."""
         ...
 
     def stream(self, command: Command) -> Iterator[bytes]:
-        """Standard output as it comes; raises when the command fails."""
+        """Yield standard output as it arrives; raise an error at the end if the command failed."""
         ...
 
     def engine(self) -> APIClient:
-        """The Docker engine's API on this connection."""
+        """Return the client of the host's Docker engine; the first call opens it."""
         ...
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
-        """What a server says to the host before it is asked anything; empty where none answers, None where
-        this link cannot find out."""
+        """Connect from the host to a server and return the first bytes that it sends (an SSH banner).
+
+        Empty if no server answers, None if this link cannot find out. It starts no process on the host."""
         ...
 
     def pasteable(self, command: Command) -> str:
-        """How a person would run that command by hand."""
+        """Return the shell line with which a user would run that command by hand."""
         ...
 
     def close(self) -> None: ...
@@ -75,14 +79,14 @@ def run_or_raise(
     fix: str | None = None,
     timeout_s: float | None = COMMAND_TIMEOUT_S,
 ) -> Result:
-    """Runs, and turns a non-zero exit into an error that shows the command and its last words."""
+    """Run a command; a non-zero exit raises an error with the command and its last lines of output."""
     result = link.run(command, stdin, timeout_s)
     raise_if_failed(link, result, what, fix)
     return result
 
 
 def raise_if_failed(link: HostLink, result: Result, what: str, fix: str | None = None) -> None:
-    """Raises where the command failed."""
+    """Raise an error with the command and its last lines of output if it exited non-zero."""
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",

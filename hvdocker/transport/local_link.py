@@ -1,4 +1,4 @@
-"""The link to this machine itself, for a cluster on its own engine."""
+"""The link to the controller itself, for a local cluster and for steps that run on the controller."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 
 
 class LocalLink:
+    """A HostLink whose commands are subprocesses and whose engine is the controller's own."""
+
     def __init__(self, name: str) -> None:
         self.name = name
         self._engine: APIClient | None = None
@@ -91,7 +93,7 @@ class LocalLink:
 
 
 def _spooled(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
-    """What a command is to read, in a temporary file: a data set need not fit into memory."""
+    """Copy the standard input of a command into a temporary file: a data set need not fit into memory."""
     if stdin is None:
         return None
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
@@ -102,7 +104,7 @@ def _spooled(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
 
 
 def own_engine() -> APIClient | None:
-    """This machine's engine, or None where there is none: the controller may do without."""
+    """Return a client of the controller's engine, or None: the controller need not have an engine."""
     try:
         return _open()
     except HvdockerError:

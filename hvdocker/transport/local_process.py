@@ -1,4 +1,4 @@
-"""This machine's own process: another program in its place, and its home."""
+"""The process of hvdocker itself: replacing it by another program, and its home folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import NoReturn
 
 
 def moved_home() -> Path | None:
-    """The home that $HOME names, where OpenSSH's client looks at another: it goes by the user's own entry."""
+    """Return the home in $HOME if it differs from the user's entry in passwd, else None. OpenSSH's client
+    uses the entry in passwd, hvdocker $HOME."""
     try:
         listed = Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:
@@ -21,13 +22,13 @@ def moved_home() -> Path | None:
 
 
 def exec_program(words: Sequence[str]) -> NoReturn:
-    """Raises FileNotFoundError where there is no such program."""
+    """Replace this process by another program. Raises FileNotFoundError if there is no such program."""
     sys.stdout.flush()
     sys.stderr.flush()
-    # Python ignores it, and what is ignored is handed on.
+    # Python ignores SIGPIPE, and the new program would inherit that.
     before = signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         os.execvp(words[0], list(words))
     finally:
-        # It did not become that program.
+        # Reached only if the program could not be executed.
         signal.signal(signal.SIGPIPE, before)

@@ -1,4 +1,4 @@
-"""Work on all hosts at once, in threads: paramiko and the Docker SDK block."""
+"""Runs work on all hosts at once, in threads, because paramiko and the Docker SDK block."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ MOST_AT_ONCE = 30
 
 @dataclass(frozen=True)
 class Outcomes(Generic[T]):
+    """Results and errors by name. A name whose work did not begin or did not finish is in neither."""
+
     done: Mapping[str, T]
     failed: Mapping[str, HvdockerError]
 
     def or_raise(self, what: str) -> Mapping[str, T]:
+        """Return the results, or raise all errors together under the headline `what`."""
         raise_all(what, list(self.failed.values()))
         return self.done
 
@@ -30,8 +33,11 @@ def each(
     on_interrupt: Callable[[], None] = lambda: None,
     most_at_once: int = MOST_AT_ONCE,
 ) -> Outcomes[T]:
-    """Runs `work(name)` for every name. Removal collects every failure; creation may stop early: what
-    has not begun is then left out, what is under way is finished."""
+    """Run `work(name)` for every name and return results and errors. Only HvdockerErrors are collected.
+
+    With `stop_at_first` (creation) work that has not begun when the first error occurs is left out, and work
+    under way is finished; otherwise (removal) all work is done. Ctrl-C calls `on_interrupt` and raises when
+    all threads have ended."""
     order = list(names)
     if not order:
         return Outcomes({}, {})
@@ -50,8 +56,8 @@ def each(
 
 
 def each_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> Outcomes[T]:
-    """The same, for so long: whoever is not done by then is in neither list, and is left to itself. It ends
-    with its link."""
+    """Like `for_each_host`, but return after `seconds`. Work that is not done by then is in neither mapping;
+    its thread runs on until its link is closed."""
     order = list(names)
     if not order:
         return Outcomes({}, {})
@@ -65,7 +71,7 @@ def each_within(names: Iterable[str], work: Callable[[str], T], seconds: float) 
 
 
 def _outcomes(futures: Mapping[str, Future[T]]) -> Outcomes[T]:
-    """Of those that were not called off."""
+    """Collect results and errors of the futures that were not cancelled; raise any error that is not ours."""
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
     for name, future in futures.items():
@@ -82,8 +88,9 @@ def _outcomes(futures: Mapping[str, Future[T]]) -> Outcomes[T]:
 
 
 def _drain(pool: ThreadPoolExecutor, futures: Collection[Future[T]]) -> None:
-    """Waits for what is under way, also when Ctrl-C comes again: nothing may be made behind the back of
-    whoever undoes it. Of threads Python 3.11 forgets that they run when joining one is interrupted."""
+    """Cancel what has not begun and wait for the rest, even if Ctrl-C is pressed again: no thread may create
+    something after the rollback began. Waits for futures first, because Python 3.11 regards a thread as
+    ended when joining it is interrupted."""
     while True:
         try:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A link for small questions over days: where it was lost, it is opened anew."""
+"""A link for short commands over days, which is reopened when it was lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class ReconnectingLink:
-    """Only `run` opens it anew: a command that was cut off is run once more, so it has to bear that."""
+    """A HostLink whose `run` reopens a lost connection and repeats the command once, so commands must be
+    repeatable. The other methods do not reconnect."""
 
     def __init__(self, name: str, link: HostLink, opener: Opener) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Links to all hosts of an inventory, for the length of one verb."""
+"""Opens the links to all hosts of an inventory for a verb; asks the user about host keys and passphrases."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ PASSPHRASE_TRIES = 3
 
 @dataclass(frozen=True)
 class Session:
+    """The open links, and the errors of the hosts that could not be reached."""
+
     links: dict[str, HostLink]
     failed: Mapping[str, HvdockerError]
 
     def put(self, link: HostLink) -> None:
-        """A new link to a host, in place of one that broke."""
+        """Replace the broken link to a host by a new one, and close the old one."""
         broken = self.links.get(link.name)
         self.links[link.name] = link
         if broken:
@@ -40,7 +42,8 @@ class Session:
 def connected(
     env: Env, located: Located, accept_new: bool = False, must_all: bool = True
 ) -> Iterator[Session]:
-    """Opens every host at once. With `must_all` a host that cannot be reached is an error."""
+    """Connect to all hosts at once and close the links at the end. With `must_all` an unreachable host is an
+    error, otherwise it is listed in `failed`. `accept_new` trusts unknown host keys without asking."""
     env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
     session = _open_all(env, located, accept_new)
     env.listener(Event("connect", "connected", is_end=True))
@@ -54,8 +57,9 @@ def connected(
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
-    """Asks about unknown host keys and locked key files once for all hosts, and tries those hosts again; more
-    than once only where a jump host stood in front of one."""
+    """Connect to all hosts. Ask about unknown host keys and key files with a passphrase once for all hosts,
+    then retry these hosts; a further round is needed only if a jump host had to be trusted or unlocked
+    first."""
     from hvdocker.transport.pool import each
     from hvdocker.transport.ssh.connect import Credentials
 
@@ -67,6 +71,7 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     credentials = Credentials(env.passphrases, accepted)
     for note in credentials.notes:
         env.listener(Event("note", note))
+    # The CLI imports what is needed after connecting here, while the hosts answer.
     threading.Thread(target=env.while_connecting).start()
     while waiting:
         outcomes = each(waiting, partial(_open_named, hosts, credentials))
@@ -88,7 +93,7 @@ def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) 
 
 
 def reopened(env: Env, located: Located, name: str) -> HostLink:
-    """A link to one host once more, by what a person answered before."""
+    """Open another link to one host, with the passphrases that the user gave before."""
     from hvdocker.transport.ssh.connect import Credentials
 
     host = located.inventory.named(name)
@@ -98,7 +103,7 @@ def reopened(env: Env, located: Located, name: str) -> HostLink:
 def _trusted(
     env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
 ) -> set[str]:
-    """The hosts whose keys a person believes now; these are remembered and added to `accepted`."""
+    """Return the hosts whose new keys the user accepts; add these to known_hosts and to `accepted`."""
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()
@@ -108,7 +113,7 @@ def _trusted(
 
 
 def _unlocked(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
-    """The hosts whose key files a person opened now; others are told what became of the asking."""
+    """Return the hosts whose key files the user unlocked; change the error of the others to say why not."""
     locked = {name: error for name, error in failed.items() if isinstance(error, LockedKey)}
     if not locked or not env.is_interactive:
         return set()

@@ -1,1 +1,6 @@
-"""The containers of a cluster: their specifications, and the files in them. Pure."""
+"""The containers of a cluster. Pure.
+
+`roles.py` has the specifications of worker, master and doctor containers. `ssh_files.py` writes the SSH
+configuration of a cluster, and `files.py` says which files a container gets before it starts, or later when
+members change.
+"""

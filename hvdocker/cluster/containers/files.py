@@ -1,4 +1,4 @@
-"""Which files a worker and a master get before they start."""
+"""Says which files a worker and a master get, before they start and when the members change. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def trust_files(
     host_keys: Mapping[str, str],
     client_public: str,
 ) -> list[FileSpec]:
-    """What changes when workers come or go; nothing of it is secret."""
+    """Return the SSH files that change when workers come or go. None of them is secret."""
     return [
         FileSpec("ssh/config", render_ssh_config(template, cluster, members, port)),
         FileSpec("ssh/known_hosts", known_hosts(members, host_keys, port)),
@@ -33,23 +33,28 @@ def trust_files(
 
 
 def master_update_files(trust: Iterable[FileSpec], seats: Sequence[JobHost]) -> list[FileSpec]:
-    """What a master is told while its job runs: whom it may log in to, and, where it grows and shrinks, the
-    hosts that it may use. These come last: whoever reads of a new host knows its key already."""
+    """Return the files to write into a master while its job runs.
+
+    These are the SSH config and known_hosts, and for an elastic job (`seats` is not empty) its hosts. The
+    host list comes last, so that a reader that finds a new host in it already has the host's key."""
     known = [file for file in trust if file.path in MASTER_TAKES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(seats))] if seats else known
 
 
 def hosts_text(seats: Iterable[JobHost]) -> str:
+    """Return the text of hosts.json, which the supervisor reads when it changes."""
     return json.dumps({"hosts": [seat.as_json() for seat in seats]}) + "\n"
 
 
 def folders() -> list[FileSpec]:
+    """Return the folders below /run/hvdocker that every worker and master has."""
     return [FileSpec("", None, 0o700), FileSpec("ssh", None, 0o700), FileSpec("home", None, 0o700)]
 
 
 def worker_files(
     trust: Iterable[FileSpec], client_private: str, host_private: str, address: str, port: int, uid: int
 ) -> list[FileSpec]:
+    """Return all files that a new worker gets between create and start, private keys included."""
     return [
         *folders(),
         *trust,
@@ -59,7 +64,7 @@ def worker_files(
     ]
 
 
-# In a master, below /run/hvdocker: the hosts of its job, if others than job.json says.
+# In a master, below /run/hvdocker: the current hosts of its job, if they differ from those in job.json.
 HOSTS_FILE = "hosts.json"
-# What a master takes over from its head's worker.
+# The files that a master gets from the worker of its head.
 MASTER_TAKES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

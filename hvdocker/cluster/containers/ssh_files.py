@@ -1,4 +1,4 @@
-"""The files of a cluster's own SSH: who may log in where, with which keys pinned."""
+"""Renders the SSH files of a cluster: config, known_hosts, authorized_keys and sshd_config. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = f"{names.IN_CONTAINER}/ssh"
 
 @dataclass(frozen=True)
 class Member:
-    """A worker as its peers see it."""
+    """A worker as other workers see it: name, training address and the user to log in as."""
 
     name: str
     address: str
@@ -21,7 +21,8 @@ class Member:
 
 
 def render_ssh_config(template: str, cluster: str, members: Iterable[Member], port: int) -> str:
-    import jinja2  # 25 ms that help texts and completion need not pay
+    """Render the client's SSH config from the Jinja template."""
+    import jinja2  # costs 25 ms, which --help and completion do not need
 
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
@@ -32,7 +33,7 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[Member], po
 
 
 def known_hosts(members: Iterable[Member], host_keys: Mapping[str, str], port: int) -> str:
-    """One pinned key per worker, under the address that horovodrun uses."""
+    """Return a known_hosts file with one pinned key per worker, under the address that the launcher uses."""
     lines = []
     for member in members:
         shown = member.address if port == 22 else f"[{member.address}]:{port}"
@@ -41,14 +42,17 @@ def known_hosts(members: Iterable[Member], host_keys: Mapping[str, str], port: i
 
 
 def authorized_keys(client_public: str, members: Iterable[Member]) -> str:
+    """Return an authorized_keys file that accepts the client key only from the members' addresses."""
     sources = ",".join(member.address for member in members)
     return f'restrict,from="{sources}" {client_public}\n'
 
 
 def sshd_config(address: str, port: int, uid: int) -> str:
-    """Everything that running ranks does not need is off, named even where that is OpenSSH's default. There
-    is no Subsystem (SFTP) and no AcceptEnv. Whether the client is there is asked often: sshd
-    does so only where nothing was said for the interval."""
+    """Return the configuration of a worker's sshd.
+
+    Everything that ranks do not need is off, written out even if off is OpenSSH's default. There is no
+    Subsystem (SFTP) and no AcceptEnv. ClientAliveInterval is short, because sshd checks its client only after
+    the connection was silent for the whole interval."""
     return f"""\
 Port {port}
 ListenAddress {address}

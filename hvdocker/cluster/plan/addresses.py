@@ -1,4 +1,4 @@
-"""Where each host's containers live: training address, port, user, folders."""
+"""Decides for each host the training address, port, user, folder and slots of its worker. Pure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope import ClusterScope, as_it_is
 
+# For --local. A fixed address needs a network with a configured subnet, so Docker cannot choose it. This
+# range is reserved for benchmarks: no LAN uses it.
 _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 
 ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
@@ -22,8 +24,10 @@ ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 def host_plans(
     inventory: Inventory, state: ClusterState, extent: ClusterScope | None = None
 ) -> dict[str, HostPlan]:
-    """For every host of the cluster, in inventory order; of one that is there already, unless another extent
-    is wanted. Raises where a training address is missing."""
+    """Return the plan of every host of the cluster, in the inventory's order.
+
+    `extent` says which hosts and slots the cluster gets; by default those that it has. Raises if a host has
+    no training address."""
     extent = extent or as_it_is(inventory, state)
     port = choose_port(inventory, state)
     members = {name: seen for name, seen in state.hosts.items() if name in extent.shares}
@@ -39,8 +43,11 @@ def host_plans(
 
 
 def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
-    """Hosts whose home is another's too: workers of one machine, or one network file system (whose
-    device is written server:/path) on several. Where the other is not seen now, the folder tells."""
+    """Return the hosts whose home folder other hosts have too.
+
+    These are local workers of one machine, and hosts with the home on one network file system (its device is
+    written server:/path). If the other host is not observed now, the name of the existing cluster folder
+    shows it."""
     devices = [(seen.home_device, seen.home) for seen in state.hosts.values()]
     return frozenset(
         name
@@ -79,7 +86,7 @@ def _place(
 
 
 def choose_port(inventory: Inventory, state: ClusterState) -> int:
-    """The inventory's, else the one the cluster has, else the first that is free on every host."""
+    """Return the inventory's port, else the existing cluster's, else the first that is free on every host."""
     if inventory.port:
         return inventory.port
     for worker in state.workers().values():
@@ -92,7 +99,7 @@ def choose_port(inventory: Inventory, state: ClusterState) -> int:
 
 
 def local_subnet(state: ClusterState) -> str:
-    """The network that the cluster has, else the first of the benchmarking range that overlaps nothing."""
+    """Return the existing network's subnet, else the first of `_LOCAL_SUBNETS` that overlaps no other."""
     if state.network.own_subnet:
         return state.network.own_subnet
     taken = [ipaddress.ip_network(text) for text in state.network.subnets_taken if ":" not in text]
@@ -106,6 +113,7 @@ def local_subnet(state: ClusterState) -> str:
 
 
 def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str, str]:
+    """Return the address by host. Raises one error for all hosts that are not in the training network."""
     if inventory.is_local:
         start = ipaddress.ip_network(local_subnet(state)).network_address
         return {host.name: str(start + 11 + index) for index, host in enumerate(inventory.hosts)}
@@ -122,6 +130,7 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
 
 
 def _address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
+    """Return the host's `address:`, else its address in `network:`, else the one by which it was reached."""
     if host.address:
         return host.address
     if not inventory.network:
@@ -144,13 +153,15 @@ def has_addresses(seen: HostSeen) -> str:
 
 
 def address_line(seen: HostSeen) -> str:
-    """That by which it was reached before others: one of them may be docker0's."""
+    """Return advice with an address of this host, first the one by which it was reached.
+
+    Another one may be the address of docker0."""
     reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
     return give_address([*reached, *seen.addresses])
 
 
 def give_address(known: Iterable[str]) -> str:
-    """The line to write into the inventory, with the first of these that other hosts may reach."""
+    """Return advice with the inventory's line: the first address in `known` that other hosts may reach."""
     fit = (text for text in known if is_in(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local)
     first = next((text for text in fit if not is_loopback(text)), None)
     line = f"`address: {first}`" if first else "an `address:` that it has itself"
@@ -158,6 +169,7 @@ def give_address(known: Iterable[str]) -> str:
 
 
 def is_in(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+    """Return whether the address is in the network; False for text that is no address."""
     try:
         return ipaddress.ip_address(address) in network
     except ValueError:
@@ -165,7 +177,7 @@ def is_in(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) 
 
 
 def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:
-    """Hosts on which somebody else listens on the cluster's port."""
+    """Return the hosts on which another process than the cluster's worker listens on the cluster's port."""
     return [
         name
         for name, place in placed.items()

@@ -1,4 +1,4 @@
-"""What `down` has to do: bring home what was not fetched, then remove what carries our label."""
+"""Plans `down`: end jobs, fetch what was not fetched, then remove what has the cluster's label. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, ...]) -> Plan:
-    """`unfetched` names the jobs whose files were not brought home yet."""
+    """Return the plan. `unfetched` are the jobs whose files are to be fetched before the removal."""
     seen_ids: set[str] = set()
     masters: list[Step] = []
     workers: list[Step] = []
@@ -29,7 +29,7 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
         inventory.cluster,
         ("jobs", _running(state)),
         ("fetch", [FetchJobs(CONTROLLER, unfetched)] if unfetched else []),
-        # Masters first: on a bridge they live in their head worker's network.
+        # Masters first: in a local cluster a master uses the network namespace of its head's worker.
         ("containers", masters),
         ("containers", workers),
         ("files", _trees(inventory, state.hosts)),
@@ -38,7 +38,7 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
 
 
 def _running(state: ClusterState) -> list[Step]:
-    """Running jobs end with grace before anything is fetched, so that their outputs are whole."""
+    """Return steps that end running jobs gracefully, before the fetch, so that their outputs are complete."""
     return [StopJob(state.host_of(master), master.job, master.id) for master in state.running_jobs()]
 
 
@@ -48,7 +48,7 @@ def _remove(host: str, container: ContainerSeen) -> RemoveContainer:
 
 def _trees(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
     if inventory.is_local:
-        # All of it, also folders of workers that an earlier, larger `up --local` made.
+        # The whole folder, including those of workers that an earlier, larger `up --local` created.
         found = [(name, host) for name, host in hosts.items() if host.cluster_dir][:1]
         return [RemoveTree(name, names.cluster_dir(host.home, inventory.cluster)) for name, host in found]
     return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]

@@ -1,4 +1,4 @@
-"""What stands in the way of a worker on a host: found before anything is made."""
+"""Finds what would make a worker fail on a host, before anything is created. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from hvdocker.observe.state import HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.units import show_bytes
 
-# The first that knows `--gpus` and is told apart by its device requests.
+# The first version with `--gpus` and with device requests in its API.
 OLDEST_ENGINE = "19.03"
 NEWER_ENGINE = "sudo apt-get update && { sudo apt-get install docker-ce || sudo apt-get install docker.io; }"
-# Keys, a job's file and an index have to fit.
+# Room for keys, a job's file and the index of the code.
 LEAST_HOME_BYTES = 1 << 20
 
 
 def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Everything that would make containers fail on a host, found before anything is made."""
+    """Return all problems of all hosts that would make a container fail."""
     missing = [problem for name, place in placed.items() for problem in missing_mounts(name, place)]
     return [
         *missing,
@@ -34,12 +34,13 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """What an engine would refuse, or a disk."""
+    """Return problems that the engine or the disk would cause: an old engine, a full home, too few CPUs."""
     refused = [problem.at(name) for name, place in placed.items() for problem in _refusals(place.seen)]
     return [*refused, *cpu_problems(inventory, placed)]
 
 
 def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return problems of hosts with fewer CPUs than `cpus:` says. A host with an unknown number has none."""
     wanted = inventory.cpus or 0
     return [
         HostUnfit(
@@ -73,19 +74,22 @@ def _refusals(seen: HostSeen) -> Iterator[HvdockerError]:
 
 
 def is_too_old(version: str) -> bool:
-    """Whether it does not know `--gpus` and what containers of ours are made with. Docker's numbers went from
-    1.13 to 17.03; those of others who speak its API (podman, builds of moby) tell nothing."""
+    """Return whether this version of Docker lacks `--gpus` or other options that our containers use.
+
+    Docker's versions went from 1.13 to 17.03. Versions of other engines with this API (podman, builds of
+    moby) say nothing, and pass."""
     numbers = version_numbers(version)
     return numbers[:1] in ((1,), (17,), (18,)) or (19,) <= numbers < version_numbers(OLDEST_ENGINE)
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
-    """`20.10.24+dfsg1` and `535.183.01` as numbers that compare."""
+    """Return a version such as `20.10.24+dfsg1` or `535.183.01` as numbers; empty if it starts with none."""
     found = re.match(r"\d+(\.\d+)*", text)
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
 def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return problems of training addresses: loopback among several hosts, duplicates, and IPv6."""
     loopback: list[HvdockerError] = [
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
@@ -101,7 +105,7 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def _same_address(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Two names for one machine, or an address that Horovod cannot write in -H."""
+    """Return problems of shared addresses, and of IPv6 addresses, which Horovod does not accept in -H."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = []
     for name, place in placed.items():
@@ -130,8 +134,9 @@ def _same_address(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def nowhere_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Training addresses on which a worker cannot listen: its host does not have them. Where no addresses
-    were seen nothing is said."""
+    """Return problems of training addresses that their host does not have: a worker cannot listen on them.
+
+    Hosts whose addresses are unknown have no problem."""
     return [
         HostUnfit(
             f"the training address {place.address} is on no interface of this host",
@@ -144,12 +149,13 @@ def nowhere_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
         if not place.host.is_local
         and place.seen.addresses
         and is_in(place.address, ALL_IPV4)
-        and not is_loopback(place.address)  # where there is no `ip`, loopback is not told
+        and not is_loopback(place.address)  # a host without `ip` does not report loopback
         and place.address not in place.seen.addresses
     ]
 
 
 def missing_mounts(name: str, place: HostPlan) -> list[HvdockerError]:
+    """Return one problem for each source of `mounts:` that does not exist on the host."""
     return [
         HostUnfit(
             f"the mount source {path} is not there",
@@ -163,6 +169,7 @@ def missing_mounts(name: str, place: HostPlan) -> list[HvdockerError]:
 
 
 def architecture_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return problems of hosts with another CPU architecture than most: one image cannot run on both."""
     by_arch: dict[str, list[str]] = {}
     for name, place in placed.items():
         by_arch.setdefault(docker_arch(place.seen.engine.architecture), []).append(name)

@@ -1,5 +1,9 @@
-"""Hosts that take part in a job while it runs: those that lost their worker and get another, and new ones,
-which an elastic job takes in."""
+"""Decides which hosts join a running job: its own hosts that get a new worker, and new hosts if it is
+elastic.
+
+Pure. A host that is new in the inventory joins the oldest elastic job with room for it. Idle workers that
+existed before do not join, because labels cannot change. A new worker has a new host key, and a master has
+the keys in files of its own: so whenever workers are updated, the masters of running jobs are updated too."""
 
 from __future__ import annotations
 
@@ -21,18 +25,22 @@ _LACKS = "it runs with requirements, which a new worker lacks"
 
 @dataclass(frozen=True)
 class Join:
+    """A new host's part in a running job."""
+
     job: str
     share: Share
 
     def on(self, spec: ContainerSpec) -> ContainerSpec:
-        """The worker says so from the beginning: its slots are the job's for as long as that runs."""
+        """Return the specification with labels that give the worker's slots to the job while it runs.
+
+        They have to be there from the start, and do not count in the specification's fingerprint."""
         told = {names.LABEL_JOINED: self.job, names.LABEL_SHARE: str(self.share.slots)}
         return replace(spec, labels={**spec.labels, **told})
 
 
 @dataclass(frozen=True)
 class Newcomers:
-    """Who joins, and why others do not."""
+    """The hosts that join, and notes on why others do not."""
 
     joins: Mapping[str, Join]
     notes: tuple[str, ...] = ()
@@ -41,8 +49,9 @@ class Newcomers:
 def newcomers(
     state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], image: ImagePlan
 ) -> Newcomers:
-    """`fresh` are the hosts that get a new worker, of `image`. Those that no running job has join the oldest
-    elastic one that has room for them."""
+    """Decide which of the `fresh` hosts, which get a new worker with `image`, join a running job.
+
+    Hosts that no running job uses join the oldest elastic job that has room for them."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
     room = {job.job: _room(state, job, placed, fresh) for job in jobs}
@@ -67,9 +76,11 @@ def newcomers(
 def _room(
     state: ClusterState, job: ContainerSeen, placed: Mapping[str, HostPlan], fresh: Collection[str]
 ) -> int | None:
-    """How many ranks it may still get; None where there is no bound. A host that left the inventory counts
-    no more, nor does one that does not answer: others may stand in for it, and the launcher keeps the bound
-    when it is back. One that joined and lost its worker since joins anew."""
+    """Return how many more ranks the job may have; None if there is no bound.
+
+    Hosts that were removed from the inventory do not count, nor do hosts that do not answer: others may
+    replace them, and the launcher itself keeps to --max-np when they are back. A host that joined and then
+    lost its worker does not count either: it joins again."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares(state, job, placed, fresh, {}))
     return None if most is None else max(0, most - has)
@@ -92,7 +103,7 @@ def _why_not(
     image: ImagePlan,
     room: int | None,
 ) -> str | None:
-    """Completes the sentence `… does not join …: `."""
+    """Return why the host cannot join, as the end of `… does not join …: `; None if it can."""
     head = state.host_of(job)
     has_gpus = any(share.devices for share in job.placement.shares)
     if room == 0:
@@ -111,8 +122,9 @@ def _why_not(
 def joining(
     state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], joins: Mapping[str, Join]
 ) -> Iterator[JoinJob]:
-    """New hosts, and those of running jobs whose worker was lost: what lay in it has to be brought again, and
-    perhaps what lay on the host too."""
+    """Yield the steps for new hosts, and for hosts of running jobs that get a new worker.
+
+    What was in a lost worker has to be copied again, and perhaps what was on its host too."""
     for job in state.running_jobs():
         head = state.host_of(job)
         for share in _shares(state, job, placed, fresh, joins):
@@ -127,8 +139,9 @@ def telling(
     joins: Mapping[str, Join],
     absent: Mapping[str, UnreachableHost],
 ) -> Iterator[TellMaster]:
-    """Every job that runs: whom its master may log in to is known to it from files of its own. A host that
-    does not answer stays one of its hosts: the job itself finds out when it is back."""
+    """Yield a step for the master of every running job, which has the members' keys in files of its own.
+
+    A host that does not answer stays a host of its job: the supervisor finds out when it is back."""
     for job in state.running_jobs():
         head = state.host_of(job)
         if head not in placed:
@@ -146,7 +159,7 @@ def _shares(
     fresh: Collection[str],
     joins: Mapping[str, Join],
 ) -> list[Share]:
-    """What the job has once the plan is carried out, the head first."""
+    """Return the shares that the job has once the plan is applied, the head first."""
     lost = _lost(state, job, fresh)
     stay = [share for share in state.placement_of(job).shares if share.host not in lost]
     come = [join.share for join in joins.values() if join.job == job.job]
@@ -154,8 +167,10 @@ def _shares(
 
 
 def _lost(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> set[str]:
-    """Hosts of the job whose new worker is no part of it: who joined joins anew, and requirements are no part
-    of a new worker."""
+    """Return the `fresh` hosts whose new worker does not belong to the job by its placement.
+
+    These are all but the hosts that the job started with: a host that joined has to join again. If the job
+    has requirements, none of its hosts comes back, because a new worker lacks them."""
     back = () if job.requirements else job.placement.hosts
     return {name for name in fresh if name not in back and name != state.host_of(job)}
 

@@ -1,5 +1,8 @@
-"""Who is in the cluster, as its workers were last told: a host that leaves the inventory leaves no other
-trace on those that stay."""
+"""The members of a cluster, and the file `members` on each host: the hosts that its worker trusts. Pure.
+
+The file lies beside the code, and the probe reads it. A host that is removed from the inventory leaves no
+other trace on the hosts that stay. If the file differs from the inventory, workers and masters are
+updated."""
 
 from __future__ import annotations
 
@@ -20,15 +23,16 @@ NOBODY: Mapping[str, UnreachableHost] = MappingProxyType({})
 def all_members(
     inventory: Inventory, placed: Mapping[str, HostPlan], absent: Mapping[str, UnreachableHost]
 ) -> tuple[Member, ...]:
-    """In the inventory's order; those too that do not answer now, and may come back."""
+    """Return all members in the inventory's order, unreachable hosts included, since they may come back."""
     found = {name: Member(name, place.address, user_name(place.uid)) for name, place in placed.items()}
     found |= {name: one.member for name, one in absent.items()}
     return tuple(found[host.name] for host in inventory.hosts if host.name in found)
 
 
 def is_outdated(members: Sequence[Member], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
-    """Whether a worker that stays trusts others than those of the cluster. Where nothing is written, as by
-    earlier versions, nothing is known."""
+    """Return whether a worker that stays (`kept`) trusts other hosts than the members.
+
+    Clusters of earlier versions have no members file: they do not count as outdated."""
     return any(placed[name].seen.members not in ("", _line(members)) for name in kept)
 
 
@@ -37,7 +41,7 @@ def steps_to_write_members(members: Sequence[Member], placed: Mapping[str, HostP
 
 
 def _line(members: Sequence[Member]) -> str:
-    """Neither names nor addresses have blanks."""
+    """Return the content of the members file. Names and addresses contain no blanks."""
     return " ".join(f"{member.name}={member.address}" for member in members)
 
 
@@ -47,7 +51,7 @@ def notes_on_removed_hosts(
     kept: Collection[str],
     absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> list[str]:
-    """Notes on hosts that nobody can reach any more without their entry in the inventory."""
+    """Return notes on hosts that were removed from the inventory, so that hvdocker cannot clean them."""
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members.split())
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "
@@ -59,7 +63,7 @@ def notes_on_removed_hosts(
 
 
 def notes_on_unreachable_hosts(absent: Mapping[str, UnreachableHost]) -> list[str]:
-    """Notes on hosts that do not answer."""
+    """Return notes on hosts that do not answer, and on the jobs that run on without them."""
     return [
         f"{name} does not answer, and is left as it is: {', '.join(one.slots)} goes on without it until it "
         "is back"

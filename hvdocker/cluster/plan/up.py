@@ -1,4 +1,4 @@
-"""What `up` has to do: nothing where a host already runs the worker it should."""
+"""Plans `up` and `keys rotate`. A host that already runs the right worker needs no step. Pure."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def plan_up(
     brought_public: str | None = None,
     absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> Plan:
-    """Pure. Raises where a host could not run its worker. `brought_public` is the user's own key; `absent`
-    are hosts of running jobs that do not answer."""
+    """Return the plan of `up`. Raises if a host cannot run its worker, or if a running job would be hurt.
+
+    `brought_public` is the public half of the user's own key. `absent` are hosts of running elastic jobs that
+    do not answer."""
     return _plan("up", inventory, state, placed, maker, brought_public, absent=absent)
 
 
@@ -41,8 +43,10 @@ def plan_rotation(
     maker: Maker,
     brought_public: str | None = None,
 ) -> Plan:
-    """An `up` that keeps no worker: keys live in workers, and their public halves in labels, which never
-    change. So new workers are the way to new keys, and a rotation that is cut off can be mended by `up`."""
+    """Return the plan of `keys rotate`: an `up` that replaces every worker.
+
+    Private keys are in workers, and public keys in their labels, which cannot change. So new keys need new
+    workers, and `up` can finish an interrupted rotation. Raises if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
@@ -61,7 +65,7 @@ def _plan(
     otherwise: str | None = None,
     absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> Plan:
-    """`otherwise` is why workers that would do are replaced all the same."""
+    """Return the plan. `otherwise` is a reason to replace workers that are right as they are."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
@@ -91,8 +95,9 @@ def _plan(
 
 
 def _surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
-    """Workers on hosts that are no part of the cluster any more. They go first: another worker may be given
-    their GPUs."""
+    """Yield steps that remove workers on hosts that are no longer part of the cluster.
+
+    They come before new workers, which may get their GPUs. Raises if a running job uses such a worker."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
     spare_running_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
     for name, worker in surplus.items():
@@ -100,8 +105,10 @@ def _surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[Re
 
 
 def _discord(workers: Sequence[ContainerSeen]) -> str | None:
-    """Workers that do not share a client key were left by a rotation that was cut off. Which of the keys is
-    the old one, clocks of several hosts cannot tell for sure: none is kept."""
+    """Return the reason to replace all workers if they do not share one client key, else None.
+
+    An interrupted rotation leaves them so. Which key is the newer one could only be decided by the clocks of
+    several hosts, so no worker is kept."""
     keys = {worker.labels.get(names.LABEL_CLIENT_KEY) for worker in workers}
     return "a rotation of keys was cut off" if len(keys) > 1 else None
 
@@ -114,7 +121,9 @@ def why_new(
     image: ImagePlan,
     brought: str | None,
 ) -> str | None:
-    """Why a worker has to be made, or None where the one there will do."""
+    """Return why the host's worker has to be created or replaced; None if the existing one is right.
+
+    `worker` is the existing one, and `brought` the public half of the user's own key."""
     if worker is None:
         return "new"
     if not runs(worker, place, image):
@@ -130,7 +139,9 @@ def why_new(
 
 
 def _image_of(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> str:
-    """The cluster's own, or the one that `train` put requirements on."""
+    """Return the image that the worker should have: the cluster's, or a requirements layer on it.
+
+    `train` adds such layers. A worker with a layer on the cluster's current image is kept."""
     if worker.requirements and worker.base == image.content:
         return names.requirements_image(worker.requirements)
     return inventory.image

@@ -1,4 +1,4 @@
-"""How workers are made or replaced: the same stages, whoever decided which."""
+"""The stages that create or replace workers. `up`, `keys rotate` and `train` share them. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hvdocker.plan.plan import CONTROLLER, Stage, Step
 
 
 def worker_of(inventory: Inventory, place: HostPlan, maker: Maker, image: str) -> ContainerSpec:
-    """A worker of the cluster, of another image than its own."""
+    """Return the specification of a worker with this image instead of the inventory's."""
     return worker_spec(replace(inventory, image=image), place, maker)
 
 
@@ -48,9 +48,16 @@ def worker_stages(
     joins: Mapping[str, Join] = MappingProxyType({}),
     absent: Mapping[str, UnreachableHost] = NOBODY,
 ) -> list[Stage]:
-    """`reasons` names the hosts whose worker is made anew, and why; workers elsewhere are started where
-    they sleep, and told about the new ones, as are the jobs that run. `joins` are new hosts of theirs;
-    `absent` ones are no more than trusted, so that they can come back."""
+    """Return the stages that create or replace workers, and update all others.
+
+    `reasons` maps the hosts that get a new worker to the reason. On other hosts a stopped worker is started.
+    If members change, the SSH files of the other workers and of the masters of running jobs are updated.
+    `joins` are new hosts that join a running job. `absent` hosts do not answer: they only stay trusted, so
+    that they can come back.
+
+    A new worker's key is in its label, and all others are updated before it is started. So a worker that runs
+    is one that all others know, and labels alone show what an interrupted `up` left. Raises if a running job
+    would lose a worker."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
     spare_running_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
@@ -80,15 +87,17 @@ def worker_stages(
     return [
         Stage("files", tuple(_files(inventory, state, placed, specs, fresh, trust)) if is_told else ()),
         Stage("containers", tuple(removals)),
-        # Keys are made before the first worker is, and who was there is told before a new one starts; beyond
-        # that no host waits for another.
+        # Two things wait for all hosts: keys exist before the first worker is created, and existing workers
+        # are updated before a new one starts. Else no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
         Stage(
             "containers", tuple(steps_to_write_members(members, placed)) if is_told else (), follows_on=True
         ),
-        # A new worker of a job is started when its master knows of it: one that runs has joined, whatever
-        # became of the run that made it. Until it answers, the job does without it.
+        # A new host joins the job, and the master gets it, before its worker is started. So a worker that
+        # runs has joined, even if this run is interrupted; one that was never started is replaced by the next
+        # `up`. The other order could leave a running worker that holds slots and that the master does not
+        # know. Until the worker answers, the job ignores it.
         Stage("join", tuple(joining(state, placed, fresh, joins)), follows_on=True),
         Stage("join", tuple(told)),
         Stage("containers", tuple(started), follows_on=bool(created) and not refreshed and not told),
@@ -98,7 +107,7 @@ def worker_stages(
 
 
 def spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
-    """`doomed` are hosts whose worker lives and would be replaced."""
+    """Raise if a running job uses one of the `doomed` hosts, whose living worker would be replaced."""
     for master in state.running_jobs():
         hurt = set(state.placement_of(master).hosts) & set(doomed)
         if hurt:
@@ -115,6 +124,7 @@ def _trust(
     members: tuple[Member, ...],
     pinned: Mapping[str, str],
 ) -> Trust:
+    """Return members and key sources. The client key is the user's, else that of a kept worker, else new."""
     kept = [name for name in placed if name not in fresh]
     client_from = kept[0] if kept and not inventory.keys else None
     return Trust(
@@ -137,6 +147,7 @@ def _files(
     fresh: list[str],
     trust: Trust,
 ) -> list[Step]:
+    """Return the steps before any container: keys, the network of a local cluster, and folders."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)
@@ -149,12 +160,15 @@ def _files(
 
 
 def _marks(folder: str, spec: ContainerSpec) -> list[str]:
+    """Return the folder that names a run and its owner, for `gc` when no container is left; else nothing."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
 
 def _mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
-    """The head reaches every worker. Before a job is placed, the first host stands for the head."""
+    """Return the step that logs in from the head to every worker; nothing if no worker was started.
+
+    There is no job yet, so the first host takes the part of the head."""
     if not touched:
         return []
     head = next(iter(placed))

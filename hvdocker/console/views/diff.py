@@ -1,4 +1,4 @@
-"""Two jobs side by side: what they were made of where that differs, then how they went."""
+"""Show two jobs side by side: where their capsules differ, then their outcomes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ _NOTHING = "-"
 
 
 def show_difference(console: Console, found: Difference, with_text: bool = False) -> None:
+    """Print the difference; `with_text` adds the patches of the files that differ."""
     jobs = (found.first.capsule.job, found.second.capsule.job)
     if found.is_empty:
         console.print(Text(f"{jobs[0]} and {jobs[1]}: no difference but when they ran, and how it went"))

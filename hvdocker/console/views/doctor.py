@@ -1,4 +1,4 @@
-"""What the doctor found: a row per host, a matrix between hosts, then every trouble with its way out."""
+"""Show the report of `doctor`: a row per host, a matrix between hosts, then every problem with its fix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hvdocker.console.views.doctor_matrix import MOST_HOSTS, show_matrix
 from hvdocker.doctor.report import Finding, HostReport, Mark, Report, worst_mark
 from hvdocker.units import count
 
-# The table's columns, and the checks that are told in each. A check that stands nowhere goes to `net`.
+# The table's columns, and the checks that each contains. A check that is not listed goes to `net`.
 GROUPS = {
     "ssh": ("resolves", "answers", "hostkey", "login"),
     "engine": ("engine", "socket", "storage", "cgroup", "selinux", "apparmor", "container", "unseen"),
@@ -32,6 +32,7 @@ _GROUP_OF = {check: group for group, checks in GROUPS.items() for check in check
 
 
 def show_report(console: Console, report: Report, is_verbose: bool = False) -> None:
+    """Print the report; `is_verbose` adds a table of every finding, the good ones included."""
     console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
     console.print(_hosts_table(report.hosts, console.width))
     if report.pairs:

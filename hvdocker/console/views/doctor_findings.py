@@ -1,4 +1,5 @@
-"""Troubles in detail: what, where, the evidence, the command that shows it, the way out. Equal ones once."""
+"""Show the problems of a doctor report in detail: what, where, the evidence, the command that shows it, the
+fix. Equal ones are shown once."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def mark_text(mark: Mark) -> Text:
 
 @dataclass
 class _Trouble:
-    """What is equal in several places, or for several checks, is told once."""
+    """A finding that is equal in several places, or for several checks."""
 
     finding: Finding
     places: list[str] = field(default_factory=list)
@@ -39,6 +40,7 @@ class _Trouble:
 
 
 def show_troubles(console: Console, report: Report) -> None:
+    """Print every finding that is not good, the worst first."""
     troubles = _troubles(report)
     for mark in _ORDER:
         for trouble in troubles:
@@ -48,7 +50,7 @@ def show_troubles(console: Console, report: Report) -> None:
 
 
 def _troubles(report: Report) -> list[_Trouble]:
-    """Equal findings together. Of what could not be tried, all that one command would mend is one trouble."""
+    """Group equal findings. Findings of unknown outcome are one group if they have the same text and fix."""
     groups: dict[object, _Trouble] = {}
     for where, finding in _told(report):
         if finding.mark is Mark.GOOD:
@@ -85,5 +87,6 @@ def _show(console: Console, trouble: _Trouble) -> None:
 
 
 def name_all(where: list[str]) -> str:
+    """Join the names, at most MOST_NAMED of them."""
     shown = ", ".join(where[:MOST_NAMED])
     return shown if len(where) <= MOST_NAMED else f"{shown} and {len(where) - MOST_NAMED} more"

@@ -1,4 +1,4 @@
-"""The matrix between hosts: a row for where one starts, a column for where one gets to."""
+"""Show the connections between hosts as a matrix: a row per source, a column per target."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from hvdocker.console.views.doctor_findings import STYLES, WORDS
 from hvdocker.doctor.report import Mark, PairReport, worst_mark
 from hvdocker.units import count
 
-# More hosts than this do not fit side by side: then only rows and columns with a trouble are shown.
+# More hosts than this do not fit side by side: then only rows and columns with a problem are shown.
 MOST_HOSTS = 12
-# What a good cell tells of its pair.
+# The checks whose values a good cell shows.
 TOLD = ("rtt", "bandwidth")
 
 
 def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
+    """Print the matrix; only the number of good pairs if even the columns with a problem are too many."""
     rows = list(dict.fromkeys(pair.start for pair in pairs))
     ends = {pair.end for pair in pairs}
     columns = [*(name for name in rows if name in ends), *sorted(ends - set(rows))]

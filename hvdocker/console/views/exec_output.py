@@ -1,4 +1,4 @@
-"""What a command says on several hosts: every line with a coloured host in front; on one host, as it is."""
+"""Show the output of `exec`: with several hosts, every line has its coloured host in front."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hvdocker.console.views.job import with_colours
 
 
 class HostView:
-    """Lines of standard error go where errors go, so that a pipe gets the rest alone."""
+    """Prints lines of output. Lines of stderr go to stderr, so that a pipe gets stdout only."""
 
     def __init__(self, out: Console, err: Console, hosts: Sequence[str]) -> None:
         self._out = out

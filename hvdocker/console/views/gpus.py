@@ -1,4 +1,4 @@
-"""Every GPU as a row: what it is, what it does, who has it."""
+"""Show every GPU as a row: model, memory, load, and who holds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hvdocker.placement.gpus import CpuSlots, GpuReport, HostGpus
 from hvdocker.placement.leases import GpuUse
 from hvdocker.units import MEBI, count, show_bytes
 
-# From this width on there are two blanks between columns.
+# Terminal width from which on columns are two blanks apart.
 _WIDE = 100
 _MOST_PROCESSES = 4
 _COLUMNS = ("host", "gpu", "id", "model", "free", "of", "use", "°C", "state")
@@ -25,6 +25,8 @@ _RIGHT = ("gpu", "free", "of", "use", "°C")
 
 
 class Show(Protocol):
+    """Shows one report."""
+
     def __call__(self, report: GpuReport) -> None: ...
 
 
@@ -35,7 +37,7 @@ def show_gpus(console: Console, report: GpuReport) -> None:
 
 @contextmanager
 def watching(console: Console) -> Iterator[Show]:
-    """Each report takes the place of the one before; the last one stays."""
+    """Yield a function that shows a report in place of the one before. The last one stays on the terminal."""
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
         yield lambda report: live.update(gpus_view(report, console.width), refresh=True)
 
@@ -86,7 +88,7 @@ def _gpu_row(host: HostGpus, use: GpuUse, cluster: str) -> tuple[str | Text, ...
 
 
 def short_id(gpu: GpuSeen) -> str:
-    """The first part of the UUID; old slices are named by their card and two numbers."""
+    """Return the first part of the UUID. Older MIG slices are named by their card and two numbers."""
     card, *numbers = gpu.uuid.removeprefix("MIG-").removeprefix("GPU-").split("/")
     return "/".join((card.partition("-")[0], *numbers))
 
@@ -132,7 +134,7 @@ def _slots(slots: CpuSlots) -> Text:
 
 
 def _errors(report: GpuReport) -> Iterator[Text]:
-    """Why nothing is known of some hosts; equal reasons once."""
+    """Yield why hosts could not be observed, equal reasons once."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for error in report.errors:
         reasons.setdefault((error.what, error.fix or ""), []).append(error.host or "?")
@@ -145,6 +147,7 @@ def _errors(report: GpuReport) -> Iterator[Text]:
 
 
 def summary(report: GpuReport) -> Text:
+    """Return one line: how many GPUs and processor slots there are, and how many are free."""
     uses, cluster = report.uses, report.inventory.cluster
     with_gpus = sum(bool(host.uses) for host in report.hosts)
     parts = [f"{count(len(uses), 'GPU')} on {count(with_gpus, 'host')}, {_free(use.is_free for use in uses)}"]

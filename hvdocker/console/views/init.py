@@ -1,4 +1,4 @@
-"""The list of hosts that `init` offers, and what it says when the file is there."""
+"""Show the hosts that `init` offers from ~/.ssh/config, and what it wrote."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def question(offers: Sequence[Offer]) -> str:
 
 
 def show_written(console: Console, report: InitReport) -> None:
+    """Print what the user still has to do after the file was written."""
     if report.left_out:
         console.print(f"left out, no inventory can name them: {', '.join(report.left_out)}", style="quiet")
     if not report.ignores_state:

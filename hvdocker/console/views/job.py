@@ -1,4 +1,4 @@
-"""A job on the terminal: every rank's lines with a coloured rank@host in front, and a summary."""
+"""Show a job: every line of a rank with a coloured rank@host in front, and a summary at the end."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from hvdocker.units import count, show_bytes, show_seconds
 
 
 class JobView:
+    """Prints lines of a job. The placement, if known, sets the width of the tags."""
+
     def __init__(self, console: Console, placement: Placement | None = None) -> None:
         self._console = console
         ranks = placement.host_of_rank() if placement else ()
@@ -33,7 +35,7 @@ class JobView:
 
 
 def with_colours(line: str) -> Text:
-    """A rank's own colours pass, where there is a terminal for them, and end with the line."""
+    """Return the line with the rank's own colours, which end with the line."""
     if "\x1b" not in line:
         return Text(line, style="default")
     from rich.ansi import AnsiDecoder
@@ -44,7 +46,9 @@ def with_colours(line: str) -> Text:
 def show_summary(
     console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0
 ) -> None:
-    """Of a job that failed, what else happened stands in the verdict."""
+    """Print how the job and every rank ended. `restarts_before` counts those made before this master.
+
+    Remarks are printed only for a job that succeeded: the error of a failed job has them already."""
     restarts = record.restarts + restarts_before
     size = f"{count(placement.np, 'rank')} on {count(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"
@@ -72,6 +76,7 @@ def show_summary(
 
 
 def exit_words(end: RankEnd) -> str:
+    """Return how a rank ended: its exit code, a signal, or out of memory; `?` if unknown."""
     if end.was_oom_killed:
         return "out of memory"
     if end.signal:

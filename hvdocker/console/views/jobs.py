@@ -1,4 +1,4 @@
-"""Jobs and the queue as tables."""
+"""Show jobs, the queue and unreachable hosts as tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _table(*columns: str) -> Table:
 
 
 def _history(jobs: Sequence[JobSeen], now: float, has_clusters: bool) -> Table:
-    """The column of clusters only where a job is of another than the inventory's."""
+    """Return the table of jobs, with a column for clusters only if a job belongs to another than the
+    inventory's."""
     table = Table(box=None, pad_edge=False, header_style="quiet")
     for column in ("job", "state", "exit", "ranks", "hosts", "started", "for", "owner", "script"):
         table.add_column(column, justify="right" if column in ("exit", "ranks") else "left")
@@ -80,14 +81,14 @@ def _job_row(job: JobSeen, now: float) -> tuple[str | Text, ...]:
 
 
 def _ranks(job: JobSeen) -> str:
-    """Of an elastic one how few and how many; no end where there is no bound."""
+    """Return the number of ranks; for an elastic job `min..max`, with max empty if there is no bound."""
     if job.elastic:
         return f"{job.elastic.min_np}..{job.elastic.max_np or ''}"
     return str(job.placement.np or "")
 
 
 def _ago(seconds: float) -> str:
-    """Of what is long gone nobody wants minutes."""
+    """Return the age, from two days on in whole days."""
     days = int(seconds // 86400)
     return show_seconds(seconds) if days < 2 else f"{days} days"
 

@@ -1,4 +1,4 @@
-"""Who holds which host, as a table."""
+"""Show who holds the lock of each host."""
 
 from __future__ import annotations
 

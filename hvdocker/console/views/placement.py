@@ -1,4 +1,4 @@
-"""Why slots were placed as they were: the placement that was chosen, and by what others lost."""
+"""Show why slots were placed as they were: the chosen placement, and the criteria by which others lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rich.text import Text
 from hvdocker.placement.strategies import Explanation
 from hvdocker.protocol.placement import Placement
 
-# A placement on more hosts than this is told by its size.
+# A placement on more hosts than this is cut off, and ends with their number.
 MOST_HOSTS = 8
 
 
@@ -28,7 +28,7 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def _shown(placement: Placement) -> str:
-    """As `-H` would say it, the head first."""
+    """Return the placement in the format of `-H`, the head first."""
     shares = [f"{share.host}:{share.slots}" for share in placement.shares]
     if len(shares) <= MOST_HOSTS:
         return ",".join(shares)

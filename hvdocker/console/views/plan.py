@@ -1,4 +1,4 @@
-"""A plan on the terminal."""
+"""Show a plan: one line per step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run's end: how every rank ended, where the outputs are, and what is still there."""
+"""Show the end of a run: how every rank ended, where the outputs are, and what is still there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hvdocker.units import count, show_seconds
 
 
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
-    """After the plan of `up`: the ranks, and what follows them."""
+    """Print the rest of a dry run after the plan of `up`: the ranks per host, and what follows."""
     width = max((len(name) for name in planned.places), default=0)
     for name, place in planned.places.items():
         console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
@@ -22,7 +22,8 @@ def show_planned(console: Console, report: RunReport, planned: UpReport) -> None
 
 
 def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
-    """What could not be brought home is told in any case."""
+    """Print the end of a run; with `is_quiet` only files that were not fetched, and the hint on what is
+    left."""
     done, fetched = report.train, report.fetched
     for line in fetched.skipped if fetched else ():
         console.print(f"left out: {line}")
@@ -39,7 +40,7 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
 
 
 def _summary(report: RunReport) -> str:
-    """One line: job, ranks, time, outputs, and what became of the cluster."""
+    """Return one line: job, ranks, time, outputs, and whether the cluster is still there."""
     parts = [report.job]
     if report.train:
         parts.append(count(report.train.placement.np, "rank"))

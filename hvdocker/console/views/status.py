@@ -1,4 +1,4 @@
-"""A cluster's state as tables."""
+"""Show the state of a cluster as tables: hosts, then jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what a host answered to the doctor's script."""
+"""Parses the output of the doctor's scripts (`facts/commands.py`) into `MachineSeen`. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KB = 1024
 
 
 def read_machine(text: str) -> MachineSeen | None:
-    """None where the host's shell did not get to the end of the script."""
+    """Return the parsed facts, or None if the script did not run to its end."""
     answer = read_probe(text)
     if not answer.is_whole:
         return None
@@ -55,7 +55,7 @@ def _disks(answer: ProbeAnswer) -> Iterator[DiskSeen]:
     inodes = {(what, path): numbers for what, path, numbers in _sizes(answer.all("inodes"))}
     for what, path, (total, free) in _sizes(answer.all("disk")):
         nodes = inodes.get((what, path), (0, 0))
-        # File systems that make inodes as they need them (btrfs) say 0.
+        # File systems that allocate inodes on demand (btrfs) report 0.
         has_nodes = nodes[0] > 0
         yield DiskSeen(
             what,
@@ -68,6 +68,7 @@ def _disks(answer: ProbeAnswer) -> Iterator[DiskSeen]:
 
 
 def _sizes(lines: Iterable[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """Yield (what, path, (total, free)). A negative free size counts as 0."""
     for line in lines:
         what, total, free, path = (*line.split(" ", 3), "", "", "")[:4]
         if total.isdigit() and free.lstrip("-").isdigit():
@@ -97,7 +98,7 @@ def _number(text: str) -> int | None:
 
 
 def _processes(lines: Iterable[str]) -> Iterator[GpuProcess]:
-    """A program's name may have commas in it."""
+    """Split from both ends, because the program's name may contain commas."""
     for line in lines:
         gpu, pid, rest = (*line.split(",", 2), "", "")[:3]
         name, used, user = (["", "", *rest.rsplit(",", 2)])[-3:]
@@ -105,7 +106,7 @@ def _processes(lines: Iterable[str]) -> Iterator[GpuProcess]:
 
 
 def _fabric(lines: Iterable[str]) -> Iterator[FabricPort]:
-    """The state is written `4: ACTIVE`."""
+    """The kernel writes the state as `4: ACTIVE`; keep the word."""
     for line in lines:
         device, port, state, rate, layer = (*line.split("|"), "", "", "", "", "")[:5]
         yield FabricPort(device, port, state.rpartition(":")[2].strip(), rate, layer)

@@ -1,4 +1,5 @@
-"""Whether the code on a host is still what the last sync brought there. Asks as a sync does."""
+"""Checks whether the code on a host is still what the last sync put there. Queries the host's index with the
+same command as a sync. Changes nothing."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ from hvdocker.sync.tree import Entry, HostIndex, held_from
 from hvdocker.transport.link import HostLink
 
 ASK_TIMEOUT_S = 60.0
-# No tree has this id: the host tells everything.
+# No tree has this id, so the host sends its whole index.
 _NO_TREE = "-"
 
 
 def see_code(link: HostLink, folder: str) -> CodeSeen:
-    """Files that look touched are hashed: who only touched a file has not edited it."""
+    """Return the code hash and the edited files. Files whose size, mode or times changed are hashed on the
+    host, because touching a file without editing it is no drift. `hash` is None where nothing was synced."""
     held = _held(link, folder)
     if not held.marks:
         return CodeSeen(is_unfinished=bool(held.unfinished))
@@ -44,7 +46,7 @@ def _held(link: HostLink, folder: str) -> HostIndex:
 
 
 def _hash(marks: Mapping[str, list[object]]) -> str:
-    """As the hash of a tree: of contents, executable bits and links' targets."""
+    """Return the same hash as for a local tree: over contents, executable bits and symlink targets."""
     entries = {path: _entry(mark) for path, mark in marks.items()}
     text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(entries.items())])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
@@ -58,6 +60,7 @@ def _entry(mark: list[object]) -> Entry:
 
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
+    """Return the touched paths whose content differs. All touched paths count where hashing failed."""
     touched = [_entry(held.marks[path]) for path in sorted(held.touched) if path in held.marks]
     files = [entry for entry in touched if entry.sha256]
     if not files:

@@ -1,6 +1,6 @@
-"""What the doctor asks a host beside the engine: one script, one round trip, `key value` lines. It only
-reads. Paths and peers arrive as arguments. `$1` goes in front of /sys and /proc, so that a test can show it a
-machine that it does not have."""
+"""Scripts that read facts of a host without its engine, so that they are known even where the engine is the
+problem. One script, one round trip; the output is `key value` lines. The scripts only read. Paths and peers
+are passed as arguments. `$1` is a prefix for /sys and /proc, so that a test can simulate other hardware."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
 echo "done"
 """
 
-# On a channel of its own: what a wedged driver keeps cannot be ended.
+# Runs on its own channel: a process that a wedged driver blocks cannot be killed.
 _CARDS = r"""
 command -v nvidia-smi >/dev/null 2>&1 || exit 0
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
@@ -87,16 +87,17 @@ esac
 
 
 def look(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
-    """`root` is where the engine keeps images; `peers` are names to look up there."""
+    """Return the command that reads the machine's facts. `root` is where the engine stores images, `mounts`
+    are paths whose disks are measured, `peers` are names for the host to resolve."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
 
 
 def look_at_cards() -> Command:
-    """Lines of the same kind; none where there is no nvidia-smi."""
+    """Return the nvidia-smi query. It prints lines of the same format, or nothing without nvidia-smi."""
     return shell(_CARDS, str(LIMIT_S), HUNG)
 
 
 def check_hashes(folder: str) -> Command:
-    """Verdicts, in order, on the `HASH  PATH` lines on standard input."""
+    """Verify the `HASH  PATH` lines from standard input; print one verdict per line, in order."""
     return shell('cd -- "$1" && sha256sum -c - 2>/dev/null; true', folder)

@@ -1,4 +1,4 @@
-"""What the doctor looked at on a host: numbers and words, nothing judged. What could not be seen is None."""
+"""The facts that the doctor gathers about a host. Nothing is judged. None means that a fact is unknown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hvdocker.observe.state import ContainerSeen, HostSeen
 
 @dataclass(frozen=True)
 class DiskSeen:
-    """`what` lies on it: images, home, or the source of a mount."""
+    """`what` is the use of the disk: images, home, or mount (the source of a mount). The inode counts are
+    None where the file system allocates inodes on demand."""
 
     what: str
     path: str
@@ -31,11 +32,13 @@ class GpuState:
     used_mb: int | None = None
     driver: str = ""
     is_persistent: bool | None = None
-    is_split: bool = False  # MIG: a job cannot use the whole of it
+    is_split: bool = False  # MIG is on: a job cannot use the whole card
 
 
 @dataclass(frozen=True)
 class GpuProcess:
+    """A process that uses a GPU, as nvidia-smi prints it; `gpu` is the UUID, `user` comes from /proc."""
+
     gpu: str
     pid: str
     name: str
@@ -45,7 +48,7 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class FabricPort:
-    """A port of an InfiniBand (or RoCE) device, in the kernel's words."""
+    """A port of an InfiniBand or RoCE device, with the kernel's texts from /sys/class/infiniband."""
 
     device: str
     port: str
@@ -60,7 +63,9 @@ class FabricPort:
 
 @dataclass(frozen=True)
 class MachineSeen:
-    """What one script on the host says; no engine is needed for it."""
+    """What the script of `facts/commands.py` read on the host; it needs no engine. `nvidia_cards` counts
+    cards on the PCI bus, `clusters` are folders in ~/.hvdocker, `feeds` are folders left by image fan-outs.
+    The SELinux and AppArmor fields come from the kernel; `EngineState.security` has the engine's view."""
 
     kernel: str = ""
     hostname: str = ""
@@ -85,7 +90,7 @@ class MachineSeen:
 
 @dataclass(frozen=True)
 class ClockSeen:
-    """How far the host's clock is ahead of ours; half the round trip is how sure that is."""
+    """How far the host's clock is ahead of the controller's. The error is at most half the round trip."""
 
     offset_s: float
     round_trip_s: float
@@ -93,7 +98,8 @@ class ClockSeen:
 
 @dataclass(frozen=True)
 class EngineState:
-    """`containers` are ours, of whichever cluster; `parts` are names of images that were half sent."""
+    """What the engine reports. `containers` are those of all hvdocker clusters; `parts` are tags of images
+    whose transfer did not finish; `security` are names of security options such as "rootless"."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -110,7 +116,7 @@ class EngineState:
 
 @dataclass(frozen=True)
 class InsideSeen:
-    """What a container of the image sees. Limits are None where there is none."""
+    """What a process in a container of the image sees. A limit of None means unlimited."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     cuda: str | None = None
@@ -121,8 +127,9 @@ class InsideSeen:
 
 @dataclass(frozen=True)
 class Trial:
-    """A short-lived container. `gpu_error`: it did not start with the host's GPUs, but without them.
-    `is_other`: the cluster's image is not there, and another of ours stood in for it."""
+    """The result of a short-lived container. `gpu_error` is set where it started only without the host's
+    GPUs, `error` where it did not start at all. `is_substitute`: the host lacks the cluster's image, so
+    another hvdocker image was used."""
 
     image: str
     inside: InsideSeen | None = None
@@ -134,7 +141,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class CodeSeen:
-    """`hash` of what the last sync brought; `edited` are files that are no longer as it brought them."""
+    """`hash` is that of the last synced tree, `edited` are files that changed on the host since.
+    `is_unfinished`: a sync was interrupted."""
 
     hash: str | None = None
     files: int = 0
@@ -144,8 +152,8 @@ class CodeSeen:
 
 @dataclass(frozen=True)
 class HostHealth:
-    """All that was found out about one host, and why some of it could not be. `login`: who got in, and by
-    which key."""
+    """All facts about one host. `connect_error` is why the host could not be reached, `observe_error` why the
+    ordinary observation failed, `failures` why single facts are missing. `login` is the SSH user and key."""
 
     name: str
     login: str | None = None

@@ -1,6 +1,4 @@
-"""What the doctor finds out on one host, without making anything there.
-
-Whatever cannot be found out is an error in the answer, beside all that could."""
+"""Gathers facts from one host over its link and its engine. Creates and changes nothing there."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 60.0
-# It asks twice.
+# The script calls nvidia-smi twice.
 CARDS_TIMEOUT_S = 2 * LIMIT_S + 2.0
 CLOCK_TIMEOUT_S = 15.0
 CLOCK_TRIES = 3
@@ -35,12 +33,13 @@ T = TypeVar("T")
 
 @dataclass
 class Attempts:
-    """Tries to find things out, and keeps what went wrong."""
+    """Runs attempts to gather facts and collects their errors, so that one failure hides no other fact."""
 
     host: str
     failures: list[HvdockerError] = field(default_factory=list)
 
     def to(self, what: str, work: Callable[[], T]) -> T | None:
+        """Return the result of `work`, or None if it failed. `what` describes the attempt in the error."""
         try:
             with translating_errors(self.host, what):
                 return work()
@@ -52,7 +51,8 @@ class Attempts:
 def see_machine(
     link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False
 ) -> MachineSeen:
-    """`is_hung`: its nvidia-smi was asked already and did not answer."""
+    """Read the machine's facts. With `is_hung` nvidia-smi is not called: the observation has already called
+    it without an answer, and each call would leave another process that cannot be killed."""
     result = link.run(look(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
     seen = read_machine(result.text + (_HANGS if is_hung else _cards(link)))
     if seen is None:
@@ -61,7 +61,7 @@ def see_machine(
 
 
 def _cards(link: HostLink) -> str:
-    """A driver that hangs is itself what is told of it."""
+    """Return the output of the GPU query, or a `gpuerror` line where the driver hangs."""
     try:
         return link.run(look_at_cards(), timeout_s=CARDS_TIMEOUT_S).text
     except TookTooLong:
@@ -69,7 +69,7 @@ def _cards(link: HostLink) -> str:
 
 
 def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
-    """The quickest of a few: half its round trip is all that the answer can be wrong by."""
+    """Read the clock a few times and return the fastest reading: its error is at most half its round trip."""
     tries = [_ask_clock(link, now) for _ in range(CLOCK_TRIES)]
     return min(tries, key=lambda seen: seen.round_trip_s)
 
@@ -85,7 +85,7 @@ def _ask_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
 
 
 def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
-    """Any: the engine's JSON."""
+    """Return what the engine reports. `info` is the JSON of /info, which is why its values are Any."""
     options = [
         str(option).partition(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()
     ]

@@ -1,5 +1,6 @@
-"""One script per host that tells its network interfaces. It only reads, and needs no more than a POSIX shell
-and /sys; addresses come from `ip`, or where there is none from routes and `hostname -I`."""
+"""The script that lists a host's network interfaces, and its parser. The script only reads, and needs no more
+than a POSIX shell and /sys. Addresses come from `ip`, or where `ip` is missing from routes and `hostname -I`.
+Wireless and slow links have been tested on fixtures only, not on hardware. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ IFF_UP = 1
 
 @dataclass(frozen=True)
 class InterfaceSeen:
-    """`addresses` come with their prefix length; `speed_mbit` is None where the driver does not say."""
+    """`addresses` are in the form `10.0.0.5/24`; `speed_mbit` is None where the driver does not report it."""
 
     name: str
     mtu: int
@@ -50,11 +51,12 @@ class InterfaceSeen:
 
 
 def interfaces() -> Command:
+    """Return the command that prints `link`, `address`, `route` and `own` lines, and at the end `done`."""
     return shell(_SCRIPT)
 
 
 def read_interfaces(text: str) -> tuple[InterfaceSeen, ...] | None:
-    """None where the script did not run to its end, or no address is known."""
+    """Return the interfaces, or None if the script did not run to its end or printed no address."""
     answer = read_probe(text)
     found = [seen for line in answer.all("link") if (seen := _link(line.split())) is not None]
     addresses = _addresses(answer.lists)
@@ -64,7 +66,7 @@ def read_interfaces(text: str) -> tuple[InterfaceSeen, ...] | None:
 
 
 def _link(words: list[str]) -> InterfaceSeen | None:
-    """A link that the kernel calls `unknown` is one that cannot tell, such as a tunnel: it is not down."""
+    """Parse one `link` line. The state `unknown` counts as up: the kernel reports it for tunnels, say."""
     if len(words) != 6 or not words[1].isdigit():
         return None
     name, mtu, flags, state, speed, kind = words
@@ -79,7 +81,7 @@ def _link(words: list[str]) -> InterfaceSeen | None:
 
 
 def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """By interface; of IPv4 alone, as Horovod is."""
+    """Return IPv4 addresses by interface. IPv6 is left out because Horovod uses IPv4 only."""
     found: dict[str, list[str]] = {}
     for line in lists.get("address", []):
         name, _, address = line.partition(" ")
@@ -94,7 +96,7 @@ def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _is_ipv4(text: str) -> bool:
-    """What busybox or an odd driver puts into the line may be anything."""
+    """Busybox or an unusual driver may print anything in place of an address."""
     try:
         ipaddress.IPv4Interface(text)
     except ValueError:
@@ -103,8 +105,8 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:
-    """/proc/net/route writes addresses as the machine stores them: backwards. The default route is
-    no network."""
+    """Parse a line of /proc/net/route, which has addresses in hexadecimal and little-endian. Return None for
+    the default route, which is no subnet, and for a line that does not parse."""
     try:
         name, target, mask = words
         start, bits = (bytes.fromhex(word)[::-1] for word in (target, mask))

@@ -1,4 +1,5 @@
-"""A short-lived container of the training image: what it sees, and whether it starts with GPUs at all."""
+"""The trial container: its specification, the script that runs in it, and the parser of its output. It shows
+what ranks will see (limits, versions) and whether containers start with GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from hvdocker.placement.host_plan import HostPlan
 from hvdocker.shell.command import Command
 
 LIFETIME_S = 30
-# Frameworks are asked by their papers: importing TensorFlow takes seconds.
+# Versions are read from package metadata, because importing TensorFlow takes seconds.
 _INSIDE = r"""
 import glob, importlib.metadata as m, importlib.util as u, json, os, re, resource, sys
 top = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -64,7 +65,8 @@ _MARK = re.compile(r"^hvdocker-inside (\{.*\})$", re.MULTILINE)
 def trial_spec(
     inventory: Inventory, place: HostPlan, maker: Maker, image: str, token: str, has_gpus: bool
 ) -> ContainerSpec:
-    """Like the worker in what is looked at, and with nothing that could disturb: no network, no mounts."""
+    """Return the specification: like the worker in everything that is examined, but without network, mounts
+    or memory limit, so that it cannot disturb anything. `token` makes its name unique."""
     like = worker_spec(inventory, place, maker)
     kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
     labels = {key: value for key, value in like.labels.items() if key in kept}
@@ -85,7 +87,8 @@ def trial_spec(
 
 
 def trial_body(spec: ContainerSpec) -> dict[str, Any]:
-    """It ends by itself, and its engine removes it then. Any: the body of a request."""
+    """Return the create request. The container ends after LIFETIME_S; then its engine removes it. Any:
+    JSON."""
     body = create_body(spec, {})
     body["Entrypoint"], body["Cmd"] = [spec.command[0]], list(spec.command[1:])
     body["HostConfig"]["AutoRemove"] = True
@@ -94,12 +97,12 @@ def trial_body(spec: ContainerSpec) -> dict[str, Any]:
 
 
 def look_inside(top: str = "") -> Command:
-    """`top` goes in front of where libraries are looked for, so that a test can show it others."""
+    """Return the command to run inside. `top` is a prefix for the library folders, for tests."""
     return Command(("python3", "-c", _INSIDE, *([top] if top else [])))
 
 
 def by_hand(image: str, has_gpus: bool) -> str:
-    """The same for a person to try."""
+    """Return the `docker run` line with which the user can try the same."""
     gpus = ("--gpus", "all") if has_gpus else ()
     return Command(
         ("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)
@@ -107,6 +110,7 @@ def by_hand(image: str, has_gpus: bool) -> str:
 
 
 def read_inside(said: str) -> InsideSeen | None:
+    """Parse the output of the script; None where it does not contain the result line."""
     found = _MARK.search(said)
     if not found:
         return None

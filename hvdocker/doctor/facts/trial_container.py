@@ -1,4 +1,5 @@
-"""Starts a short-lived container, looks around in it, and takes it away again."""
+"""Starts the short-lived trial container, runs the script of `trial_commands.py` in it and removes it. If the
+controller dies first, the container ends after LIFETIME_S and its engine removes it, or else `down` does."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ MakeSpec = Callable[[bool], ContainerSpec]
 
 
 def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> Trial:
-    """Where it does not start with the host's GPUs it is tried once more without them: the rest is still
-    worth knowing."""
+    """Run the trial. A container that does not start with the host's GPUs is tried again without them,
+    because limits and versions are still worth knowing; the first error then becomes `gpu_error`."""
     if not wants_gpus:
         return _run(engine, make(False))
     first = _run(engine, make(True))
@@ -42,8 +43,8 @@ def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
     except APIError as error:
         return Trial(spec.image, error=str(error.explanation or error), has_gpus=bool(spec.devices))
     finally:
-        # By its name where Ctrl-C came between the question and the answer. The engine may be removing it
-        # by itself already.
+        # Remove it by name where Ctrl-C came before the engine returned the id. The engine may already be
+        # removing it (AutoRemove), hence the suppressed error.
         with contextlib.suppress(APIError):
             engine.remove_container(made or spec.name, force=True, v=True)
 
@@ -56,6 +57,6 @@ def _outcome(spec: ContainerSpec, said: str) -> Trial:
 
 
 def own_image(engine: APIClient) -> str | None:
-    """Any image of ours, where the cluster's is not there."""
+    """Return the id of any tagged hvdocker image on this engine, or None. For hosts without the cluster's."""
     found = engine.images(filters={"label": [names.LABEL_IMAGE]})
     return next((str(image["Id"]) for image in found if image.get("RepoTags")), None)

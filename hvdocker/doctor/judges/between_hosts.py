@@ -1,4 +1,4 @@
-"""What should be alike on all hosts. A finding is about all of them; its evidence says who is how."""
+"""Compares hosts with each other. Each finding is about all hosts; its evidence groups hosts by value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ContainerSeen, HostSeen
 
 Judge = Callable[..., Finding]
-# What has to be the same for ranks to understand each other, and what should be.
+# Ranks work together only with equal versions of the first; different versions of the second are a warning.
 MUST_MATCH = ("tensorflow", "horovod", "nccl", "torch")
 SHOULD_MATCH = ("python", "keras", "numpy")
 
@@ -20,10 +20,12 @@ SHOULD_MATCH = ("python", "keras", "numpy")
 def judge_across(
     inventory: Inventory, healths: Mapping[str, HostHealth], up: str, retrain: str
 ) -> Iterator[Finding]:
+    """Yield findings; none if fewer than two hosts were observed. `up` and `retrain` are the fix texts."""
     seen = {name: health.seen for name, health in healths.items() if health.seen}
     if len(seen) < 2:
         return
     yield from _images(inventory, seen, up)
+    # Code of an older `train` is a WARN; code that was edited on a host is BAD (judges/cluster.py).
     codes = {name: h.code.hash[:12] for name, h in healths.items() if h.code and h.code.hash}
     yield from _alike("same code", codes, warn, "hosts hold different code", retrain)
     yield from _versions(healths, up)
@@ -35,7 +37,7 @@ def judge_across(
 
 
 def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iterator[Finding]:
-    """By content. Where workers run different builds nothing can be trained; else `up` makes it right."""
+    """Compare images by content. BAD if running workers differ; before that WARN, because `up` fixes it."""
     contents = {name: _content(name, host) for name, host in seen.items()}
     known = {name: content for name, content in contents.items() if content}
     running = {name for name, host in seen.items() if (worker := host.worker(name)) and worker.is_running}
@@ -45,7 +47,7 @@ def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iter
 
 
 def _content(name: str, host: HostSeen) -> str | None:
-    """Of the image that the worker runs, else of the one that it would run."""
+    """Return the short content hash of the image that the worker runs, or would run."""
     worker = host.worker(name)
     if worker is None:
         return short(host.image.content) if host.image else None
@@ -83,7 +85,7 @@ def _gpus(healths: Mapping[str, HostHealth]) -> Iterator[Finding]:
 
 
 def _alike(check: str, values: Mapping[str, str], judge: Judge, what: str, fix: str) -> Iterator[Finding]:
-    """Nothing where nobody has it; evidence groups hosts by what they have."""
+    """Yield one finding on whether all values are equal; nothing if there are no values."""
     if not values:
         return
     groups: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""The way to a host: its name, its port, its key, our key. Nothing is known beyond the first failure."""
+"""Judges the connection to a host by its stages. After the first failure nothing more is known. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from hvdocker.doctor.report import Finding, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
 
-# In the order in which a connection passes them; as in HostUnreachable.stage.
+# In connection order: name lookup, TCP port, host key, login. The same words as HostUnreachable.stage.
 STAGES = ("resolves", "answers", "hostkey", "login")
 
 
 def judge_reach(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
-    """`login`: who got in, and by which key."""
+    """Return GOOD for every stage that passed and BAD for the one that failed. `login` shows user and key."""
     if host.is_local:
         return [good("answers", "this machine")]
     if unreached is None:
@@ -22,7 +22,7 @@ def judge_reach(host: Host, unreached: HvdockerError | None, login: str | None =
     shown = dict(zip(STAGES, _passed(host), strict=True))
     failure = of_error(stage, unreached)
     if not isinstance(unreached, HostUnreachable):
-        # A key that is not there, or a known_hosts that cannot be read: nobody gets in all the same.
+        # A missing key or an unreadable known_hosts is a local error, but the host is still unreachable.
         failure = Finding(
             stage, Mark.BAD, failure.shown, failure.evidence, failure.command, failure.fix, True
         )

@@ -1,4 +1,4 @@
-"""What a container of the image sees: shared memory and limits."""
+"""Judges what the trial container saw: whether it started, shared memory and limits. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW_FILES = 4096
 
 def judge_container(trial: Trial | None, machine: MachineSeen | None) -> Iterator[Finding]:
     if trial is None or trial.is_other:
-        return  # the check of the image says that it is not there
+        return  # the image check already says that the image is missing
     if trial.error or trial.inside is None:
         command, said = by_hand(trial.image, trial.has_gpus), [trial.error or "it said nothing"]
         fix = "docker info; sudo systemctl restart docker"
@@ -31,7 +31,7 @@ def judge_container(trial: Trial | None, machine: MachineSeen | None) -> Iterato
 
 
 def _needs_memlock(machine: MachineSeen | None) -> bool:
-    """GPUs and InfiniBand talk through pinned memory; nobody else misses it."""
+    """Only GPUs and InfiniBand transfer data through pinned memory."""
     return machine is not None and bool(machine.gpus or any(port.is_active for port in machine.fabric))
 
 

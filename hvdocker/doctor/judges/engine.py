@@ -1,4 +1,4 @@
-"""The Docker engine: its age, how it stores images, how one gets at it, and what confines containers."""
+"""Judges the Docker engine: version, socket, storage driver, and SELinux or AppArmor confinement. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hvdocker.doctor.report import Finding
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import HostSeen
 
-# Older ones work as far as we know, and nobody mends them any more.
+# Older engines work as far as we know, but they no longer get fixes.
 OLDEST_TRIED = "20.10"
 
 
@@ -75,7 +75,7 @@ def _storage(engine: EngineState) -> Finding:
 
 
 def judge_confinement(inventory: Inventory, machine: MachineSeen, engine: EngineState) -> Iterator[Finding]:
-    """SELinux and AppArmor, where they stand in the way."""
+    """Yield a finding for SELinux and for AppArmor if the kernel has them."""
     if machine.is_selinux_enforcing is not None:
         yield _selinux(inventory, machine, engine)
     if machine.has_apparmor:
@@ -89,7 +89,7 @@ def _selinux(inventory: Inventory, machine: MachineSeen, engine: EngineState) ->
         return good("selinux", "enforcing, containers are not confined")
     evidence = ["the engine confines containers (name=selinux), and our folders are mounted without :z"]
     if inventory.mounts:
-        # Never in a command of ours: relabelling /home or /etc would lock people out of the host.
+        # Never relabel mounts in a fix command: relabelling /home or /etc would lock users out of the host.
         sources = ", ".join(mount.source for mount in inventory.mounts)
         evidence.append(f"`mounts:` too need a label that containers may read: {sources}")
     return warn(

@@ -1,4 +1,4 @@
-"""Findings in few words."""
+"""Short constructors for findings, one per mark. Pure."""
 
 from __future__ import annotations
 
@@ -31,5 +31,6 @@ def unknown(
 
 
 def of_error(check: str, error: HvdockerError, mark: Mark = Mark.BAD) -> Finding:
+    """Return a finding with the text, evidence, command and fix of the error."""
     is_unreachable = isinstance(error, HostUnreachable)
     return Finding(check, mark, error.what, error.lines, error.command, error.fix, is_unreachable)

@@ -1,4 +1,4 @@
-"""GPUs: the cards, who uses them, whether containers get them, whether the driver fits the image's CUDA."""
+"""Judges GPUs: the cards, their users, whether containers get them, and the driver against CUDA. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ TOOLKIT = (
     "sudo apt-get install nvidia-container-toolkit && "
     "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 )
-# The driver that came with each CUDA, on Linux. Within a major version an older driver runs newer CUDA as
-# well, down to the first of the major version, as long as nothing has to be compiled for the card.
+# The Linux driver released with each CUDA version, up to CUDA 13.0. Within a major version an older driver
+# also runs newer CUDA, down to the first driver of that major version, unless code is compiled for the card.
 DRIVERS = {
     "13.0": "580.65.06", "12.9": "575.51.03", "12.8": "570.26", "12.6": "560.28.03", "12.5": "555.42.02",
     "12.4": "550.54.14", "12.3": "545.23.06", "12.2": "535.54.03", "12.1": "530.30.02", "12.0": "525.60.13",
@@ -24,7 +24,7 @@ DRIVERS = {
     "11.3": "465.19.01", "11.2": "460.27.03", "11.1": "455.23", "11.0": "450.36.06", "10.2": "440.33",
     "10.1": "418.39", "10.0": "410.48", "9.2": "396.26", "9.1": "390.46", "9.0": "384.81", "8.0": "375.26",
 }  # fmt: skip
-# From here on a major version's first driver is enough for all of it.
+# Since CUDA 11 the first driver of a major version runs all of that major version.
 FIRST_DRIVERS = {13: "580.65.06", 12: "525.60.13", 11: "450.80.02"}
 
 
@@ -42,7 +42,8 @@ def _no_answer(machine: MachineSeen) -> Finding:
     said = machine.gpu_error or ""
     if not machine.nvidia_cards and "No devices were found" in said:
         return good("gpus", "none")
-    # After an upgrade the kernel still has the old driver; one that hangs stays so; else there is none.
+    # After an upgrade the kernel still runs the old driver ("mismatch"), and a hung driver stays hung: both
+    # need a reboot. Otherwise the driver is not loaded.
     fix = "sudo reboot" if "mismatch" in said or said == HUNG else "sudo modprobe nvidia"
     return bad("gpus", "nvidia-smi fails", [said], "sudo dmesg | grep -i nvrm", fix)
 
@@ -88,7 +89,9 @@ def _users(machine: MachineSeen) -> Iterator[Finding]:
 
 
 def judge_toolkit(machine: MachineSeen, trial: Trial | None, push: str) -> Finding | None:
-    """By a container that really started with `--gpus`; where there is no image nothing is known."""
+    """Judge by a container that really started with `--gpus`; UNKNOWN if there was no image to try.
+
+    None for a host without GPUs. `push` is the command that ships the image."""
     if not machine.gpus:
         return None
     if trial is None:
@@ -102,7 +105,7 @@ def judge_toolkit(machine: MachineSeen, trial: Trial | None, push: str) -> Findi
 
 
 def judge_cuda(driver: str, cuda: str | None) -> Finding:
-    """The host's driver against the CUDA of the image."""
+    """Compare the host's driver with the CUDA version of the image (None: the image has no CUDA)."""
     if cuda is None:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip

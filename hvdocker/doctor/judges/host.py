@@ -1,4 +1,4 @@
-"""Everything about one host, in the order of the table's columns."""
+"""Calls all judges of one host, in the order of the columns of the report. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from hvdocker.placement.scope_label import up_again
 
 @dataclass(frozen=True)
 class Words:
-    """Commands of ours that mend things, with the flag that names this inventory, or, where they are about
-    one cluster, the cluster. `asked` is the label of a cluster that was asked for some slots only."""
+    """The hvdocker commands that findings suggest as fixes, with the flag for this inventory (`flag`) or, for
+    commands about one cluster, `cluster_flag`. `scope_label` is set if the cluster was made for some slots
+    only, so that `up` repeats that request."""
 
     flag: str = ""
     cluster_flag: str = ""
@@ -53,8 +54,11 @@ class Words:
 
 @dataclass(frozen=True)
 class Case:
-    """One host and what has to be known to judge it. `problems` are errors of the planners, by check;
-    `network` is what the interface plan says of it; `addresses` are all hosts' training addresses."""
+    """One host and everything that its judges need.
+
+    `place` is None if the host cannot be placed. `problems` are the planners' errors by check. `why_new` is
+    why `up` would replace the worker, or None. `network` is the finding about its interfaces. `addresses` are
+    the training addresses of all hosts."""
 
     inventory: Inventory
     host: Host
@@ -78,7 +82,7 @@ def judge_host(case: Case) -> HostReport:
 
 
 def _unseen(error: HvdockerError) -> Finding:
-    """What could not be found out; a host that was lost meanwhile is one that cannot be reached."""
+    """Report a fact that could not be gathered: UNKNOWN, or BAD if the host became unreachable meanwhile."""
     is_lost = isinstance(error, HostUnreachable)
     return of_error("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
 

@@ -1,4 +1,4 @@
-"""Host names that lead a host to itself."""
+"""Judges name resolution: finds host names that resolve to loopback, and so lead a host to itself. Pure."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LOCALHOST = "localhost"
 def judge_names(
     machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]
 ) -> Finding:
-    """Ranks find each other by address, so that a host's own name on loopback (Debian's 127.0.1.1) does not
-    stop them; it hurts programs that look the name up. A peer's name on loopback leads to the wrong host.
-    `addresses` are the hosts' training addresses, as far as they are known."""
+    """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host. Return WARN if
+    the host's own name does (Debian's 127.0.1.1): ranks use addresses, but programs that look the name up
+    suffer. `addresses` are the known training addresses by host."""
     wrong = {
         peer.host: (found, addresses.get(peer.name))
         for peer in peers
@@ -47,8 +47,8 @@ def judge_names(
 
 
 def off_loopback(names: Mapping[str, str | None]) -> str:
-    """The command that takes these names, and nothing else, off the loopback lines, and gives them their
-    addresses where these are known. The file is written, not replaced: it may be a mount."""
+    """Return the command that removes only these names from the loopback lines of /etc/hosts and adds their
+    known addresses. It writes into the file instead of replacing it, because the file may be a mount."""
     if LOCALHOST in names:
         return (
             f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
@@ -64,11 +64,12 @@ def off_loopback(names: Mapping[str, str | None]) -> str:
 
 
 def looked_up(host: Host, peers: Iterable[Host]) -> Iterator[str]:
-    """The names that a host is asked to resolve; addresses need no looking up."""
+    """Yield the names that the host has to resolve: its own and its peers', but no addresses."""
     return (peer.host for peer in (host, *peers) if not is_address(peer.host))
 
 
 def loopback_of(machine: MachineSeen, name: str) -> str | None:
+    """Return the loopback address to which the host resolved this name, or None."""
     return next((found for found in machine.resolved.get(name, ()) if is_loopback(found)), None)
 
 

@@ -1,4 +1,4 @@
-"""The interface plan: over which address and interface each host would train, and what speaks against it."""
+"""Judges the interface plan: over which address and interface each host trains, and what is wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hvdocker.doctor.report import Finding, Mark, worst_mark
 
 CHECK = "network"
 SLOW_MBIT = 1000
-# Made on every machine with the same addresses. A bridge with another name may be the way to the LAN.
+# These bridges have the same addresses on every machine. A bridge with another name may lead to the LAN.
 _INNER_BRIDGE = re.compile(
     r"docker0|docker_gwbridge|br-[0-9a-f]{12}|virbr\d+|cni\d*|cni-podman\d+|podman\d*|lxcbr\d+|lxdbr\d+"
 )
@@ -24,6 +24,8 @@ _INNER_BRIDGE = re.compile(
 
 @dataclass(frozen=True)
 class _Complaint:
+    """One thing that is wrong: `shown` for the table cell, `line` for the evidence."""
+
     mark: Mark
     shown: str
     line: str
@@ -32,7 +34,7 @@ class _Complaint:
 
 @dataclass(frozen=True)
 class _Seat:
-    """A host's training address where it lies."""
+    """The interface that has a host's training address; `interfaces` are all that the host has."""
 
     host: str
     address: ipaddress.IPv4Address
@@ -44,7 +46,7 @@ class _Seat:
 def judge_interfaces(
     addresses: Mapping[str, str], facts: Mapping[str, tuple[InterfaceSeen, ...] | None]
 ) -> dict[str, Finding]:
-    """`addresses` are the hosts' training addresses; a host without facts could not tell."""
+    """Return a finding per host. `addresses` are the training addresses; a host without facts is UNKNOWN."""
     seats = {
         name: seat for name, address in addresses.items() if (seat := _seat(name, address, facts.get(name)))
     }
@@ -95,14 +97,14 @@ def _nowhere(host: str, address: str, seen: tuple[InterfaceSeen, ...]) -> Findin
 
 
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
-    """The line to write into the inventory: an address that other hosts may reach."""
+    """Return the advice for the inventory, with an address of this host that others may reach."""
     fit = [one for one in seen if one.is_up and not _INNER_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
     return give_address(str(ip) for ip in known if str(ip) != wrong)
 
 
 def _own(seat: _Seat) -> list[_Complaint]:
-    """What is wrong with the address or its interface, whatever the other hosts have."""
+    """Return what is wrong with the address or its interface by itself, without regard to other hosts."""
     name, host, interface = seat.interface.name, seat.host, seat.interface
     quoted, other = shlex.quote(name), _other_address(seat.all, str(seat.address))
     found = []
@@ -129,7 +131,7 @@ def _own(seat: _Seat) -> list[_Complaint]:
 
 
 def _twins(seat: _Seat) -> list[_Complaint]:
-    """Two interfaces in one subnet: the kernel sends by either, and answers ARP for both on both."""
+    """Complain about two interfaces in one subnet: Linux sends by either and answers ARP for both."""
     others = [
         (one.name, text)
         for one in seat.all
@@ -146,6 +148,7 @@ def _twins(seat: _Seat) -> list[_Complaint]:
 
 
 def _beside_others(seat: _Seat, seats: Mapping[str, _Seat]) -> list[_Complaint]:
+    """Compare the subnet and MTU with those of most hosts."""
     found = []
     networks = Counter(other.network for other in seats.values())
     usual = max(networks, key=lambda network: (networks[network], network == _first(seats).network))

@@ -1,5 +1,5 @@
-"""The words for `check listen`, `check pairs` and `check bandwidth` in the image, and their answers. The
-orders are JSON on the command line; nothing in them is secret."""
+"""Builds the argv of `check listen`, `check pairs` and `check bandwidth` in the image, and parses their
+output. The orders are JSON on the command line; they contain no secrets. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ POUR_S = 0.8
 
 
 class SshWay(Enum):
-    """What may be tried on a host's worker port: a login; only a greeting where a worker of the cluster has
-    it, whose keys are its own; nothing where somebody else has it."""
+    """What is tried on a host's worker port. LOGIN: an SSH login. GREETING: only the SSH banner, because the
+    cluster's own worker has the port and does not know the doctor's keys. HELD: nothing, because another
+    program has the port."""
 
     LOGIN = "login"
     GREETING = "greeting"
@@ -26,7 +27,10 @@ class SshWay(Enum):
 
 @dataclass(frozen=True)
 class Listener:
-    """A host's end of all its pairs: the ports that are open there for the time of the examination."""
+    """The ports that `check listen` has open on a host for all peers to try: three TCP ports and one UDP
+    port.
+
+    `pid` is its process in the container. `interface` and `mtu` are those of the training address."""
 
     host: str
     address: str
@@ -40,8 +44,8 @@ class Listener:
 
 @dataclass(frozen=True)
 class Problem:
-    """`kind` is timeout, refused, unreachable, own (the sender's kernel forbids it), silent, stranger, login
-    or other."""
+    """Why a connection failed. `kind` is timeout, refused, unreachable, own (the sender's kernel forbids it),
+    silent, stranger (another program answers), login or other."""
 
     kind: str
     words: str
@@ -49,8 +53,11 @@ class Problem:
 
 @dataclass(frozen=True)
 class MtuFound:
-    """`link` is what the sender's interface takes, `passed` the largest packet that arrived, `told` what the
-    sender's kernel believes of the path. `bulk` is why a TCP stream did not arrive, where it was tried."""
+    """Packet sizes in bytes. `link` is the MTU of the sender's interface, `passed` the largest packet that
+    arrived, `kernel_mtu` the path MTU that the sender's kernel believes. They are found with UDP datagrams
+    that must not be fragmented and short acknowledgements. Ping and raw sockets need capabilities that
+    containers lack; echoes of full size would mix the two directions. Where UDP is blocked (`error`), 256 KB
+    are sent over TCP to see whether full packets arrive; `bulk_error` is why they did not."""
 
     link: int
     passed: int | None = None
@@ -61,6 +68,8 @@ class MtuFound:
 
 @dataclass(frozen=True)
 class Answer:
+    """What one host found out about one peer. None in place of a Problem means success."""
+
     ssh: Problem | None
     ports: Mapping[int, Problem | None]
     mtu: MtuFound
@@ -69,11 +78,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Speed:
+    """A measured bandwidth, or why it could not be measured."""
+
     gbit_s: float | None
     error: str | None = None
 
 
 def listen_words(address: str, token: str, seconds: float, sshd_port: int | None) -> list[str]:
+    """Return the argv that opens ports for `seconds`; with `sshd_port` it also checks the sshd there."""
     order = {"address": address, "token": token, "seconds": seconds, "sshd": sshd_port}
     return [CHECK, "listen", json.dumps(order)]
 
@@ -88,6 +100,7 @@ def pairs_words(own: Listener, peers: Iterable[Listener], port: int, ways: Mappi
 
 
 def bandwidth_words(own: Listener, peer: Listener) -> list[str]:
+    """Return the argv that sends one TCP stream for MEASURE_S seconds; the receiver counts the bytes."""
     order = {
         "address": own.address,
         "timeout_s": TIMEOUT_S,
@@ -98,7 +111,7 @@ def bandwidth_words(own: Listener, peer: Listener) -> list[str]:
 
 
 def end_words(post: Listener) -> list[str]:
-    """What listens goes on after its command has ended."""
+    """Return the argv that ends the listener, which outlives the command `check listen`."""
     return ["sh", "-c", 'kill "$1"', "sh", str(post.pid)]
 
 
@@ -118,7 +131,7 @@ def _as_peer(post: Listener, ssh: Mapping[str, object] | None) -> Mapping[str, o
 
 
 def read_post(host: str, address: str, token: str, text: str) -> Listener | str:
-    """The post, or why there is none."""
+    """Parse the output of `check listen`: the listener, or why there is none."""
     told = _json(text)
     if told is None or "error" in told:
         return str(told["error"]) if told else "its answer is not understood"
@@ -136,7 +149,7 @@ def read_post(host: str, address: str, token: str, text: str) -> Listener | str:
 
 
 def read_pairs(text: str) -> Mapping[str, Answer] | None:
-    """By the peer's name; None where the answer is not understood."""
+    """Parse the output of `check pairs`: answers by peer, or None if the output is not valid."""
     told = _json(text)
     try:
         return None if told is None else {name: _answer(one) for name, one in told.items()}
@@ -155,7 +168,7 @@ def read_bandwidth(text: str) -> Speed:
 
 
 def _json(text: str) -> Mapping[str, Any] | None:
-    """The last line. Any: JSON."""
+    """Parse the last line as a JSON object, or return None. Any: JSON."""
     try:
         found = json.loads(text.strip().splitlines()[-1])
     except (ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""Why nothing can be said of the ways from and to a host, and what would change that."""
+"""Reasons why the pairs of a host are not checked, each with its fix. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def missing(
     reached: Set[str],
     inventory_flag: str,
 ) -> dict[str, Gap]:
-    """Hosts on which no container of the training image can be started."""
+    """Return the hosts on which no container of the training image can be started, each with the reason."""
     found: dict[str, Gap] = {}
     addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
@@ -46,7 +46,8 @@ def _local(name: str) -> Gap:
 
 
 def _address(place: HostPlan, all_addresses: list[str]) -> Gap | None:
-    """From an address that is not its own alone, a host would find itself, or could not listen."""
+    """Return a reason if the training address is not on this host alone: nothing could listen on it, or a
+    peer that connects to it would reach itself."""
     name, address = place.name, place.address
     if place.seen.addresses and address not in place.seen.addresses:
         line = f"no interface of {name} has its training address {address}: nothing can listen on it"
@@ -60,7 +61,7 @@ def _address(place: HostPlan, all_addresses: list[str]) -> Gap | None:
 
 
 def _is_loopback(address: str) -> bool:
-    """A host that tells none of its addresses is known by its name."""
+    """The address is a host name where the host did not report its addresses."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -90,7 +91,7 @@ def _build(image: str) -> str:
 
 
 def old_image(inventory: Inventory, name: str, said: str) -> Gap:
-    """Its `check` does not know the words: it prints its usage."""
+    """Return the reason for an image whose `check` does not know the subcommand and prints its usage."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
     build = (
         _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
@@ -99,9 +100,11 @@ def old_image(inventory: Inventory, name: str, said: str) -> Gap:
 
 
 def without_post(name: str, why: str, said: str) -> Gap:
+    """Return the reason for a host whose check gave no usable answer; `said` is its standard error."""
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
     return Gap("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
 
 
 def lost(error: HvdockerError) -> Gap:
+    """Return the reason for a host that failed during the examination."""
     return Gap("failed", (str(error), *error.lines), error.fix)

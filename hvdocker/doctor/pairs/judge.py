@@ -1,4 +1,4 @@
-"""What was found between every two hosts, each way."""
+"""Turns the results of all pairs into one report per pair and direction. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _report(survey: PairResults, pair: Pair, ssh: Finding | None, ports: Finding
 
 
 def _unknown(survey: PairResults, pair: Pair) -> tuple[Finding, ...]:
-    """Of two hosts that are absent the second says why: so it is the same in all its cells."""
+    """Return UNKNOWN findings for a pair without results. If both hosts were skipped, the reason of the
+    second is used, so that all pairs to one host show the same text."""
     nothing = Gap("?", ("it was not tried",))
     why = survey.absent.get(pair[1]) or survey.absent.get(pair[0]) or nothing
     checks = (*CHECKS, "bandwidth") if survey.speeds is not None else CHECKS

@@ -1,4 +1,4 @@
-"""Keeps the measured speeds between hosts beside the inventory, as a hint to placement."""
+"""Saves the measured speeds between hosts in .hvdocker/links.json, as a hint for placement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from hvdocker.placement.link_speeds import FILE, FORMAT, read_links
 
 
 def keep_links(located: Located, pairs: Iterable[PairReport]) -> None:
-    """What was not measured this time stays as it was. The slower way counts."""
+    """Save the slower direction of each pair. Earlier values of pairs that were not measured now are kept.
+
+    A file that cannot be written is no error: the speeds are only a hint."""
     measured: dict[frozenset[str], float] = {}
     for pair in pairs:
         if pair.bits_per_s is not None:

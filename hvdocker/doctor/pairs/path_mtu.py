@@ -1,4 +1,4 @@
-"""What the way between two hosts is like: packet sizes, round trips, and how much it carries."""
+"""Judges the quality of the path between two hosts: packet sizes, round trips and bandwidth. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hvdocker.doctor.pairs.survey import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
 SLOW_TRIP_S = 0.005
-# A link that carries less than this part of what others carry is not merely unlucky.
+# Below this fraction of the median bandwidth of the other pairs, a low value is not just noise.
 FAR_BELOW = 1 / 3
 ETHERNET_MTU = 1500
 LARGEST_PACKET = 65535
-# What passes through the usual tunnels.
+# Passes through the usual tunnels.
 TUNNELS_MTU = 1400
 
 
 def common_mtu(mtus: Iterable[int]) -> int:
-    """What most hosts have; of equals the usual one, else the larger."""
+    """Return the MTU of most hosts. In a tie ETHERNET_MTU wins, else the larger one."""
     counts = Counter(mtus)
     return max(counts, key=lambda mtu: (counts[mtu], mtu == ETHERNET_MTU, mtu))
 
@@ -31,6 +31,7 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
 
 
 def judge_mtu(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
+    """Return WARN if a router reports a smaller path MTU, and BAD if larger packets vanish (a black hole)."""
     found = answer.mtu
     where = survey.named(pair)
     if found.passed is None:
@@ -49,7 +50,7 @@ def judge_mtu(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
 
 
 def _black_hole(survey: PairResults, pair: Pair, answer: Answer, shown: str) -> Finding:
-    """The sender's own interface lets the packet out, and nobody says what became of it."""
+    """Report packets that leave the sender's interface but do not arrive, with no ICMP to say why."""
     start, end = survey.posts[pair[0]], survey.posts[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
     lines = [f"{survey.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
@@ -65,7 +66,7 @@ def _black_hole(survey: PairResults, pair: Pair, answer: Answer, shown: str) -> 
 
 
 def _unsized(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
-    """Training needs no UDP: that it does not pass is no fault, but sizes stay unknown."""
+    """Judge without UDP results. Blocked UDP is no fault, because training uses TCP; sizes stay unknown."""
     where, start = survey.named(pair), survey.posts[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
     if answer.mtu.bulk:
@@ -79,6 +80,7 @@ def _unsized(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
 
 
 def judge_trip(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
+    """Judge the shortest round trip."""
     if answer.trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: no open port to time it on",))
     shown = f"{answer.trip_s * 1000:.2g} ms"
@@ -92,7 +94,7 @@ def judge_trip(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
 
 
 def judge_speed(survey: PairResults, pair: Pair) -> Finding:
-    """Against all other pairs: what a link should carry is not known here."""
+    """Compare the bandwidth with the median of the other pairs, because the nominal speed is not known."""
     speeds = survey.speeds or {}
     own = speeds.get(pair)
     if own is None or own.gbit_s is None:

@@ -1,5 +1,6 @@
-"""Containers in which the doctor's checks run: the cluster's workers, or short-lived ones of the training
-image with keys of their own."""
+"""Starts and removes probe containers: short-lived containers of the training image with their own keys, in
+which the doctor's pair checks run where the cluster is not up. They are made like workers, but without
+mounts, and run under `timeout`."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh import key_pairs
 
-# Long after each would have ended by itself.
+# Well past the time after which every probe container ends by itself.
 LEFT_BEHIND_S = 600
 
 
 @dataclass(frozen=True)
 class ProbeKeys:
-    """Keys for the length of one examination, and the files that make all stations trust each other."""
+    """SSH keys for one examination, and the files with which all probe containers trust each other."""
 
     client: key_pairs.Pair
     hosts: dict[str, key_pairs.Pair]
@@ -36,6 +37,7 @@ class ProbeKeys:
 
 
 def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> ProbeKeys:
+    """Make one client key for all and a host key per host."""
     places = list(places)
     client, pairs = key_pairs.make_pair(), {place.name: key_pairs.make_pair() for place in places}
     members = [Member(place.name, place.address, user_name(place.uid)) for place in places]
@@ -48,8 +50,9 @@ def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> Prob
 def open_probe_container(
     link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
-    """`tell` hears the container's id as soon as there is something to remove. The engine removes the
-    container when it ends, so that a laptop that dies leaves nothing for long."""
+    """Create and start a probe container. `tell` is called with its id as soon as it exists, so that the
+    caller can remove it after any failure. The engine removes the container when it ends (AutoRemove), so
+    that neither Ctrl-C nor a controller that dies leaves it for long."""
     with translating_errors(link.name, "starting a container for the checks"):
         engine = link.engine()
         body = create_body(spec, {})
@@ -70,11 +73,11 @@ def open_probe_container(
 
 
 def clear_probe_container(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
-    """What an earlier doctor left under this name is removed; one that is at work is left alone, and told."""
+    """Remove a leftover probe container of this name. Raise HostUnfit if it belongs to a doctor at work."""
     for container in seen:
         if container.role != names.ROLE_DOCTOR or container.name != name:
             continue
-        # Its age by its own host's clock: ours may be another.
+        # The age is taken by the host's clock, which may differ from the controller's.
         if container.is_running and _time_there(link) - container.created < LEFT_BEHIND_S:
             raise HostUnfit(
                 f"another doctor is at work here: {container.name}",
@@ -89,6 +92,7 @@ def _time_there(link: HostLink) -> float:
 
 
 def close_probe_container(link: HostLink, container: str) -> None:
+    """Remove the container by name or id; it is no error if it has already ended."""
     with translating_errors(link.name, f"removing {container}"):
         _remove(link.engine(), container)
 
@@ -99,6 +103,6 @@ def _remove(engine: APIClient, container: str) -> None:
     try:
         engine.remove_container(container, force=True, v=True)
     except APIError as error:
-        # Gone, or going: it may have ended by itself just now.
+        # 404: already gone. 409: the engine is removing it, because it has just ended.
         if error.status_code not in (404, 409):
             raise

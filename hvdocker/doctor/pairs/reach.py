@@ -1,5 +1,5 @@
-"""Whether packets arrive: the worker port and the random ports of every pair, and who is to blame where they
-do not. What concerns all pairs of a host is said in equal words in each of them."""
+"""Judges the reachability of every pair: the worker port and the random ports, and which host blocks them. A
+problem of one host has the same text in all its pairs, so that the report can print it once. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hvdocker.doctor.report import Finding, Mark
 
 _SHOWN = {"timeout": "filtered", "silent": "filtered", "refused": "rejected", "own": "forbidden",
           "unreachable": "no route", "stranger": "stranger"}  # fmt: skip
-# What a firewall does. A login that fails, or a stranger who answers, is another matter.
+# The kinds that a firewall causes; a failed login or an answer from another program is not among them.
 _BLOCKED = ("timeout", "silent", "refused", "own", "unreachable", "other")
 
 
 @dataclass(frozen=True)
 class _Trouble:
-    """What fails from one host to another; `lines` say where and how."""
+    """A failure from one host to another; `lines` are its evidence."""
 
     kind: str
     lines: tuple[str, ...]
@@ -28,7 +28,7 @@ class _Trouble:
 
 @dataclass(frozen=True)
 class _Door:
-    """The check, and the port where it is about a single one."""
+    """A check of ports. `port` is None for the check of random ports; `good_text` is shown if all is well."""
 
     check: str
     port: int | None
@@ -36,6 +36,7 @@ class _Door:
 
 
 def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
+    """Judge the worker port of every pair: held by another program, login failed, or blocked."""
     found: dict[Pair, Finding] = {}
     troubles: dict[Pair, _Trouble | None] = {}
     for pair, answer in survey.answers.items():
@@ -56,6 +57,7 @@ def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
 
 
 def judge_ports(survey: PairResults) -> dict[Pair, Finding]:
+    """Judge the random TCP ports of every pair."""
     troubles = {pair: _port_trouble(survey, pair, answer.ports) for pair, answer in survey.answers.items()}
     return _judge(survey, _Door("ports", None, "open"), troubles)
 
@@ -82,7 +84,7 @@ def _port_trouble(survey: PairResults, pair: Pair, ports: Mapping[int, Problem |
 
 
 def _words(problem: Problem) -> str:
-    """Somebody listens there, as we know."""
+    """Explain the problem. "Refused" means a firewall, because the listener is known to be running."""
     if problem.kind == "refused":
         return f"{problem.words}, though it is open there: a firewall rejects it"
     if problem.kind == "own":
@@ -91,7 +93,7 @@ def _words(problem: Problem) -> str:
 
 
 def _judge(survey: PairResults, door: _Door, troubles: Mapping[Pair, _Trouble | None]) -> dict[Pair, Finding]:
-    """Nobody gets in to a host: that host. A host gets out to nobody: that host. Else it is the pair's."""
+    """Assign the blame: to `end` if no host reaches it, to `start` if it reaches none, else to the pair."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
         start, end = pair
@@ -131,7 +133,7 @@ def _one(survey: PairResults, door: _Door, pair: Pair, trouble: _Trouble, does_r
     if trouble.kind == "own":
         fix = f"on {start}: {_accept('OUTPUT', '-d', [target], door.port)}"
     elif trouble.kind == "unreachable" and does_reverse:
-        # firewalld refuses in these words; a missing route would stop answers too.
+        # firewalld rejects with "unreachable"; a missing route would stop the other direction too.
         fix = f"on {end}: sudo firewall-cmd --zone=trusted --add-source={shlex.quote(source)}"
     elif trouble.kind == "unreachable":
         fix = f"find out where it ends, on {start}: ip route get {shlex.quote(target)}"

@@ -1,4 +1,4 @@
-"""All that was found between hosts, before anybody judges it."""
+"""The results of the checks between hosts, not yet judged. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Gap:
-    """Why nothing can be said of the pairs of a host."""
+    """Why the pairs of a host were not checked, in the words of a finding."""
 
     shown: str
     evidence: tuple[str, ...]
@@ -21,8 +21,8 @@ class Gap:
 
 @dataclass(frozen=True)
 class PairResults:
-    """`order` names all hosts of the inventory; each has a post or an absence. `speeds` only where they were
-    asked for."""
+    """All results. `order` names the hosts of the inventory; each is in `listeners` or in `skipped`.
+    `ssh_checks` says what was tried on each host's worker port. `speeds` is None without `--deep`."""
 
     order: tuple[str, ...]
     port: int
@@ -34,10 +34,11 @@ class PairResults:
 
     @property
     def pairs(self) -> list[Pair]:
+        """Every ordered pair: both directions, in inventory order."""
         return [(start, end) for start in self.order for end in self.order if start != end]
 
     def named(self, pair: Pair, port: int | None = None) -> str:
-        """`a → b 10.0.0.12:4711`"""
+        """Return the text for a pair in evidence lines: `a → b 10.0.0.12:4711`."""
         start, end = pair
         address = self.posts[end].address
         return f"{start} → {end} {address}:{port}" if port else f"{start} → {end} {address}"

@@ -1,6 +1,7 @@
-"""The Debian base under our images: found on an engine, pulled, or made from the distribution's packages.
+"""Provides the Debian base of our images: finds, pulls or makes it from Debian's packages.
 
-The engine may be on another machine; the bootstrap tool always runs here and streams into it.
+The engine may be on another machine. The bootstrap tool always runs on the controller, and its output is
+streamed to the engine.
 """
 
 import json
@@ -23,7 +24,7 @@ REGISTRY_ANSWERS_S = 10.0
 PULL_ENDS_S = 900.0
 CHUNK_BYTES = 1 << 20
 
-# Go's names for CPU architectures where Debian has others.
+# Go's names of CPU architectures that Debian names differently.
 DEBIAN_ARCHITECTURES = {"arm": "armhf", "386": "i386", "ppc64le": "ppc64el"}
 
 
@@ -32,7 +33,7 @@ def _say(text: str) -> None:
 
 
 def ensure_base(client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say) -> str:
-    """The tag of a Debian base image on that engine, which is made when it is not there yet."""
+    """Return the tag of the Debian base image on that engine; pull or make it where it is missing."""
     tag = f"{REPOSITORY}:{suite}"
     if _has_image(client, tag):
         say(f"base image {tag}: already there")
@@ -55,7 +56,7 @@ def _has_image(client: docker.APIClient, tag: str) -> bool:
 
 
 def _pull(client: docker.APIClient, suite: str) -> str | None:
-    """Why the registry's image could not be had; None when it could, and carries our tag."""
+    """Pull Debian's image and give it our tag. Return why that failed, or None."""
     pull = _Pull(client, suite)
     pull.start()
     if not pull.answered.wait(REGISTRY_ANSWERS_S):
@@ -71,7 +72,9 @@ def _pull(client: docker.APIClient, suite: str) -> str | None:
 
 
 class _Pull(threading.Thread):
-    """A pull that can be left behind: the SDK's own has no time limit, and a black hole no end."""
+    """A pull in a thread that can be abandoned.
+
+    The SDK's pull has no timeout, and a network that drops packets without an answer would block it."""
 
     def __init__(self, client: docker.APIClient, suite: str) -> None:
         super().__init__(name=f"pull-{suite}", daemon=True)
@@ -88,13 +91,14 @@ class _Pull(threading.Thread):
                     return
                 self.problem = event.get("error", self.problem)
                 self.answered.set()
-        except Exception as error:  # whatever went wrong, the answer is the same: no image from a registry
+        except Exception as error:  # any error means the same: no image from a registry
             self.problem = str(getattr(error, "explanation", None) or error)
         finally:
             self.answered.set()
 
 
 def _bootstrap(client: docker.APIClient, suite: str) -> None:
+    """Make the base image with mmdebstrap for the engine's architecture, and import it."""
     if shutil.which(BOOTSTRAP[0]) is None:
         raise HvdockerError(
             f"no Debian {suite} base image: no registry answers, and {BOOTSTRAP[0]} is not installed here",
@@ -117,7 +121,7 @@ def _architecture(client: docker.APIClient) -> str:
 
 
 def _chunks(process: subprocess.Popen[bytes], errors: IO[str], command: str) -> Iterator[bytes]:
-    """The tool's archive. Raises before the end when the tool failed, so that no half image is imported."""
+    """Yield the tool's archive; raise before its end where the tool failed: no partial image is imported."""
     assert process.stdout is not None
     yield from iter(lambda: process.stdout.read(CHUNK_BYTES) if process.stdout else b"", b"")
     if process.wait() != 0:

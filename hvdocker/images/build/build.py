@@ -1,4 +1,4 @@
-"""Builds doc-hvd through an engine's API: the classic builder, which every engine has."""
+"""Builds the doc-hvd images through an engine's API, with the classic builder, which every engine has."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from hvdocker.images.build.base_image import ensure_base
 
 Say = Callable[[str], None]
 SUITE = "bookworm"
-# Targets with a Dockerfile of their own take their programs from doc-hvd:base; the classic builder runs every
-# stage above a target, so one file for all would build TensorFlow twice.
+# The gpu target takes its programs from doc-hvd:base. It has a file of its own because the classic builder
+# runs every stage above a target, so it would build the cpu image too. It does not build on doc-hvd:base,
+# because a change of the programs would then send all of its layers (4.6 GB) again.
 DOCKERFILES = {"gpu": "Dockerfile.gpu"}
 GPU_ARCHITECTURE = "amd64"
 CUDA_IMAGE_REQUIREMENTS = "requirements-gpu-cuda12.txt"
@@ -28,8 +29,10 @@ _CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUN
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`ca_bundle` is the site's own certificate authority; `wheelhouse` a folder of wheels to prefer;
-    `cuda_image` has NVIDIA's toolkit for CUDA 12, in place of Debian's for CUDA 11.8."""
+    """How to build. `ca_bundle` has the site's CA certificates, `wheelhouse` is a folder of preferred wheels.
+
+    `base` replaces the Debian base image. `cuda_image` has NVIDIA's toolkit for CUDA 12; without it the gpu
+    target uses CUDA 11.8, the only toolkit of Debian 12 to compile Horovod with."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None
@@ -39,7 +42,8 @@ class BuildOptions:
 
 
 def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
-    """The bundle that this machine's own clients are told to use."""
+    """Return the CA bundle that the environment names for pip, OpenSSL, requests or curl; None without
+    one."""
     for variable in _CA_VARIABLES:
         path = Path(environ.get(variable, ""))
         if environ.get(variable) and path.is_file():
@@ -48,17 +52,18 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
+    """Build the target, and the images below it, and return its tag. `say` receives the build's lines."""
     if options.target == "gpu":
         _demand_gpu_architecture(engine)
     base = options.base or ensure_base(engine, SUITE, say)
     if options.target in DOCKERFILES:
-        # Where it is up to date, the builder finds every step in its cache.
+        # Where doc-hvd:base is up to date, the builder takes every step from its cache.
         _build(engine, replace(options, target="base"), base, say)
     return _build(engine, options, base, say)
 
 
 def _demand_gpu_architecture(engine: APIClient) -> None:
-    """Before minutes are spent: there are no wheels of TensorFlow and CUDA for others."""
+    """Raise early for an engine for which there are no wheels of TensorFlow and CUDA."""
     found = str(engine.version()["Arch"])
     if found != GPU_ARCHITECTURE:
         raise HvdockerError(
@@ -90,6 +95,10 @@ def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str
 
 
 def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
+    """Return the build arguments.
+
+    `cuda_image` is not the base of the image: the build stage copies its /usr/local/cuda. So Debian, Python
+    and the wheels stay the same, and hosts get one more layer instead of another system."""
     if options.target != "gpu":
         return {"BASE": base}
     if options.cuda_image:
@@ -98,7 +107,7 @@ def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
 
 
 def _follow(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
-    """Passes on the steps; keeps the last lines for the error."""
+    """Forward the lines of the build to `say`; raise with the last of them where it fails."""
     last: deque[str] = deque(maxlen=15)
     for message in output:
         text = str(message.get("stream") or message.get("status") or "").rstrip()
@@ -116,7 +125,7 @@ def _follow(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
 
 
 def _context(options: BuildOptions) -> io.BufferedRandom:
-    """The image's folder plus the site's CA bundle and wheels, as one tar in a temporary file."""
+    """Return a tar of the build context in a temporary file: images/doc-hvd, the CA bundle, the wheels."""
     import tempfile
 
     spool: io.BufferedRandom = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
@@ -135,7 +144,8 @@ def _context(options: BuildOptions) -> io.BufferedRandom:
 
 
 def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """The same bytes on every machine: no owners, no times, no caches; so layers are found again."""
+    """Drop owners, times and bytecode caches, so that the bytes are equal on every machine and the builder's
+    cache finds the layers again."""
     if "__pycache__" in info.name:
         return None
     info.uid = info.gid = 0

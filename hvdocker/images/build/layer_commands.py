@@ -1,4 +1,4 @@
-"""One layer on an image: what runs in a container of the image until its requirements are installed."""
+"""The commands and files that install requirements in a container of an image. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ PARENT = "/tmp"
 FOLDER = "hvdocker-layer"
 CA_FILE = "site-ca.crt"
 WHEELS = "wheelhouse"
-# A container whose hvdocker was killed ends, and is removed, by itself.
+# The container ends after this time and the engine removes it, also where hvdocker was killed.
 LONGEST_S = 7200
 
-# The image's own packages are constraints: what would break TensorFlow or Horovod is a conflict that pip
-# names. An image without pip gets Debian's, unpacked and not installed, and a virtual environment that
-# stands first on the PATH of our images. The blank lines are a sign of life while pip downloads.
+# Every package of the image is a constraint for pip: a layer may add packages but not change any, so what
+# was tested together stays together, and pip reports a conflict. For an image without pip, Debian's pip is
+# unpacked, not installed, and a virtual environment is made at /opt/venv, which comes first on the PATH of
+# our images. A blank line every second shows that the installation is alive while pip downloads.
 INSTALL = """\
 set -eu
 umask 022
@@ -50,8 +51,8 @@ cd /
 rm -rf "$(dirname "$0")"
 """
 
-# A TensorFlow of another name (tensorflow_cpu) is TensorFlow all the same: without this entry a package that
-# asks for it would bring a second one, which overwrites the first.
+# Makes a TensorFlow distribution of another name (tensorflow_cpu) known to pip as `tensorflow`. Without this
+# entry, a package that requires `tensorflow` would install a second one, which overwrites the first.
 NAME_TENSORFLOW = """\
 from importlib.metadata import distributions
 from pathlib import Path
@@ -70,11 +71,12 @@ if other and "tensorflow" not in found:
 
 
 def build_name(key: str, suffix: str) -> str:
+    """Return the name of the container in which the layer is built."""
     return f"hvdocker-req-{key}-{suffix}"
 
 
 def layer_files(requirements: Requirements) -> dict[str, str]:
-    """What lies in `FOLDER`, besides the site's certificate authorities and the folder of wheels."""
+    """Return the files of `FOLDER` by name, without the site's CA bundle and the wheels."""
     return {
         "install": INSTALL,
         "name-tensorflow.py": NAME_TENSORFLOW,
@@ -88,6 +90,9 @@ def _text(lines: tuple[str, ...]) -> str:
 
 
 def labels(key: str, base: str) -> dict[str, str]:
+    """Return the labels of the new image; `base` is the content of the image below.
+
+    Engines copy an image's labels to its containers, so a worker has both values."""
     return {names.LABEL_REQUIREMENTS: key, names.LABEL_BASE: base}
 
 
@@ -96,5 +101,5 @@ def install() -> Command:
 
 
 def wait() -> Command:
-    """What the container does meanwhile."""
+    """Return the main command of the container, in which `install` runs as an exec."""
     return command("sleep", str(LONGEST_S))

@@ -1,5 +1,7 @@
-"""Puts requirements on an image, as one layer: pip runs in a container of the image, and what it left
-there is committed. A build would make a second layer for the file, and leave an image where it fails."""
+"""Installs requirements on an image as one layer: runs pip in a container of the image and commits it.
+
+A build from a Dockerfile would make a second layer for the requirements file and leave an image behind where
+it fails. This way the site's CA bundle and proxies are in no layer and in no setting of the image."""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ Say = Callable[[str], None]
 
 
 def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say) -> None:
-    """`say` gets pip's lines, and empty ones as signs of life; it may raise to end the work."""
+    """Install the step's requirements and tag the result; raises, and leaves no image, where pip fails.
+
+    `say` receives pip's lines, and an empty line every second. It may raise to end the work."""
     with _container(engine, step) as container:
         with _packed(step.requirements, ca_bundle) as archive:
             engine.put_archive(container, layer_commands.PARENT, archive)
@@ -35,7 +39,10 @@ def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say)
 
 @contextmanager
 def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
-    """Its labels become those of the image; its environment stays the image's own."""
+    """Yield a container of the base image that is removed at the end.
+
+    A commit copies the container's labels and environment to the image. So the labels are set here, and
+    proxies are passed only to the exec that runs pip."""
     from docker.errors import APIError
 
     name = layer_commands.build_name(step.key, secrets.token_hex(2))
@@ -53,12 +60,13 @@ def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
         engine.start(made)
         yield made
     finally:
-        # The engine may be removing it by itself already.
+        # With auto_remove the engine may be removing it already.
         with contextlib.suppress(APIError):
             engine.remove_container(made, force=True, v=True)
 
 
 def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> None:
+    """Run the install script as root in the container; raise with pip's last lines where it fails."""
     last: deque[str] = deque(maxlen=10)
     proxies = engine._proxy_configs.get_environment()
     made = engine.exec_create(
@@ -90,8 +98,9 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
-    """What the container changed becomes a layer; how the image starts stays as it was. Large layers take
-    longer than the SDK would wait."""
+    """Commit the container as the image, with the entrypoint and command of the base image.
+
+    There is no timeout, because large layers take longer than the SDK's default."""
     base: Mapping[str, Any] = engine.inspect_image(step.base)["Config"]  # Any: the engine's JSON
     settings = {"Entrypoint": base.get("Entrypoint"), "Cmd": base.get("Cmd")}
     repository, _, tag = step.image.partition(":")
@@ -107,7 +116,7 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
 
 
 def _packed(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
-    """The folder for the container, in a temporary file: wheels can be large."""
+    """Return a tar of the folder for the container, in a temporary file because wheels can be large."""
     texts = layer_commands.layer_files(requirements).items()
     files = {**{name: text.encode() for name, text in texts}, layer_commands.CA_FILE: ca_bundle}
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it

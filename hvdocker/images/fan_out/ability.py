@@ -1,4 +1,4 @@
-"""What a host can do about passing images on: its programs, addresses and room."""
+"""What a host has for passing images on: programs, addresses and free disk. Pure."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ echo "room $(df -Pk /var/tmp 2>/dev/null | tail -n 1)"
 
 @dataclass(frozen=True)
 class Ability:
-    """`disk_bytes` are free for the engine, `room_bytes` for passing on; with `is_one_disk` they are the
-    same bytes."""
+    """What a host has for passing images on.
+
+    `address` is the one that the controller's SSH connection arrived at, `addresses` are all global ones.
+    `engine_disk_bytes` is free on the engine's disk (None: unknown), `feed_disk_bytes` in /var/tmp, where
+    layers to pass on are stored. With `is_one_disk` both are the same disk."""
 
     has_tools: bool = False
     user: str = ""
@@ -36,6 +39,8 @@ class Ability:
 
 
 def ability(engine_root: str) -> Command:
+    """Return the command whose output `parse_capabilities` reads; `engine_root` is the engine's data
+    folder."""
     return shell(_CAN, engine_root)
 
 
@@ -58,7 +63,9 @@ def _free(df: list[str]) -> int | None:
 
 
 def _is_same(one: list[str], other: list[str]) -> bool:
-    """A device has a path of its own; `tmpfs` and `overlay` are the names of many."""
+    """Return whether two rows of df are the same file system: the same mount point, or the same device.
+
+    Only a device path identifies a device; `tmpfs` and `overlay` are names of many file systems."""
     if not one or not other:
         return False
     return one[5:] == other[5:] or (one[0].startswith("/") and one[0] == other[0])

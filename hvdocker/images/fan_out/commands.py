@@ -1,8 +1,10 @@
-"""Words and files with which hosts pass an image on to each other.
+"""The commands, scripts and files with which hosts pass an image on to each other. Pure.
 
-A host that feeds others runs a second, short-lived sshd of its own as the SSH user, on a free port, with a
-host key and client keys made for this one transfer. All it does is hand out layers (`serve`), also while
-they are still arriving. Needs on a host: sshd, ssh and the docker CLI; without them this machine sends."""
+A host that feeds others runs a second, temporary sshd as the SSH user, on a free port of its training
+address. The host key, which the other hosts pin, and one client key per host are made for this transfer and
+deleted with it. The only command that this sshd runs is `serve`, which sends layers by name, also while they
+are still arriving. A host needs sshd, ssh and the docker CLI; where they are missing, the controller
+sends."""
 
 from __future__ import annotations
 
@@ -12,16 +14,16 @@ from dataclasses import dataclass
 from hvdocker.images.ship.parts import Layer, Part
 from hvdocker.shell.command import Command, command, shell
 
-# Whatever happens to this machine, a feed in which nothing moves for so long ends by itself.
+# A feed in which no file changes for so long ends, whatever happens to the controller.
 IDLE_MINUTES = 10.0
 _IDLE_TRIES = 300
-# What a host says whose load got too few layers, with the status of whatever should have brought them.
+# Printed by a host whose load did not get all layers, followed by the exit status of the failed layer.
 _CUT = "cut"
-# Of ssh itself: it did not get there.
+# Exit status of ssh where it could not connect.
 UNREACHED = 255
 _STOP_TRIES = 150
-# In blocks, as dd counts. Every piece costs a few processes: whoever is as fast as what arrives waits until
-# there is enough of it.
+# Pieces are counted in blocks, as dd counts. Every piece starts a few processes, so a reader that keeps up
+# with the arriving file waits until there are enough blocks.
 _BLOCK = 1 << 20
 _PIECE = 64
 _LEAST_PIECE = 8
@@ -69,8 +71,9 @@ LoginGraceTime 20
 MaxStartups 100
 """
 
-# $1 the folder, $2 the minutes without a change after which it ends, $3 the seconds between two looks at
-# that, $4… ports to try. sshd writes its pid once it listens.
+# $1 the folder, $2 the minutes without a change after which the feed ends, $3 the seconds between two checks
+# of that, $4… ports to try. sshd writes its pid file once it listens. Where the SSH user is root, so is this
+# sshd; it then has only the three capabilities that it needs.
 _START = """\
 cd -- "$1" || exit 1; folder=$1 minutes=$2 look=$3; shift 3
 sshd=$(command -v sshd) || for sshd in /usr/sbin/sshd /usr/local/sbin/sshd; do [ -x "$sshd" ] && break; done
@@ -97,8 +100,8 @@ done
 cat sshd.log >&2; exit 1
 """
 
-# A folder is a dead run's when nothing in it changed for an hour and nobody loads: a host that only
-# receives writes no file for as long as a layer takes.
+# A folder is stale when no file in it changed for an hour and no load runs: a host that only receives writes
+# no file for as long as a layer takes.
 STALE_FEEDS = """\
 stale_feeds() {
     for old in "$1"/hvdocker-feed-*; do
@@ -126,7 +129,7 @@ done
 
 @dataclass(frozen=True)
 class Feed:
-    """Where a host that feeds listens; its key is known by the name `feed-N`."""
+    """Where the sshd of a feeding host listens. Its host key has the name `feed-N` in known_hosts."""
 
     number: int
     user: str
@@ -135,51 +138,56 @@ class Feed:
 
 
 def folder_of(token: str) -> str:
-    """On a disk of the host's own, wherever its home is."""
+    """Return the folder of a transfer: in /var/tmp, a local disk even where the home folder is not."""
     return f"/var/tmp/hvdocker-feed-{token}"
 
 
 def unpack(folder: str) -> Command:
-    """Takes away what runs that were cut off left there long ago."""
+    """Remove stale folders of interrupted runs, then make the folder and unpack standard input in it."""
     return shell(_UNPACK, folder)
 
 
 def start(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
+    """Start the sshd on the first free port of `ports` and print that port."""
     return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
 def stop(folder: str) -> Command:
-    """Ends the feed and its watcher; what still reads from it ends as well when its files are gone. Comes
-    back when the engine is through with what it was given: only then it is known what there is to undo."""
+    """Stop the sshd and its watcher, and remove the folder; readers end when the files are gone.
+
+    Waits for a running load, because only then is it known which parts are on the engine: at most 30 s, or
+    150 s where sleep takes only whole seconds."""
     return shell(_STOP, folder)
 
 
 def clear(folder: str, layers: Sequence[Layer]) -> Command:
-    """Whoever waits for these layers waits no longer, and their room is free again."""
+    """Remove the files of these layers, to free the disk and to end processes that wait for them."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
 def store(folder: str, layer: Layer) -> Command:
+    """Write standard input to the file of the layer."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
 def fetch(folder: str, feed: Feed, who: int) -> Command:
-    """The layers that this host passes on, one after the other, into files of its own."""
+    """Fetch the layers that this host passes on from a feed, one by one. `who` is this host's number."""
     return shell('exec sh "$1/fetch" "$2" "$3" "$4" "$5" "$6"', folder, *_route(feed, who))
 
 
 def load(folder: str, feed: Feed | None, who: int) -> Command:
-    """Parts into the engine: from files of its own, or straight from the host that feeds it."""
+    """Load the parts into the engine: from a feed, or with None from the host's own files."""
     return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, who) if feed else ()))
 
 
 def cut_status(said: str) -> int | None:
-    """Why a load ended for want of layers; None where it had them all."""
+    """Return the exit status of the layer that cut this load off; None where it got all layers."""
     found = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(f"{_CUT} ")]
     return int(found[-1]) if found else None
 
 
 def progress(folder: str, who: int) -> Command:
+    """Print which layer the feed sends to host `who`, and how many bytes of it were sent."""
     return command("cat", f"{folder}/sent-{who}")
 
 
@@ -215,14 +223,16 @@ feed=$1 user=$2 address=$3 port=$4 who=$5
 
 
 def fetch_script(layers: Sequence[Layer]) -> str:
+    """Return the script that `fetch_layers` runs; it exits with the status of the first layer that fails."""
     lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit $?" for layer in layers]
     return "\n".join([_LAYER, *lines, ""])
 
 
 def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, bytes]]:
-    """The script, and the archives' own bytes between the layers as files of their own. A part that was
-    loaded is not loaded again when the script is run once more with another feed. What the engine says
-    goes to standard error, and nothing else does; no file is needed for it, as the disk may be full."""
+    """Return the script that loads the parts, and the files with the archives' bytes between the layers.
+
+    A finished part is not loaded again when the script runs once more with another feed. Standard error has
+    only the engine's messages. They are not written to a file, because the disk may be full."""
     lines = [_LAYER, "echo $$ > loading; trap 'rm -f loading' EXIT"]
     literals: dict[str, bytes] = {}
     for number, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""Who feeds whom: a tree of hosts in which everybody hands on what it receives to two others."""
+"""Arranges the hosts of a fan-out as a binary tree, in which each host passes layers on to two others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh.key_pairs import Pair, make_pair
 
 FEWEST_HOSTS = 4
-# Setting the feeds up costs about as much as sending this once. What counts is what would leave this
-# machine without them: a middling layer for many hosts is worth as much as a large one for a few.
+# Setting up the feeds takes about as long as the controller needs to send this once. It is compared with
+# what the controller would send in total without them: a medium layer for many hosts counts as much as a
+# large one for a few.
 FEWEST_BYTES = FEWEST_HOSTS * (32 << 20)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A host that takes part, and what it has of the image already."""
+    """A host that takes part, and the layers of the image that it has.
+
+    Other hosts reach it at `address`. `docker` is the command line of its docker CLI."""
 
     name: str
     link: HostLink
@@ -33,8 +36,11 @@ class Member:
 
 @dataclass
 class Node:
-    """A member's place: number 0 is fed by this machine, number N by (N - 1) // 2. `is_missed`: some host
-    did not get to its feed; `is_reached`: some host did."""
+    """A host's place in the tree and the state of its transfer.
+
+    The controller feeds number 0; number N is fed by (N - 1) // 2. `layers` are those that the host lacks.
+    `feed` is None while its sshd does not run. `was_unreachable`: some host could not connect to it;
+    `was_reached`: some host could."""
 
     number: int
     member: Member
@@ -58,17 +64,19 @@ class Node:
 
     @property
     def is_worth_a_try(self) -> bool:
-        """Not where everybody so far failed to get there: every try may cost seconds, and those below wait
-        for them. Where somebody got there, the trouble is with those who did not."""
+        """Return False where every host so far failed to connect to this feed.
+
+        Each try may take seconds, and the hosts below wait for it. Where some host could connect, the
+        problem is on the hosts that could not, so others may try."""
         return self.is_reached or not self.is_missed
 
     def reached(self, status: int) -> None:
-        """How a host fared that asked its feed."""
+        """Record the exit status of a host that fetched from this feed."""
         self.is_reached |= status == 0
         self.is_missed |= status == words.UNREACHED
 
     def before(self, name: str) -> int:
-        """The bytes of the layers that come before this one."""
+        """Return the total size in bytes of the layers before the one whose hex digest is `name`."""
         done = 0
         for layer in self.layers:
             if layer.hex == name:
@@ -78,6 +86,7 @@ class Node:
 
 
 def is_worth_it(members: Sequence[Member], image: ImageContent) -> bool:
+    """Return whether enough hosts lack enough of the image for a fan-out to save time."""
     lacking = [size for size in (_lacking(member, image) for member in members) if size]
     return len(lacking) >= FEWEST_HOSTS and sum(lacking) >= FEWEST_BYTES
 
@@ -87,8 +96,11 @@ def _lacking(member: Member, image: ImageContent) -> int:
 
 
 def arranged(members: Sequence[Member], image: ImageContent) -> list[Node]:
-    """Those that lack most come first: a host can only pass on what it receives itself. One without room
-    for that comes last, where nobody is fed by it."""
+    """Return the tree, in the order of node numbers.
+
+    Hosts that lack most layers come first, because a host passes on only what it receives: an engine exports
+    an image only as a whole, so layers that it has already cannot be served. Hosts without disk space for
+    the files come last, where they feed no other host."""
     layers = {member.name: member.present.lacks(image) for member in members}
     has_room = {member.name: _has_room(member, image) for member in members}
     order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))
@@ -99,7 +111,9 @@ def arranged(members: Sequence[Member], image: ImageContent) -> list[Node]:
 
 
 def _has_room(member: Member, image: ImageContent) -> bool:
-    """On one disk the files that are passed on lie beside what the engine makes of them."""
+    """Return whether /var/tmp has space for the layers to pass on.
+
+    Where it is on the engine's disk, the files and the engine's own copy of the layers must both fit."""
     needs = 1.1 * _lacking(member, image)
     if member.ability.is_one_disk:
         needs += member.present.needs_bytes(image)

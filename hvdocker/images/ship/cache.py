@@ -1,4 +1,4 @@
-"""Layers of images, kept by digest on the controller, so that the next change need not read them again."""
+"""The cache of image layers on the controller, by digest: unchanged layers are not read again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from hvdocker.errors import UsageProblem
 from hvdocker.units import parse_bytes
 
 DEFAULT_LIMIT = 20 << 30
-# No image takes a day to read: whoever wrote such a draft is gone.
+# Reading an image takes less than a day, so the process that wrote an older draft has ended.
 _STALE_S = 86_400
 LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 
 @dataclass(frozen=True)
 class LayerCache:
-    """Files are named by their digest and appear whole or not at all. The least lately used go first."""
+    """Files named by their digest, which appear complete or not at all.
+
+    `trim` removes the least recently used files first."""
 
     root: Path
     limit_bytes: int = DEFAULT_LIMIT
@@ -32,7 +34,7 @@ class LayerCache:
         return self.root / digest.replace(":", "-")
 
     def size(self, digest: str) -> int | None:
-        """None where it is not here; asking counts as use."""
+        """Return the size in bytes, None where the cache lacks the digest. Marks the file as used."""
         path = self.path(digest)
         try:
             os.utime(path)
@@ -41,11 +43,12 @@ class LayerCache:
             return None
 
     def read(self, digest: str) -> bytes | None:
+        """Return the content, None where the cache lacks the digest."""
         return None if self.size(digest) is None else self.path(digest).read_bytes()
 
     @contextmanager
     def draft(self) -> Iterator[IO[bytes]]:
-        """A file that `keep` gives its name; gone at the end where it was not kept."""
+        """Yield a temporary file. `keep` moves it to its final name; otherwise it is deleted at the end."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(prefix="draft-", dir=self.root, delete=False) as file:
             try:
@@ -54,16 +57,18 @@ class LayerCache:
                 Path(file.name).unlink(missing_ok=True)
 
     def keep(self, draft: IO[bytes], digest: str) -> None:
+        """Rename the draft to the digest's file name."""
         draft.flush()
         Path(draft.name).replace(self.path(digest))
 
     def trim(self, spare: Collection[str] = ()) -> None:
-        """Down to its limit, oldest use first; what is spared may be more than that. Drafts of runs that were
-        killed go as well."""
+        """Remove files, the least recently used first, until the cache is within its limit.
+
+        Digests in `spare` stay, even where they exceed the limit. Drafts of killed runs are removed too."""
         if not self.root.is_dir():
             return
         for draft in self.root.glob("draft-*"):
-            with contextlib.suppress(FileNotFoundError):  # somebody's who has just kept it
+            with contextlib.suppress(FileNotFoundError):  # another run has just kept it
                 if draft.stat().st_mtime < time.time() - _STALE_S:
                     draft.unlink()
         spared = {self.path(digest) for digest in spare}
@@ -84,7 +89,7 @@ class LayerCache:
 
 
 def own_cache() -> LayerCache:
-    """Below the user's cache folder; `HVDOCKER_CACHE` bounds it (20GB)."""
+    """Return the cache in `~/.cache/hvdocker/layers`; `HVDOCKER_CACHE` sets its limit (default 20GB)."""
     folder = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     text = os.environ.get(LIMIT_VARIABLE)
     limit = parse_bytes(text) if text else DEFAULT_LIMIT

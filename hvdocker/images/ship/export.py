@@ -1,8 +1,9 @@
-"""An image's configuration and layers, out of the cache or out of the engine that has the image.
+"""Reads an image's configuration and layers, from the cache or from the engine that has the image.
 
-Engines hand out images only whole, and their archives differ: one folder per layer up to engine 24, OCI
-blobs later, compressed where the engine keeps images in containerd. What is in an archive is therefore
-told by what it is, not by its name: a layer is whatever has a wanted layer's digest once unpacked."""
+An engine exports an image only as a whole, so one missing layer costs an export of all of them. Archives
+differ: one folder per layer up to engine 24, OCI blobs later, compressed where the engine stores images in
+containerd. Files in an archive are therefore identified by content, not by name: a layer is a file that has
+a wanted digest once decompressed."""
 
 from __future__ import annotations
 
@@ -31,13 +32,17 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def layers_of(engine: APIClient, reference: str) -> tuple[str, ...]:
+    """Return the digests of the image's layers, the lowest first."""
     return tuple(engine.inspect_image(reference)["RootFS"].get("Layers") or ())
 
 
 def collect(
     engine: APIClient, reference: str, needed: Collection[str], cache: LayerCache, progress: Progress
 ) -> ImageContent:
-    """The image, with the needed layers in the cache. The engine is asked only for what is not there."""
+    """Return the image and put the layers in `needed` into the cache.
+
+    The engine exports the image only where the cache lacks the configuration or one of these layers. Layers
+    that are not in the cache have size 0 in the result."""
     seen = engine.inspect_image(reference)
     chain = tuple(seen["RootFS"].get("Layers") or ())
     config = _known_config(cache, seen["Id"])
@@ -53,7 +58,10 @@ def collect(
 
 
 def _known_config(cache: LayerCache, image_id: str) -> bytes | None:
-    """Most engines name an image by its configuration's digest; for the others it is looked up."""
+    """Return the image's configuration from the cache, None where it is not there.
+
+    Classic engines name an image by the digest of its configuration. For containerd's ids the cache has a
+    file that contains this digest."""
     content = cache.read(image_id)
     if content is not None and f"sha256:{hashlib.sha256(content).hexdigest()}" == image_id:
         return content
@@ -61,6 +69,7 @@ def _known_config(cache: LayerCache, image_id: str) -> bytes | None:
 
 
 def _remember_config(cache: LayerCache, image_id: str, config: bytes) -> None:
+    """Store which configuration belongs to an id that is not the configuration's digest."""
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
     if digest != image_id:
         with cache.draft() as draft:
@@ -69,15 +78,19 @@ def _remember_config(cache: LayerCache, image_id: str, config: bytes) -> None:
 
 
 def _save(engine: APIClient, reference: str) -> Iterator[bytes]:
-    """The SDK's own call gives up when an engine takes minutes over a large image before its first word;
-    a host that is really gone is noticed by the connection underneath."""
+    """Export the image as a tar archive, without a timeout.
+
+    The SDK's own call times out where an engine takes minutes over a large image before it sends the first
+    byte. A host that is unreachable is detected by the SSH connection."""
     response = engine._get(engine._url("/images/{0}/get", reference), stream=True, timeout=None)
     yield from engine._stream_raw_result(response, _CHUNK, False)
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """`known_sizes`: files of these sizes are taken for layers that are not missing."""
+    """What to look for in an archive. `chain` has all layers of the image; the cache lacks `missing`.
+
+    Files of a size in `known_sizes` are assumed to be layers that are in the cache, and are skipped."""
 
     chain: tuple[str, ...]
     missing: Collection[str]
@@ -87,8 +100,10 @@ class _Wanted:
 def _read_engine(
     engine: APIClient, reference: str, wanted: _Wanted, cache: LayerCache, progress: Progress
 ) -> bytes:
-    """The configuration; missing layers end in the cache. Hashing a gigabyte to find a kilobyte is spared
-    by going over what has the size of a layer that is known; where that was wrong, all is read."""
+    """Return the configuration, and put the missing layers into the cache.
+
+    Files that have the size of a cached layer are skipped, so that a gigabyte is not hashed to find a
+    kilobyte. Where that skipped a missing layer, the image is exported again and every file is read."""
     known = [cache.size(digest) for digest in wanted.chain if digest not in wanted.missing]
     sizes = frozenset(size for size in known if size and size > _MOST_JSON)
     if sizes:
@@ -99,7 +114,7 @@ def _read_engine(
 
 
 class _Lacking(HvdockerError):
-    """Layers that should have been in the archive were not found in it."""
+    """The archive lacks layers that should be in it."""
 
 
 def _read_archive(chunks: Iterator[bytes], wanted: _Wanted, cache: LayerCache, progress: Progress) -> bytes:
@@ -122,6 +137,7 @@ def _read_archive(chunks: Iterator[bytes], wanted: _Wanted, cache: LayerCache, p
 
 
 def _take_layer(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:
+    """Return the digest of the decompressed file, and keep it in the cache where that digest is wanted."""
     digest = hashlib.sha256()
     with cache.draft() as draft:
         for chunk in _unpacked(content):
@@ -142,7 +158,7 @@ def _unpacked(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decoder(head: bytes) -> Any:
-    """Any: an object with decompress(), of either library; None for a plain tar."""
+    """Return a decompressor for data that begins with `head`, None for a plain tar. Any: two libraries."""
     if head.startswith(_GZIP):
         return zlib.decompressobj(wbits=31)
     if head.startswith(_ZSTD):
@@ -153,7 +169,7 @@ def _decoder(head: bytes) -> Any:
 
 
 def _config(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
-    """The one whose layers are the image's: the archive's manifest names it."""
+    """Return the configuration that the manifest names; raise where it lists other layers than `chain`."""
     try:
         manifest = json.loads(texts["manifest.json"])
         config = texts[manifest[0]["Config"]]
@@ -166,7 +182,7 @@ def _config(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
 
 @dataclass
 class _Stream:
-    """Chunks as a file to read from."""
+    """A readable file object over chunks; reports the number of bytes read so far."""
 
     chunks: Iterator[bytes]
     progress: Progress

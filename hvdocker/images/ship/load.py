@@ -1,4 +1,4 @@
-"""An image into one engine: what it has of it, the parts it lacks, and whether it arrived whole."""
+"""Loads an image into one engine: finds the layers that it has, loads the rest, checks the result."""
 
 from __future__ import annotations
 
@@ -18,33 +18,37 @@ from hvdocker.observe.state import image_content
 Sent = Callable[[int], None]
 _CHUNK = 1 << 20
 _CONTAINERD = "io.containerd.snapshotter.v1"
-# What the engine's own copy of a part takes beside the layers, roughly.
+# Estimate: an engine uses about this much disk per byte of layers.
 _SPARE = 1.05
-# The engine looked for a layer's file in the archive: it does not have that layer.
+# The engine's error where it looked for a layer in the archive: the engine lacks that layer.
 _NO_LAYER = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such file")
 
 
 @dataclass(frozen=True)
 class LayersPresent:
-    """The image's lowest layers that an engine has. One that keeps images in containerd wants to be shown
-    every layer, whatever it has."""
+    """How many of the image's layers, from the lowest up, an engine has.
+
+    An engine that stores images in containerd must be sent every layer, even those that it has."""
 
     count: int
     is_containerd: bool = False
 
     def lacks(self, image: ImageContent) -> tuple[Layer, ...]:
+        """Return the layers that have to be sent."""
         return image.layers if self.is_containerd else image.layers[self.count :]
 
     def parts(self, image: ImageContent) -> list[Part]:
+        """Return the archives that bring the image to this engine."""
         return whole(image) if self.is_containerd else parts_of(image, self.count)
 
     def needs_bytes(self, image: ImageContent) -> int:
-        """What loading takes of the engine's disk: the layers, and one part at a time beside them."""
+        """Return the disk space that loading needs: the missing layers, and the largest part beside them."""
         sizes = [part.size for part in self.parts(image)]
         return int(sum(sizes) * _SPARE) + max(sizes)
 
 
 def present(engine: APIClient, chain: tuple[str, ...]) -> LayersPresent:
+    """Find the image on the engine that shares most layers with `chain`, and return how many it shares."""
     if _keeps_in_containerd(engine):
         return LayersPresent(0, is_containerd=True)
     return LayersPresent(max((common_layers(chain, layers) for layers in _chains(engine)), default=0))
@@ -54,12 +58,14 @@ def _chains(engine: APIClient) -> Iterator[list[str]]:
     from docker.errors import ImageNotFound
 
     for image_id in engine.images(quiet=True):
-        with contextlib.suppress(ImageNotFound):
+        with contextlib.suppress(ImageNotFound):  # removed since it was listed
             yield engine.inspect_image(image_id)["RootFS"].get("Layers") or []
 
 
 def load(engine: APIClient, image: ImageContent, parts: list[Part], cache: LayerCache, sent: Sent) -> None:
-    """Part by part. What finished parts brought stays for the next try where the connection breaks."""
+    """Load the parts in order and check the result. `sent` receives the number of bytes sent so far.
+
+    Where the connection breaks, the layers of finished parts stay on the engine for the next try."""
     done = 0
     for part in parts:
         done = _load_part(engine, part, cache, done, sent)
@@ -67,7 +73,7 @@ def load(engine: APIClient, image: ImageContent, parts: list[Part], cache: Layer
 
 
 def settle(engine: APIClient, image: ImageContent) -> None:
-    """Demands that the very same image is there, and takes away the parts' own names."""
+    """Raise unless exactly this image is on the engine; then remove the names of its parts."""
     _check(engine, image)
     forget_parts(engine, image)
 
@@ -80,7 +86,7 @@ def _check(engine: APIClient, image: ImageContent) -> None:
         found = engine.inspect_image(name)
     except ImageNotFound as error:
         raise HvdockerError(f"{name} did not arrive", lines=[str(error)]) from error
-    # Only with containerd an image's id is not that of its configuration.
+    # The id is the digest of the configuration, except with containerd: there only the content is compared.
     is_named_so = found["Id"] == image.digest or _keeps_in_containerd(engine)
     if not is_named_so or image_content(found) != image.content:
         lines = [f"sent {image.digest}", f"got {found['Id']}"]
@@ -92,7 +98,9 @@ def _keeps_in_containerd(engine: APIClient) -> bool:
 
 
 def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: Sent) -> int:
-    """Engines complain at once or in the middle of what they say; it is the same complaint."""
+    """Load one part and return the number of bytes sent so far.
+
+    An engine reports an error as the HTTP status or within its messages; both raise the same error."""
     from docker.errors import APIError
 
     counter = _Counter(done, sent)
@@ -106,7 +114,7 @@ def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent
 
 
 def _post(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object]]:
-    """The SDK's own call gives up when an engine takes minutes over a large layer."""
+    """Post the archive without a timeout: the SDK's own call times out where a large layer takes minutes."""
     response = engine._post(
         engine._url("/images/load"), data=data, params={"quiet": True}, stream=True, timeout=None
     )
@@ -115,7 +123,7 @@ def _post(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object
 
 
 def stream(part: Part, cache: LayerCache) -> Iterator[bytes]:
-    """The archive's bytes; layers come from the cache."""
+    """Yield the bytes of the part's archive; layers are read from the cache."""
     for segment in part.segments():
         if isinstance(segment, bytes):
             yield segment
@@ -138,10 +146,12 @@ class _Counter:
 
 
 class LayersGone(HvdockerError):
-    """Layers that the engine had are not there any more: another push may have cleared its parts."""
+    """The engine lacks layers that it had before: another push may have removed its parts."""
 
 
 def load_error(reference: str, said: str) -> HvdockerError:
+    """Return the error for an engine's message: HostUnfit (disk full), LayersGone (layer missing) or
+    another."""
     if "no space left" in said.lower():
         return HostUnfit(
             f"the disk is full: loading {reference}",

@@ -1,4 +1,4 @@
-"""The names under which parts of an image wait on an engine for the rest of it, and when they go."""
+"""The tags of an image's parts on an engine: which are stale, and their removal."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ from docker import APIClient
 
 from hvdocker.images.ship.parts import LABEL_PART, PART_NAME, ImageContent
 
-# No image takes a day to send: whoever sent such a part is gone.
+# Sending an image takes less than a day, so the sender of an older part has ended.
 _STALE_S = 86_400
 _UNTAGGED = "<none>:<none>"
 
 
 def forget_parts(engine: APIClient, image: ImageContent) -> None:
-    """Only the names go: layers that the image shares with them stay. Parts of another image may belong to
-    a push that is under way, or that will go on from them."""
+    """Remove the parts of this image, and parts of other images that are older than a day.
+
+    Layers that the image shares with its parts stay. More recent parts of another image may belong to a push
+    that is running, or that will continue from them."""
     for found in engine.images(filters={"label": LABEL_PART}):
         if (found.get("Labels") or {}).get(LABEL_PART) == image.digest or _is_stale(found):
             _forget(engine, found)
 
 
 def stale_parts(engine: APIClient) -> list[str]:
-    """Names, or ids of those without one, of parts whose sender is gone."""
+    """Return the tags of parts that are older than a day; the id of a part that has no tag."""
     found = [image for image in engine.images(filters={"label": LABEL_PART}) if _is_stale(image)]
     return [name for image in found for name in _names(image)]
 
 
 def _is_stale(found: Mapping[str, Any]) -> bool:
-    """One that does not know its age is left alone."""
+    """Return whether the part is older than a day. A part without a creation time is not stale."""
     created = int(found.get("Created", 0))
     return 0 < created < time.time() - _STALE_S
 
 
 def _forget(engine: APIClient, found: Mapping[str, Any]) -> None:
-    """One that lost its name to the same part of a later try goes by its id."""
+    """Remove the part by its tags; by its id where a later try took its tag over."""
     from docker.errors import APIError
 
     for name in _names(found):

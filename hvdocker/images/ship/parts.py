@@ -1,8 +1,9 @@
-"""An image as archives that `docker load` takes: only the layers that are missing, in parts.
+"""Splits an image into archives for `docker load` that have only the missing layers. Pure.
 
 An engine looks a layer up by its chain before it opens the archive's file for it, so an archive may leave
-out what the engine has. A load that is cut off keeps nothing; so a large image goes as several loads, each
-an image of its own with the layers up to there. What such a part brought stays when the next is cut off."""
+out layers that the engine has. An interrupted load keeps nothing. A large image is therefore loaded in
+several parts, each an image of its own with all layers up to some point. The layers of a finished part stay
+when a later one is interrupted."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Small layers travel together; each load costs a few round trips of the engine's own.
+# Small layers are sent together, because each load costs the engine a few round trips.
 PART_BYTES = 32 << 20
 PART_NAME = "hvdocker-part"
 LABEL_PART = "hvdocker.part"
@@ -20,7 +21,7 @@ LABEL_PART = "hvdocker.part"
 
 @dataclass(frozen=True)
 class Layer:
-    """`digest` is that of the plain tar, as an image's configuration lists it."""
+    """A layer of `size` bytes; `digest` is that of the uncompressed tar, as in the image's configuration."""
 
     digest: str
     size: int = 0
@@ -32,8 +33,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class ImageContent:
-    """All there is to an image but the layers' bytes. `reference` is empty for one without a tag;
-    `content` is what makes it the same image on every engine; `sent_at` tells the age of its parts."""
+    """An image without the bytes of its layers.
+
+    `reference` is empty for an image without a tag. `content` is the hash that is equal on every engine
+    (`observe.state.image_content`). `sent_at` is the creation time of its parts, by which stale
+    ones are found."""
 
     reference: str
     config: bytes
@@ -51,7 +55,7 @@ Segment = bytes | Layer
 
 @dataclass(frozen=True)
 class Part:
-    """One load: an image of the first layers (or all), of which only `sends` are in the archive."""
+    """One archive: an image of the first layers or of all (`chain`), with only the files of `sends`."""
 
     reference: str
     config: bytes
@@ -63,7 +67,7 @@ class Part:
         return sum(layer.size for layer in self.sends)
 
     def segments(self) -> list[Segment]:
-        """The archive as literal bytes and layers, in order."""
+        """Return the tar archive as literal bytes and layers, in order."""
         name = f"{hashlib.sha256(self.config).hexdigest()}.json"
         tags = [self.reference] if self.reference else None
         manifest = {"Config": name, "RepoTags": tags, "Layers": [f"{layer.hex}.tar" for layer in self.chain]}
@@ -76,7 +80,9 @@ class Part:
 
 
 def parts_of(image: ImageContent, present: int, part_bytes: int = PART_BYTES) -> list[Part]:
-    """What brings the image to an engine that has the first `present` layers of its chain."""
+    """Return the parts for an engine that has the first `present` layers. The last part is the image itself.
+
+    A part ends after the layer with which it reaches `part_bytes`."""
     parts: list[Part] = []
     sends: list[Layer] = []
     for number, layer in enumerate(image.layers[present:], present + 1):
@@ -88,11 +94,12 @@ def parts_of(image: ImageContent, present: int, part_bytes: int = PART_BYTES) ->
 
 
 def whole(image: ImageContent) -> list[Part]:
-    """One load with every layer, for engines that want to see them all."""
+    """Return one part with every layer, for engines that must be sent them all."""
     return [Part(image.reference, image.config, image.layers, image.layers)]
 
 
 def _partial(image: ImageContent, number: int, sends: Sequence[Layer]) -> Part:
+    """Return a part of the first `number` layers; a label in its configuration names the image."""
     known = json.loads(image.config)
     chain = image.layers[:number]
     config = {
@@ -116,7 +123,7 @@ def _header(name: str, size: int) -> bytes:
 
 
 def common_layers(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """How many layers two chains share from the bottom up."""
+    """Return how many layers two chains share, from the lowest up."""
     count = 0
     for mine, other in zip(wanted, found, strict=False):
         if mine != other:
@@ -126,13 +133,13 @@ def common_layers(wanted: Sequence[str], found: Sequence[str]) -> int:
 
 
 def full_reference(reference: str) -> str:
-    """With its tag; empty for an id, which names no tag."""
+    """Return the reference with its tag (default `latest`); empty for an image id, which has no tag."""
     if reference.startswith("sha256:"):
         return ""
     return reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
 
 
 def remote_reference(image: str, registry: str) -> str:
-    """Its name in the registry; one that is named after the registry already keeps its name."""
+    """Return the image's name in the registry. A name that starts with the registry stays as it is."""
     full = full_reference(image)
     return full if full.startswith(f"{registry}/") else f"{registry}/{full}"

@@ -1,4 +1,5 @@
-"""One image on its way to several hosts: who lacks what, whether it fits, and how it gets there."""
+"""Sends one image to several hosts: finds out what each lacks, checks the disks, and sends from the
+controller or by fan-out."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import each
 from hvdocker.units import show_bytes
 
-# Text, host, bytes done, bytes in all. Raises where the whole work was interrupted.
+# Text, host, bytes done, bytes in total. Raises where the run was interrupted.
 Say = Callable[[str, str, int, int], None]
 
 
 @dataclass(frozen=True)
 class ShipmentRequest:
-    """What a shipment is told: which image, from which engine, over which links."""
+    """What to send: which image, from the engine of which host (`source`), over which links."""
 
     inventory: Inventory
     reference: str
@@ -42,12 +43,15 @@ class ShipmentRequest:
     say: Say
 
     def read(self, done: int) -> None:
+        """Report how many bytes were read from the source; the total is unknown."""
         self.say("reading", self.source, done, 0)
 
 
 @dataclass(frozen=True)
 class Shipment:
-    """`failed`: the hosts on which something of it may be left."""
+    """One image under way to `members`. `fan_out` is None where hosts do not pass layers on to each other.
+
+    `failed` collects the hosts on which parts of the image may be left."""
 
     errand: ShipmentRequest
     image: ImageContent
@@ -57,8 +61,10 @@ class Shipment:
     failed: list[str] = field(default_factory=list)
 
     def deliver(self, host: str) -> None:
-        """Ends with the very same image there, or with an error and nothing half-done; where the connection
-        broke, finished parts stay, and the next try goes on from them."""
+        """Bring exactly this image to the host, or raise.
+
+        After an error `remove_failed_parts` removes its parts. Where the connection broke, finished parts
+        stay on the host and the next try continues from them."""
         engine = self.members[host].link.engine()
         try:
             if self.swarm and self.swarm.deliver(host):
@@ -73,6 +79,7 @@ class Shipment:
         try:
             self._send(host, engine)
         except LayersGone:
+            # Another push may have removed layers that the engine had: look again, once.
             self._send(host, engine)
 
     def _send(self, host: str, engine: APIClient) -> None:
@@ -86,7 +93,9 @@ class Shipment:
         load(engine, image, has.parts(image), self.cache, sent)
 
     def _at_hand(self, has: LayersPresent) -> ImageContent:
-        """The image with every layer that the host lacks in the cache: that may be more than at first."""
+        """Return the image with every layer that the host lacks in the cache.
+
+        These may be more than when the shipment began; then the source is read again."""
         lacking = has.lacks(self.image)
         if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
             return self.image
@@ -98,10 +107,12 @@ class Shipment:
         return replace(image, sent_at=self.image.sent_at)
 
     def forget_failed(self) -> None:
-        """Once nobody loads any more: a part that arrives later would stay."""
+        """Remove the parts on the hosts that failed.
+
+        Call it after the fan-out has stopped and no engine loads any more: later parts would stay."""
 
         def forget(name: str) -> None:
-            with contextlib.suppress(Exception):  # the first error is the one to tell
+            with contextlib.suppress(Exception):  # the first error is the one to report
                 forget_parts(self.members[name].link.engine(), self.image)
 
         each(self.failed, forget)
@@ -109,7 +120,10 @@ class Shipment:
 
 @contextmanager
 def shipping(errand: ShipmentRequest) -> Iterator[Shipment]:
-    """Looks at all hosts, reads what has to travel out of the source once, checks the disks."""
+    """Inspect all hosts, read the layers that any of them lacks from the source once, and check the disks.
+
+    Disks are checked here and not in the plan, because only now is it known which layers are sent: a small
+    change fits where the whole image would not."""
     cache = own_cache()
     chain = layers_of(errand.engine, errand.reference)
     members = each(errand.links, lambda name: _look(errand, name, chain)).or_raise("looking at images failed")
@@ -131,6 +145,7 @@ def shipping(errand: ShipmentRequest) -> Iterator[Shipment]:
 def _swarm(
     errand: ShipmentRequest, able: list[Member], image: ImageContent, cache: LayerCache
 ) -> Iterator[FanOut | None]:
+    """Set up the fan-out for the hosts in `able`; yield None where it is not worth it."""
     if not is_worth_it(able, image):
         yield None
         return
@@ -147,6 +162,7 @@ def _needed(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, ...]:
 
 
 def _look(errand: ShipmentRequest, name: str, chain: tuple[str, ...]) -> Member:
+    """Find out what the host has of the image, and whether it can pass layers on."""
     link = errand.links[name]
     engine = link.engine()
     root = engine.info().get("DockerRootDir", "/var/lib/docker")
@@ -156,7 +172,7 @@ def _look(errand: ShipmentRequest, name: str, chain: tuple[str, ...]) -> Member:
 
 
 def docker_words(link: HostLink) -> str:
-    """The CLI with the very engine that the link talks to, whatever the user's own settings there say."""
+    """Return the docker command for the link's engine, whatever the user's docker settings there say."""
     if getattr(link, "needs_sudo", False):
         return "sudo -n docker"
     socket = getattr(link, "engine_socket", None)
@@ -164,7 +180,9 @@ def docker_words(link: HostLink) -> str:
 
 
 def _address(inventory: Inventory, name: str, able: Ability) -> str:
-    """By which other hosts reach it: the training network's, where one is named."""
+    """Return the address by which other hosts reach this one.
+
+    That is its `address:`, else its address in `network:`, else the one that the controller connected to."""
     given = inventory.named(name).address
     if given:
         return given
@@ -177,6 +195,7 @@ def _address(inventory: Inventory, name: str, able: Ability) -> str:
 
 
 def _full_disks(image: ImageContent, members: Mapping[str, Member]) -> list[HvdockerError]:
+    """Return an error for every host with too little disk. A host of unknown disk space is skipped."""
     errors: list[HvdockerError] = []
     for name, member in members.items():
         needs = member.present.needs_bytes(image)

@@ -1,5 +1,6 @@
-"""~/.ssh/config and the system's, as OpenSSH reads them. `ssh_lines` reads the files, `ssh_match` finds what
-is said of a host, and paramiko puts in what %h and its like stand for. Reading connects to nothing."""
+"""Load ~/.ssh/config and the system's file, and look up hosts in them as OpenSSH does. Contacts no host.
+
+lines.py reads the files, match.py selects the options of a host, and paramiko expands tokens such as %h."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ _DEFAULT = "OpenSSH's default"
 
 @dataclass(frozen=True)
 class SshConfig:
-    """Fabric asks it as it would ask paramiko's. `notes` is what a person should know of the files."""
+    """Both files. Fabric uses it in place of paramiko's SSHConfig, through `lookup`.
+
+    `system` is the path of the system's file. `notes` are messages about the files for the user."""
 
     own: tuple[Line, ...] = ()
     of_system: tuple[Line, ...] = ()
@@ -36,18 +39,20 @@ class SshConfig:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Those that the user's file names, in its order; patterns are no hosts."""
+        """The hosts that the user's file names, in its order, without patterns."""
         return tuple(dict.fromkeys(_names(self.own)))
 
     def lookup(self, host: str) -> Mapping[str, Any]:
-        """Any: what paramiko makes of values: text, or lists of it."""
+        """Return the options of a host. Any: paramiko returns text or lists of text."""
         return _with_tokens(self._said(host))
 
     def _said(self, host: str) -> Said:
         return said_of(host, self.own, self.of_system)
 
     def reach(self, host: Host, origins: Mapping[str, str]) -> Reach:
-        """`origins` says where in the inventory a setting stands that stands there."""
+        """Combine the inventory's settings of a host with its options in the files and the defaults.
+
+        `origins` has the line of the inventory for each setting that the inventory has."""
         found = self._said(host.host)
         said = _with_tokens(found)
 
@@ -73,7 +78,10 @@ class SshConfig:
 
 
 def load(home: Path | None = None, system_file: Path = SYSTEM) -> SshConfig:
-    """Nobody can be asked to mend the system's file: where it is not understood, it is left out."""
+    """Read both files. Raises UsageProblem if the user's file cannot be understood.
+
+    If the system's file cannot be understood, it is ignored with a note, because the user may not be able to
+    correct it."""
     home = home or Path.home()
     own = Source(home / ".ssh", home).read(home / ".ssh" / "config")
     try:
@@ -84,7 +92,9 @@ def load(home: Path | None = None, system_file: Path = SYSTEM) -> SshConfig:
 
 
 def _with_tokens(said: Said) -> Mapping[str, Any]:
-    """Any: as above. Paramiko takes the quotes off; canonical names were seen to already."""
+    """Return the options with tokens such as %h expanded by paramiko, which also removes the quotes.
+
+    The options on canonical names are left out, because match.py has applied them. Any: as in `lookup`."""
     lines = [
         f'{name} "{value}"'
         for name, values in said.values.items()
@@ -104,7 +114,10 @@ def _names(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ...]:
-    """The inventory's key, else those of ~/.ssh/config, else the usual names in ~/.ssh."""
+    """Return the private key files to try: only the inventory's key if it is set, else those that exist.
+
+    The latter are the IdentityFiles of ~/.ssh/config, then the usual names in ~/.ssh. Raises UsageProblem if
+    the inventory's key is missing."""
     if configured:
         path = Path(configured).expanduser()
         if not path.is_file():

@@ -1,5 +1,6 @@
-"""The lines of an OpenSSH configuration, each with those of the files that it includes. What OpenSSH would
-not take either is an error that names the file and the line."""
+"""Read the lines of an OpenSSH configuration, with the lines of the files that it includes.
+
+A line that OpenSSH would refuse is an error that names the file and the line."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from hvdocker.errors import UsageProblem
 MOST_INCLUDES = 16
 
 _LINE = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.+)")
-# These are taken as they stand, quotes, `#` and all: a shell reads them.
+# The values of these are kept unchanged, with quotes and `#`, because a shell interprets them.
 _FOR_A_SHELL = ("proxycommand", "localcommand", "remotecommand", "knownhostscommand")
 _ALONE = ("all", "canonical", "final")
 
@@ -30,7 +31,9 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Line:
-    """`files` are what an Include names, `criteria` what a Match asks for."""
+    """One setting: its keyword in lower case, its arguments, and all of them as one text in `value`.
+
+    `files` are the lines of the files that an Include names, `criteria` the conditions of a Match."""
 
     word: str
     words: tuple[str, ...]
@@ -41,12 +44,17 @@ class Line:
 
 @dataclass(frozen=True)
 class Source:
-    """Where relative paths of Include start, and `~`, which only a user's own file may say."""
+    """Reads files. `base` is the folder of relative Include paths.
+
+    `home` is what `~` means in them; None for the system's file, in which `~` is not allowed."""
 
     base: Path
     home: Path | None = None
 
     def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[Line, ...]:
+        """Return the lines of a file, none if it is missing.
+
+        `above` are the files that include it. A file that includes itself or is nested too deep has none."""
         if path in above or len(above) > MOST_INCLUDES:
             return ()
         return tuple(self._lines(path, above))
@@ -70,7 +78,7 @@ class Source:
             yield line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
-        """What is not there is left out."""
+        """Yield the existing files that the patterns name."""
         for pattern in patterns:
             if pattern.startswith("~"):
                 if self.home is None or not pattern.startswith("~/"):

@@ -1,6 +1,8 @@
-"""Which lines of an OpenSSH configuration are meant for a host: Host, Match, Include and the second reading
-that `Match final` and CanonicalizeHostname ask for, as in OpenSSH's readconf.c. Paramiko knows no Include,
-takes conditions that it does not know for true, and refuses what Fedora's own file says."""
+"""Select the lines of an OpenSSH configuration that apply to a host, as OpenSSH's readconf.c does.
+
+This covers Host, Match, Include and the second pass that `Match final` and CanonicalizeHostname require.
+Paramiko's reader does not know Include, takes unknown conditions as true, and refuses `Match final all`,
+which Fedora's own file has. A test compares the results with `ssh -G`."""
 
 from __future__ import annotations
 
@@ -24,17 +26,21 @@ _WAYS = ("proxyjump", "proxycommand")
 
 @dataclass
 class Said:
-    """What the lines say of one host. The first word counts, but every IdentityFile does. `own` are the
-    settings that the user's file made."""
+    """The options of one host by keyword in lower case.
+
+    The first value of an option wins, but all IdentityFiles are kept. `own` are the options that the user's
+    file has set, not the system's."""
 
     host: str
     values: dict[str, list[str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
     def get(self, name: str, default: str = "") -> str:
+        """Return the first value of an option."""
         return self.values.get(name, [default])[0]
 
     def take(self, line: Line, is_own: bool) -> None:
+        """Apply a line. Of ProxyJump and ProxyCommand the one that comes first wins."""
         word = line.word
         if word not in self.values:
             if word in _WAYS and any(way in self.values for way in _WAYS):
@@ -45,12 +51,13 @@ class Said:
             self.values[word].append(line.value)
 
     def address(self, host: str) -> str:
-        """HostName, whose %h is the host as it was called."""
+        """Return HostName with %h replaced by `host`, or `host` if there is no HostName."""
         name = self.get("hostname", host)
         return re.sub("%[h%]", lambda token: host if token[0] == "%h" else "%", name)
 
 
 def said_of(host: str, own: Iterable[Line], system: Iterable[Line]) -> Said:
+    """Return the options of a host from the user's file, then the system's, in one pass or two."""
     files = ((tuple(own), True), (tuple(system), False))
     said = Said(host)
     first = _Reading(said, host, host)
@@ -60,7 +67,7 @@ def said_of(host: str, own: Iterable[Line], system: Iterable[Line]) -> Said:
     if is_canonical or first.wants_another:
         named = said.address(host)
         actual = _canonical(named, said) if is_canonical else named
-        said.values["hostname"] = [actual]  # from here on nobody may change it
+        said.values["hostname"] = [actual]  # set first, so the second pass cannot change it
         second = _Reading(said, actual, host, is_final=True)
         for lines, is_own in files:
             second.read(lines, is_own)
@@ -71,7 +78,9 @@ def said_of(host: str, own: Iterable[Line], system: Iterable[Line]) -> Said:
 
 @dataclass
 class _Reading:
-    """One reading of all lines. `host` is what Host is about: in the second reading that is the HostName."""
+    """One pass over all lines. `host` is what Host lines are matched with: in the second pass the HostName.
+
+    `original` is the name that the user gave."""
 
     said: Said
     host: str
@@ -80,7 +89,10 @@ class _Reading:
     wants_another: bool = False
 
     def read(self, lines: Iterable[Line], is_own: bool, is_meant: bool = True) -> None:
-        """An included file begins as its Include stands, and no condition in it makes up for one outside."""
+        """Apply the lines that match. `is_meant` is whether lines before the first Host or Match apply.
+
+        In an included file it is whether the Include applies. If it does not, no Host or Match in that file
+        can make lines apply."""
         is_outer_meant = is_meant
         for line in lines:
             if line.word == "host":
@@ -95,7 +107,7 @@ class _Reading:
                 self.said.take(line, is_own)
 
     def _holds(self, criterion: Criterion) -> bool:
-        """What cannot be known here (localnetwork, version, …) does not hold, negated or not."""
+        """Return whether a condition holds. Unknown ones (localnetwork, version, …) do not, even negated."""
         found = self._is_true(criterion.kind, criterion.value)
         return found is not None and found != criterion.is_negated
 
@@ -132,7 +144,7 @@ class _Reading:
 
 
 def fits(patterns: Iterable[str], text: str) -> bool:
-    """Only * and ? are special; one pattern with ! that fits is enough to say no."""
+    """Return whether a pattern matches the text and no pattern with ! does. Only * and ? are special."""
     is_found = False
     for pattern in patterns:
         bare = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
@@ -144,6 +156,7 @@ def fits(patterns: Iterable[str], text: str) -> bool:
 
 
 def _succeeds(command: str, tokens: Mapping[str, str]) -> bool:
+    """Run the command of a `Match exec`; False if it fails, cannot start or takes too long."""
     words = re.sub("%.", lambda token: tokens.get(token[0], token[0]), command)
     try:
         done = subprocess.run(
@@ -159,6 +172,7 @@ def _succeeds(command: str, tokens: Mapping[str, str]) -> bool:
 
 
 def _canonical(host: str, said: Said) -> str:
+    """Return the canonical name of a host by CanonicalDomains, or the host where that does not apply."""
     is_direct = all(said.get(way, "none").lower() == "none" for way in _WAYS)
     if not is_direct and said.get("canonicalizehostname").lower() != "always":
         return host

@@ -1,5 +1,5 @@
-"""The run capsule: all that a job was made of, so that it can be run again and compared. No secret stands in
-it; how the job ended is in its record."""
+"""The run capsule: everything that a job was made of, so that it can be replayed and compared. It contains no
+secret values. How the job ended is in its record, not here. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JOB_FILE = "job.json"
 PATCH_FILE = "code.patch"
 RECORD_FILE = "logs/record.json"
 
-# A patch of at most so much lies on every host of the job, a larger one on the head's, a huge one nowhere.
+# A patch up to the first size is stored on every host of the job, up to the second only on the head.
 PATCH_EVERYWHERE_BYTES = 1 << 20
 PATCH_MOST_BYTES = 20 << 20
 
@@ -30,8 +30,8 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class GitSeen:
-    """What git knows of the code. `prefix` is where the synced folder lies in its repository (`a/b/`, or
-    nothing). `why` there is no commit, or no patch though there are changes."""
+    """What git knows of the code. `prefix` is the synced folder's path in its repository (`a/b/`, or empty).
+    `why` is the reason if there is no commit, or no patch although there are changes."""
 
     commit: str = ""
     branch: str = ""
@@ -56,6 +56,7 @@ class GitSeen:
 
     @staticmethod
     def read(value: Any) -> GitSeen:  # Any: foreign JSON, checked field by field
+        """Raise ValueError if the commit is not a full hash, or the prefix is not a relative folder."""
         commit, prefix = str(value.get("commit") or ""), str(value.get("prefix") or "")
         if commit and not _COMMIT.fullmatch(commit):
             raise ValueError(f"{commit!r} is no commit")
@@ -73,7 +74,7 @@ class GitSeen:
 
 @dataclass(frozen=True)
 class CodeUsed:
-    """`hash` is that of the tree; `folder` is where it lay on the machine that started the job."""
+    """The synced code. `hash` is that of the tree; `folder` is its path on the controller."""
 
     hash: str
     folder: str = ""
@@ -103,8 +104,8 @@ class CodeUsed:
 
 @dataclass(frozen=True)
 class ImageUsed:
-    """`name` is the cluster's image, `used` what the job's containers are made of, perhaps with requirements
-    on it. `content` is that of the former, and equal on every engine; an id is an engine's own word."""
+    """`name` is the cluster's image; `used` is the image of the job's containers, perhaps with a requirements
+    layer. `content` is the content hash of `name`, equal on every engine. `ids` differ between engines."""
 
     name: str
     content: str = ""
@@ -131,9 +132,10 @@ class ImageUsed:
 
 @dataclass(frozen=True)
 class Capsule:
-    """`request` are the words of `train` that are needed to say it again, `replay_of` the job that this one
-    repeats. Values of `env` that look secret are stars; `env_from_caller` names those that came from the
-    environment of whoever started the job. Addresses are where each host trains."""
+    """What a job was made of. `request` has the flags of `train` that are needed to repeat it; `replay_of` is
+    the job that this one repeats. Values of `env` that look secret are replaced by stars. `env_from_caller`
+    names the variables taken from the environment of the user who started the job. `addresses` are the hosts'
+    training addresses."""
 
     job: str
     cluster: str
@@ -160,7 +162,7 @@ class Capsule:
     replay_of: str = ""
 
     def hidden(self) -> tuple[str, ...]:
-        """The variables whose values are not in here."""
+        """Return the variables whose values were replaced by stars."""
         return tuple(name for name, value in self.env.items() if HIDDEN in value)
 
     def as_json(self) -> Mapping[str, object]:
@@ -203,7 +205,7 @@ class Capsule:
 
     @staticmethod
     def read(text: str) -> Capsule | None:
-        """None where it is no capsule: hosts may say anything."""
+        """Parse a capsule; return None if the text is not a valid one, since hosts are not trusted."""
         try:
             return _read(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -212,12 +214,13 @@ class Capsule:
 
 @dataclass(frozen=True)
 class CapsuleFiles:
-    """What lies beside a job's outputs: its capsule, and the changes that its commit does not have."""
+    """A job's capsule, and the patch of changes that are not in its commit."""
 
     capsule: Capsule
     patch: bytes = b""
 
     def patch_on(self, host: str) -> bytes:
+        """Return the patch to store on this host: a large one is stored on the head only."""
         is_head = host == self.capsule.placement.head
         return self.patch if is_head or len(self.patch) <= PATCH_EVERYWHERE_BYTES else b""
 

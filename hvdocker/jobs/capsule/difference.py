@@ -1,4 +1,4 @@
-"""What was different between two jobs, by what their capsules and records say."""
+"""Compare two jobs by their capsules and records. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from typing import Any
 from hvdocker.jobs.capsule.capsule import Capsule
 from hvdocker.jobs.capsule.patch import FilePatch, by_file
 
-# In this order they are told.
+# The order in which `diff` shows them.
 GROUPS = (
     "code", "image", "requirements", "command", "environment", "placement", "versions", "inventory",
     "endurance",
 )  # fmt: skip
 _SHORT = 12
-# Told elsewhere, or not about the cluster.
+# Keys of the inventory that other groups show, or that do not describe the cluster.
 _NOT_SETTINGS = ("inventory", "why", "env")
 
 
 @dataclass(frozen=True)
 class RankOutcome:
+    """How one rank ended. `seconds` is its run time; fields are None where the record lacks them."""
+
     rank: int
     host: str
     code: int | None = None
@@ -33,7 +35,7 @@ class RankOutcome:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended; of one that has not, what its record says so far."""
+    """How a job ended, from its record; for a running job, what the record says so far."""
 
     state: str
     code: int | None
@@ -56,7 +58,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Ran:
-    """A job to compare. `record` is its record's own JSON; None where there is none."""
+    """A job to compare. `record` is the parsed record.json; None if there is none."""
 
     capsule: Capsule
     patch: bytes = b""
@@ -64,6 +66,7 @@ class Ran:
 
     @property
     def outcome(self) -> Outcome | None:
+        """None if there is no record, or it is damaged."""
         try:
             return Outcome.read(self.record) if self.record else None
         except (ValueError, TypeError, AttributeError):
@@ -72,7 +75,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Change:
-    """None where one of the jobs has no such thing."""
+    """One value that differs; `first` or `second` is None if that job does not have it."""
 
     group: str
     what: str
@@ -82,7 +85,7 @@ class Change:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that was changed since its commit in another way, or in one of the jobs only."""
+    """A file whose uncommitted changes differ; `first` or `second` is None if that job did not change it."""
 
     path: str
     first: FilePatch | None
@@ -91,6 +94,8 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Difference:
+    """All differences between two jobs: `changes` in the order of GROUPS, `files` by path."""
+
     first: Ran
     second: Ran
     changes: tuple[Change, ...]
@@ -98,7 +103,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing of what the jobs were made of; how they went is another matter."""
+        """Whether both jobs were made of the same things. How they ended does not count."""
         return not self.changes and not self.files
 
     def in_group(self, group: str) -> list[Change]:
@@ -106,6 +111,7 @@ class Difference:
 
 
 def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign JSON
+    """Parse record.json; return None if it is missing or damaged."""
     try:
         value = json.loads(text or "null")
     except (ValueError, RecursionError):
@@ -114,6 +120,7 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
 
 
 def difference(first: Ran, second: Ran) -> Difference:
+    """Compare two jobs, group by group, and the patches of their uncommitted changes file by file."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS
@@ -154,7 +161,7 @@ def _image(ran: Ran) -> dict[str, str | None]:
 
 
 def _requirements(ran: Ran) -> dict[str, str | None]:
-    """Line by line: one that is in one file only is on one side only."""
+    """Return each line of the requirements as its own key: a line in one file shows on one side only."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")
@@ -208,7 +215,7 @@ def _endurance(ran: Ran) -> dict[str, str | None]:
 
 
 def _flat(name: str, value: object) -> Iterator[tuple[str, str | None]]:
-    """Every leaf by its path; things with a name by that."""
+    """Yield every leaf by its path. List items appear under their `name`, or else under their index."""
     if isinstance(value, Mapping):
         if set(value) == {"value", "from"}:
             yield from _flat(name, value["value"])

@@ -1,6 +1,6 @@
-"""What git knows of a folder of code, and code as git has it. Nothing in anybody's repository changes: the
-index and new objects lie in a scratch folder, and no hook or monitor is run. Whatever git lacks or refuses
-is a reason, never an error of `train`."""
+"""Read the commit and uncommitted changes of a code folder, and check out such a state again. Nothing in the
+user's repository changes: the index and new objects are in a scratch folder (unlike with `git stash`), and no
+hook or monitor runs. If git is missing or refuses, that is recorded as a reason and `train` goes on."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hvdocker.sync.tree import Tree
 from hvdocker.units import show_bytes
 
 LIMIT_S = 20.0
-# New files of more than so many patches are not worth trying, even where they compress well.
+# If new files exceed the largest patch by this factor, no patch is tried, however well they compress.
 _WORTH_TRYING = 4
 _SETTINGS = ("core.fsmonitor=", "core.hooksPath=/dev/null", "core.untrackedCache=false", "gc.auto=0")
 _GITLINK = "160000"
 
 
 class NoGit(Exception):
-    """Why git cannot tell, or cannot do it."""
+    """Why git cannot answer or carry out a request."""
 
 
 @dataclass(frozen=True)
 class _Git:
-    """One git after the other in a folder, all within one time limit."""
+    """Runs git commands in a folder, one after the other, all before one deadline (monotonic clock)."""
 
     folder: Path
     deadline: float
@@ -41,7 +41,7 @@ class _Git:
         return self.run(*words).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def run(self, *words: str, stdin: bytes = b"", most_bytes: int | None = None) -> bytes:
-        """What it says; with `most_bytes` no more than one byte over that."""
+        """Return stdout; with `most_bytes` at most one byte more, which shows that the limit was exceeded."""
         argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *words]
         with tempfile.TemporaryFile() as told:
             done = self._done(argv, stdin, told.fileno())
@@ -84,7 +84,9 @@ class _Git:
 
 
 def see_git(tree: Tree, most_bytes: int = PATCH_MOST_BYTES) -> tuple[GitSeen, bytes]:
-    """The commit below the folder, and a patch from there to the very files that are synced."""
+    """Return the commit of the folder, and a patch from it to exactly the files that are synced.
+
+    Never raises: if there is no commit or no patch, `why` says the reason and the patch is empty."""
     git = _Git(tree.root, time.monotonic() + LIMIT_S)
     try:
         seen = _commit(git)
@@ -98,7 +100,10 @@ def see_git(tree: Tree, most_bytes: int = PATCH_MOST_BYTES) -> tuple[GitSeen, by
 
 
 def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> Path:
-    """That commit with the patch on it, below `target`; returns the folder that was synced. Raises NoGit."""
+    """Write the commit with the patch applied below `target`; return the folder that was synced.
+
+    Uses the index, not `git archive`, whose `export-ignore` attributes would change the code. Raises
+    GitProblem if the repository lacks the commit or git fails."""
     finder = _Git(repository, time.monotonic() + LIMIT_S)
     top = _Git(Path(finder.text("rev-parse", "--show-toplevel")), finder.deadline)
     try:
@@ -134,12 +139,12 @@ def _commit(git: _Git) -> GitSeen:
 def _branch(git: _Git) -> str:
     try:
         return git.text("symbolic-ref", "--short", "--quiet", "HEAD")
-    except NoGit:  # a detached one
+    except NoGit:  # detached HEAD
         return ""
 
 
 def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
-    """Only of what is synced: a file that .hvdockerignore leaves out stays here."""
+    """Return the patch of synced files only: what .hvdockerignore excludes is in no patch."""
     with _scratch(git) as own:
         _start_from(own, Path(own.variables["GIT_INDEX_FILE"]))
         tracked = _tracked(own)
@@ -160,8 +165,9 @@ def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
 
 
 def _start_from(git: _Git, index: Path) -> None:
-    """HEAD, with what the person's index knows of how files look: these need not be read again. Its time says
-    which files may have changed since within one tick, and so belongs to it."""
+    """Fill the scratch index with HEAD, and with the file stats of the user's index, so that unchanged files
+    need not be read again. The index keeps its modification time: git uses it to detect files changed within
+    the same tick."""
     real = git.folder / git.text("rev-parse", "--git-dir") / "index"
     if real.is_file():
         shutil.copy2(real, index)
@@ -169,7 +175,7 @@ def _start_from(git: _Git, index: Path) -> None:
 
 
 def _tracked(git: _Git) -> dict[str, str]:
-    """The mode of every file below the folder, by path."""
+    """Return the mode of every tracked file below the folder, by path."""
     listed = git.run("ls-files", "-z", "--stage").decode("utf-8", "surrogateescape").split("\0")[:-1]
     return {path: about.split(" ")[0] for about, _, path in (line.partition("\t") for line in listed)}
 
@@ -184,7 +190,7 @@ def _listed(paths: Iterable[str]) -> bytes:
 
 @contextmanager
 def _scratch(git: _Git) -> Iterator[_Git]:
-    """The same repository with an index of its own, and a place of its own for new objects."""
+    """Yield the same repository with a temporary index and a temporary folder for new objects."""
     objects = git.folder / git.text("rev-parse", "--git-path", "objects")
     with tempfile.TemporaryDirectory(prefix="hvdocker-git-") as folder:
         own = Path(folder) / "objects"
@@ -198,6 +204,6 @@ def _scratch(git: _Git) -> Iterator[_Git]:
 
 
 def _quoted(path: str) -> str:
-    """It is a list, parted by colons."""
+    """Quote a path for GIT_ALTERNATE_OBJECT_DIRECTORIES, which is a colon-separated list."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

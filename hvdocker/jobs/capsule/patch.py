@@ -1,4 +1,4 @@
-"""A patch as git writes it, file by file."""
+"""Split a patch as git writes it by file. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 @dataclass(frozen=True)
 class FilePatch:
-    """`added` and `removed` are lines; none of a file that is not text."""
+    """The part of a patch for one file. `added` and `removed` count lines; both are 0 for a binary file."""
 
     path: str
     text: bytes
@@ -21,11 +21,12 @@ class FilePatch:
     is_binary: bool = False
 
     def counts(self) -> str:
+        """Return `+3 -1`, or `binary`."""
         return "binary" if self.is_binary else f"+{self.added} -{self.removed}"
 
 
 def by_file(patch: bytes) -> dict[str, FilePatch]:
-    """Of a patch without renames. What comes before the first file, or is no patch, is left out."""
+    """Return the parts of a patch without renames, by path. Text before the first file is left out."""
     found: dict[str, FilePatch] = {}
     section: list[bytes] = []
     for line in [*patch.splitlines(keepends=True), _BEGIN]:
@@ -49,7 +50,7 @@ def _file(lines: list[bytes]) -> FilePatch:
 
 
 def _path(header: bytes) -> str:
-    """`a/PATH b/PATH`, both the same; odd names stand in quotes, escaped."""
+    """Parse `a/PATH b/PATH`, where both paths are equal; git quotes and escapes unusual names."""
     first = header[: len(header) // 2]
     if first.startswith(b'"'):
         first = _ESCAPED.sub(_letter, first.strip(b'"'))

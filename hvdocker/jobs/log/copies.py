@@ -1,4 +1,4 @@
-"""A job's output where its container cannot tell it: the copy at home, else what the ranks' hosts kept."""
+"""A job's output without its container: from a copy on the controller, or the ranks' log files on hosts."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 _CHUNK = 1 << 20
-# Of each rank that far back, over the link.
+# How much of each rank's log, from its end, is read over the link.
 MOST_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class Copy:
-    """`where` says in words which lines these are."""
+    """`where` says in words where the lines come from."""
 
     where: str
     lines: Iterator[Line]
 
 
 def copy_of(found: FoundJob) -> Copy:
-    """Raises where there is none."""
+    """Return the best copy; raises where there is none.
+
+    In this order: the whole output on the controller, ranks' logs on hosts, fetched ranks' logs."""
     home = found.home
     if home and home.output:
         return Copy(f"the copy at home, {home.output}", _of_file(home.output, found))
@@ -45,7 +47,7 @@ def copy_of(found: FoundJob) -> Copy:
 
 
 def last_of(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Iterator[Line]:
-    """Of those that are wanted the last; all where no number is named."""
+    """Yield the last `count` lines that pass the filter; all of them if `count` is None."""
     taken = (line for line in lines if wanted.takes(line))
     if count is None:
         yield from taken

@@ -1,4 +1,5 @@
-"""The files of single ranks, which every host of a job keeps for itself, and their last words."""
+"""The log files of single ranks, which every host of a job keeps in the job's folder: shell commands that
+list and read them, and parsers of the answers. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 
 from hvdocker.shell.command import Command, shell
 
-# What every start of a rank writes into its file first.
+# The header that the rank wrapper writes into the file at every start of a rank.
 _HEADER = "^hvdocker: rank [0-9]* on .*, start [0-9]*,"
 _NAME = re.compile(r"rank-([0-9]{1,9})\.log")
 _FILE = re.compile(r"hvdocker-file rank-(\d+)\.log")
@@ -17,7 +18,8 @@ _START = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
 
 @dataclass(frozen=True)
 class LastWords:
-    """`start` is what the rank read as $HVDOCKER_RESTART; None where the file does not tell any more."""
+    """The end of a rank's log. `start` is the rank's $HVDOCKER_RESTART at its last start; None if the header
+    is no longer in the file, which is bounded."""
 
     rank: int
     start: int | None
@@ -25,7 +27,7 @@ class LastWords:
 
 
 def list_rank_logs(folder: str) -> Command:
-    """The files in a job's folder on the host, a line each."""
+    """Return the command that lists the rank logs in a job's folder on the host, one name a line."""
     return shell(
         'cd -- "$1/logs" 2>/dev/null || exit 0; for f in rank-*.log; do [ -f "$f" ] && echo "$f"; done; true',
         folder,
@@ -33,19 +35,19 @@ def list_rank_logs(folder: str) -> Command:
 
 
 def read_rank_logs(text: str) -> list[int]:
-    """The ranks, in order."""
+    """Parse the answer of `list_rank_logs`; return the ranks in order."""
     found = (_NAME.fullmatch(line) for line in text.splitlines())
     return sorted(int(name[1]) for name in found if name)
 
 
 def end_of_rank_log(folder: str, rank: int, most_bytes: int) -> Command:
-    """The last bytes of what a rank said; the part before the present file counts too."""
+    """Return the command that prints the last bytes of a rank's log, including the rotated file `.log.1`."""
     script = 'for f in "$1.1" "$1"; do [ -f "$f" ] && cat -- "$f"; done | tail -c "$2"'
     return shell(script, f"{folder}/logs/rank-{rank}.log", str(most_bytes))
 
 
 def last_words(folder: str, count: int) -> Command:
-    """Of every rank that had a file in that job's folder: its last header, and its last lines."""
+    """Return the command that prints the last header and last `count` lines of every rank log of a job."""
     script = (
         'cd -- "$1/logs" 2>/dev/null || exit 0; for file in rank-*.log; do [ -f "$file" ] || continue; '
         f'echo "hvdocker-file $file"; grep -a "{_HEADER}" -- "$file" | tail -n 1; '
@@ -55,6 +57,7 @@ def last_words(folder: str, count: int) -> Command:
 
 
 def read_last_words(text: str) -> list[LastWords]:
+    """Parse the answer of `tail_rank_logs`."""
     return [_words(rank, block) for rank, block in _blocks(text)]
 
 

@@ -1,4 +1,4 @@
-"""Since when: so long ago by the clock of the host that has the log, or at a time that a person names."""
+"""The value of `--since`: a duration before now by the clock of the host with the log, or a point in time."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|min|m|h|d)")
 
 @dataclass(frozen=True)
 class Since:
-    """One of the two."""
+    """Exactly one field is set: `ago_s` is a duration in seconds, `at` a Unix time."""
 
     ago_s: float | None = None
     at: float | None = None
 
     def on(self, link: HostLink) -> float:
-        """A laptop's clock may be minutes off."""
+        """Return a Unix time. A duration counts from the host's clock, not the controller's."""
         if self.at is not None:
             return self.at
         from hvdocker.observe.clock import clock, read_clock
 
-        # An engine takes no time before 1970.
+        # An engine accepts no time before 1970.
         return max(1.0, (read_clock(link.run(clock()).text) or 0.0) - (self.ago_s or 0.0))
 
 
 def parse_since(text: str) -> Since:
-    """`90s`, `10m`, `1h30m`, `2d`, or a time like 2026-05-04T12:30 (here, unless it says otherwise)."""
+    """Parse `90s`, `10m`, `1h30m`, `2d`, or a time like 2026-05-04T12:30 (local time unless it has a zone).
+
+    Raises UsageProblem for anything else."""
     parts = _PART.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         return Since(ago_s=sum(float(number) * _UNITS[unit] for number, unit in parts))

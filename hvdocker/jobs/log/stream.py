@@ -1,6 +1,6 @@
-"""A job's output as one stream, over links that may break: what was read once is not read again, and nothing
-in between is lost. Engines stamp every piece with its time, by which reading goes on from where it was; old
-pieces may be gone by then, because engines keep a bounded log."""
+"""A job's output as one stream over links that may break: no piece is read twice, and none in between is
+lost. Engines stamp every piece with its time, from which reading continues on a new link. Old pieces may be
+gone by then, because engines keep a bounded log."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# Given what broke, another link to the same host; raises where there is none to be had.
+# Takes the error that broke the link; returns another link to the same host, or raises.
 Again = Callable[[HvdockerError], "HostLink"]
 
-# Two streams of a container may be stamped in another order than they are written, by moments.
+# Stamps of stdout and stderr may be slightly out of order: pieces of this many last seconds are remembered.
 _SECONDS_KEPT = 3
 _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z ")
 
 
 @dataclass
 class LogReader:
-    """`link` is the one that is read from now; `runs` tells whether the job does. Without `again` a link that
-    breaks is an error."""
+    """Reads a container's log. `link` is the current link; `runs` returns whether the job still runs. Without
+    `reopen` a broken link is an error."""
 
     link: HostLink
     container: str
@@ -38,8 +38,9 @@ class LogReader:
     _recent: dict[bytes, list[bytes]] = field(default_factory=dict, init=False)
 
     def pieces(self) -> Iterator[bytes]:
-        """Until the job has ended. An engine may end a stream early (its own restart): while the job runs,
-        it is opened again."""
+        """Yield the log until the job has ended.
+
+        An engine may end a stream early, for example when it restarts: while the job runs, it is reopened."""
         is_over = False
         while not is_over:
             try:
@@ -70,6 +71,7 @@ class LogReader:
                 yield piece[found.end() :] if found else piece
 
     def _from(self) -> dict[str, object]:
+        """Return the arguments of `logs` that start at the oldest remembered second, or at the beginning."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}
@@ -77,6 +79,7 @@ class LogReader:
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
     def _keep(self, second: bytes, piece: bytes) -> None:
+        """Remember a piece, so that it is skipped when the stream is reopened at its second."""
         if second not in self._recent:
             self._recent[second] = []
             for old in sorted(self._recent)[:-_SECONDS_KEPT]:

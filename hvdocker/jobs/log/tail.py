@@ -1,4 +1,4 @@
-"""The last lines of a job's log, without reading all of it, and where to go on after them."""
+"""Read the last lines of a job's log without reading all of it, and say where to continue after them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from hvdocker.protocol.placement import Placement
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# Some lines are no news, and left out: so many more are asked for at first.
+# Noise lines are dropped, so this many more are requested at first, and GROWTH_FACTOR times as many next.
 SLACK = 200
 WIDER = 8
 
 
 @dataclass(frozen=True)
 class LogTail:
-    """Who goes on reads from `since`, a whole second, and leaves out the `skip` lines that were read here."""
+    """To continue, read from `since` (a whole second, Unix time; None is the beginning) and drop the first
+    `skip` lines, which were read here."""
 
     lines: tuple[Line, ...]
     since: float | None = None
@@ -31,7 +32,7 @@ class LogTail:
 
 @dataclass(frozen=True)
 class _Piece:
-    """What an engine keeps as one: mostly a line; of a long one a part."""
+    """One entry of the engine's log: mostly a line, or a part of a long line."""
 
     second: float
     data: bytes
@@ -46,9 +47,11 @@ def read_tail(
     since: float | None = None,
     is_open: bool = False,
 ) -> LogTail:
-    """`count` lines of those that are wanted. A log that is open may end in half a line, which is left to
-    whoever goes on. Engines tell the time of every piece, and begin where they are told to by time only: so
-    the last second has to be in what was read, from its beginning."""
+    """Return the last `count` lines that pass the filter.
+
+    With `is_open` an unfinished last line is left for the reader that continues. An engine stamps every piece
+    with its time, but can only start a log at a time, not after a line. So reading goes back at least to the
+    beginning of the log's last second; the reader continues at that second and skips the lines read here."""
     asked = count + SLACK
     while True:
         pieces = _pieces(link, container, asked, since)
@@ -82,13 +85,13 @@ def _pieces(link: HostLink, container: str, count: int, since: float | None) -> 
         engine = link.engine()
         stream = engine.logs(container, stream=True, follow=False, timestamps=True, tail=count, since=since)
         pieces = [_piece(chunk) for chunk in stream]
-        # A stream that was cut off looks like one that ended: the link has to be alive after it.
+        # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         engine.inspect_container(container)
     return pieces
 
 
 def _piece(chunk: bytes) -> _Piece:
-    """`2024-05-04T03:02:01.123456789Z words`"""
+    """Parse `2024-05-04T03:02:01.123456789Z words`."""
     stamp, _, data = chunk.partition(b" ")
     found = re.match(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", stamp)
     if not found:

@@ -1,5 +1,5 @@
-"""Outputs and logs come home from every host that had a rank, through a tar stream each. A host's word is
-not trusted: nothing may land outside of the job's folder."""
+"""Fetch outputs and logs from every host that had a rank, as one tar stream per host. The archives are not
+trusted: nothing may be written outside of the job's folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from hvdocker.transport.link import HostLink
 
 
 def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], target: Path) -> Fetched:
-    """Everything is unpacked aside first, so that a broken link leaves nothing half-done."""
+    """Fetch `out` and `logs` from each host's job folder and merge them into `target`.
+
+    All archives are unpacked into a scratch folder first, so that a broken link leaves no partial result."""
     target.mkdir(parents=True, exist_ok=True)
     report = Fetched(target)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target) as scratch:
@@ -41,23 +43,23 @@ def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]
     except HvdockerError as error:
         if error.exit_code != HvdockerError.exit_code:
             raise
-        # A container of another user may have written files that only root can read.
+        # A container that runs as another user may have written files that only root can read: retry as root.
         try:
             return _unpack(job, link.stream(command.as_root()), place, link.name)
         except (HvdockerError, FileNotFoundError):
-            # FileNotFoundError: this machine, as a host, has no sudo.
+            # FileNotFoundError: the controller itself is the host, and has no sudo.
             raise error from None
 
 
-# What an archive itself can bring about: names that are too long, a folder over a file. The rest is a full
-# disk or a broken connection.
+# Errors that a bad archive causes: names that are too long, a folder over a file. Other OSErrors come from
+# the controller (a full disk) or the connection, and are raised as they are.
 _ITS_OWN_FAULT = (
     errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTEMPTY
 )  # fmt: skip
 
 
 class _Pipe:
-    """Just enough of a file for tarfile to read a stream."""
+    """The minimal file interface that tarfile needs to read a stream."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks: Iterator[bytes] = iter(chunks)
@@ -78,7 +80,7 @@ class _Pipe:
 
 
 def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[str]:
-    """Returns what was left out, with the reason."""
+    """Unpack an archive below `place`; return the entries that were skipped, with the reason."""
     pipe = _Pipe(chunks)
     skipped: list[str] = []
     try:
@@ -100,7 +102,7 @@ def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[s
 
 
 def _refuse_strays(name: str, place: Path, host: str) -> None:
-    """Only what was asked for, and nothing through a link: tarfile would write to where it leads."""
+    """Raise for an entry outside of `out` and `logs`, or below a symlink, which tarfile would follow."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise HvdockerError(f"refused to write {name}: it lies outside the job's folder", host=host)
@@ -111,12 +113,12 @@ def _refuse_strays(name: str, place: Path, host: str) -> None:
 
 
 def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
-    """Bends a member into something harmless; says why where that cannot be done."""
+    """Make an entry safe to extract, in place; return why it has to be skipped, or None."""
     path = PurePosixPath(member.name)
     if len(path.parts) == 1 and not member.isdir():
         return "not a folder"
     if member.issym():
-        # Without a `..` behind a name no chain of links that are harmless one by one leads out.
+        # A normalized target has `..` only in front: so no chain of links, each one safe, can lead outside.
         member.linkname = posixpath.normpath(_own_link(path, member.linkname, job))
         return None if _stays_inside(path.parent, member.linkname) else "a link to something outside"
     if member.islnk():
@@ -124,7 +126,7 @@ def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
         if not _stays_inside(PurePosixPath(), member.linkname):
             return "a link to something outside"
         source = place / member.linkname
-        # Another name for a link would make it lead elsewhere.
+        # A hard link to a symlink would resolve it from another folder, perhaps to the outside.
         is_file = source.is_file() and not source.is_symlink()
         return None if is_file else "a link to a file that did not come"
     if not member.isfile() and not member.isdir():
@@ -134,7 +136,8 @@ def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
 
 
 def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Links are made here: where it cannot make one, tarfile goes looking for what it may have meant."""
+    """Write an entry. Links are made here: tarfile, if it cannot make a link, extracts the entry that it
+    guesses to be the target instead."""
     target = place / member.name
     if not member.issym() and not member.islnk():
         tar.extract(member, place, set_attrs=True, **_FILTER)
@@ -147,7 +150,8 @@ def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
 
 
 def _own_link(path: PurePosixPath, target: str, job: str) -> str:
-    """A link by its path in the container, if it stays in the outputs, becomes one that works here too."""
+    """Return a symlink target that works on the controller: an absolute path into the container's output
+    folder becomes relative; any other is returned unchanged."""
     for top in ("/out", f"{names.IN_CONTAINER}/out", f"{names.JOBS_MOUNT}/{job}/out"):
         if target == top or target.startswith(f"{top}/"):
             inside = PurePosixPath("out") / target[len(top) :].lstrip("/")
@@ -156,6 +160,7 @@ def _own_link(path: PurePosixPath, target: str, job: str) -> str:
 
 
 def _stays_inside(folder: PurePosixPath, target: str) -> bool:
+    """Return whether a link target, read from `folder`, never leaves the top folder."""
     depth = len(folder.parts)
     if target.startswith("/"):
         return False

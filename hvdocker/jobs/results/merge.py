@@ -1,5 +1,6 @@
-"""Files of several hosts become one folder: equal ones once, clashes side by side and named. Nothing that
-lay there before and is not from the same job is ever replaced."""
+"""Merge the staged files of several hosts into one folder. Equal files are kept once; files that differ are
+kept side by side, with the host in the name. Existing files that are not from the same job are never
+replaced."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ _CHUNK = 1 << 20
 
 @dataclass
 class Fetched:
-    """`hosts` are those it was brought home from, this time. `clashes` are paths that differ between hosts;
-    each host's version is kept as name.<host>. `skipped` could not be brought home, with the reason."""
+    """The result of a fetch. `hosts` are those fetched from this time. `clashes` are paths that differ
+    between hosts; each host's version is kept as name.<host>. `skipped` has what could not be fetched, with
+    the reason."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -29,7 +31,9 @@ class Fetched:
 
 
 def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
-    """Moves everything from the hosts' staging folders into `report.folder`, or refuses and moves nothing."""
+    """Move everything from the hosts' staging folders into `report.folder`, and fill in `report`.
+
+    Raises UsageProblem, and moves nothing, if a file that is not from this job would be replaced."""
     earlier = _read_manifest(report.folder, job)
     moves = _decide(staged, report, earlier)
     strangers = [
@@ -54,8 +58,10 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None
 def _decide(
     staged: Sequence[tuple[str, Path]], report: Fetched, earlier: Mapping[str, str]
 ) -> dict[str, tuple[str, Path]]:
-    """The final name of every file. A file of an earlier fetch is renewed by its own host; beside another
-    host's it becomes a clash."""
+    """Return the final name of every file to move, with its host and staged path.
+
+    A file of an earlier fetch is replaced by a new version from the same host. A different version from
+    another host is a clash."""
     versions, folders = _collect(staged)
     present = {host for host, _ in staged}
     moves: dict[str, tuple[str, Path]] = {}
@@ -78,6 +84,7 @@ def _decide(
 def _collect(
     staged: Sequence[tuple[str, Path]],
 ) -> tuple[dict[str, list[tuple[str, Path]]], set[str]]:
+    """Return the versions of every file as (host, path) by name, and the names that are folders."""
     versions: dict[str, list[tuple[str, Path]]] = {}
     folders: set[str] = set()
     for host, place in staged:
@@ -91,7 +98,7 @@ def _collect(
 
 
 def _free_name(name: str, *taken: Mapping[str, object]) -> str:
-    """A clash's name must not be that of a file which a rank wrote, now or in an earlier fetch."""
+    """Append `_` until no file that a rank wrote, now or in an earlier fetch, has the name."""
     while any(name in names for names in taken):
         name += "_"
     return name
@@ -120,12 +127,13 @@ def _is_taken(path: Path) -> bool:
 
 
 def _is_blocked(folder: Path, name: str) -> bool:
-    """Whether a file or a link lies where the name needs a folder."""
+    """Return whether a file or a symlink exists where the name needs a folder."""
     above = [folder / parent for parent in Path(name).parents[:-1]]
     return any(path.is_symlink() or (path.exists() and not path.is_dir()) for path in above)
 
 
 def _content(path: Path) -> str:
+    """Return a text that is equal for equal files, links or folders."""
     if path.is_symlink():
         return f"link {path.readlink()}"
     if path.is_dir():
@@ -138,7 +146,7 @@ def _content(path: Path) -> str:
 
 
 def _read_manifest(folder: Path, job: str) -> dict[str, str]:
-    """Which file came from which host in an earlier fetch of the same job."""
+    """Return which file came from which host in earlier fetches of the same job; empty where unknown."""
     try:
         value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return dict(value["files"]) if value["job"] == job else {}

@@ -1,4 +1,4 @@
-"""A job's secrets: through the engine's API into the files of containers, and away again."""
+"""Carries out the steps of `steps.py`: writes and removes secrets in containers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hvdocker.transport.errors import translating_errors
 
 def _put(step: PutSecrets, context: Context) -> None:
     if not step.is_master:
-        # Where a master is undone, it goes with all its files.
+        # A master needs no undo here: undoing its creation removes it with all its files.
         context.made(
             step.host,
             f"the secrets of {step.job}",
@@ -47,7 +47,9 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 @contextmanager
 def _as_far_as_possible(step: Step, context: Context) -> Iterator[None]:
-    """An ended job's container that cannot be opened any more must not keep the next job from running."""
+    """Turn errors into a note, except for an unreachable host.
+
+    A container of an ended job that cannot be opened any more must not prevent the next job."""
     try:
         with translating_errors(step.host, step.describe()):
             yield
@@ -61,6 +63,7 @@ def _as_far_as_possible(step: Step, context: Context) -> Iterator[None]:
 
 
 def _empty(step: EmptySecrets, context: Context) -> None:
+    """Overwrite the secrets with empty files: no command can run in a stopped container to delete them."""
     empty = dict.fromkeys(step.names, b"")
     with _as_far_as_possible(step, context):
         archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)

@@ -1,4 +1,4 @@
-"""Where a job's secrets go, and what earlier jobs may have left of theirs."""
+"""Decide which containers get a job's secrets, and which may still have some of ended jobs. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Step
 from hvdocker.protocol.job import JobSpec
 
-# A supervisor that ended by itself, with one of these codes, has cleared up in its own container.
+# A supervisor that exits with one of these codes ended by itself and removed the secrets in its container.
 ORDERLY = (0, 1, 143)
 
 
 def steps_to_put(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
-    """Into every container with ranks of the job: the head's run in the master, others in workers."""
+    """Return the steps that put secrets into every container with ranks: the master and other workers.
+
+    Ranks of the head run in the master."""
     master, head = names.master_name(inventory.cluster, job.job), job.placement.head
     return [
         PutSecrets(
@@ -35,7 +37,8 @@ def steps_to_put(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobS
 
 
 def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
-    """What has to go when the master of this job was killed."""
+    """Return the steps that remove the secrets of a job that this `train` started and whose master was
+    killed."""
     if not job.secrets:
         return []
     head, *others = job.placement.hosts
@@ -45,7 +48,7 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
 
 
 def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
-    """The same, as its labels tell it."""
+    """Return the steps that remove the secrets of a stopped job, which its labels describe."""
     if not master.secrets:
         return []
     others = [host for host in master.placement.hosts if host != head]
@@ -55,8 +58,10 @@ def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[Contain
 
 
 def steps_after_head_loss(state: ClusterState, job: str) -> list[Step]:
-    """Of a job that ended with its head, and is not run again. Who joined it only its master could tell:
-    every worker that runs may have them. Nothing where the job lives after all."""
+    """Return the steps that remove the secrets of a job that ended with its head and is not restarted.
+
+    None if the job still runs. Only the master knew which hosts joined the job, so every running worker may
+    have its secrets."""
     masters = [master for master in state.masters() if master.job == job]
     if any(master.is_living for master in masters):
         return []
@@ -75,8 +80,10 @@ Seen = Mapping[str, Iterable[ContainerSeen]]
 
 
 def steps_for_unstarted_job(master: ContainerSeen, seen: Seen) -> list[Step]:
-    """Of a job that never started, on hosts by the names that whoever looks has for them. Its master has
-    the rest, and goes. Labels are foreign words: one that is no job's name becomes no path."""
+    """Return the steps that remove the secrets of a job that never started from its workers.
+
+    Its master is removed with the rest. `seen` names hosts as the calling inventory does. Labels are not
+    trusted: a job label that is not a plain name yields no steps, because it would become part of a path."""
     if not master.secrets or not names.is_plain(master.job):
         return []
     others = _others(master)
@@ -88,7 +95,7 @@ def steps_for_unstarted_job(master: ContainerSeen, seen: Seen) -> list[Step]:
 
 
 def has_unseen(master: ContainerSeen, seen: Seen) -> bool:
-    """Whether secrets of that job may lie in a worker that nobody saw."""
+    """Return whether a worker that was not observed may have secrets of the master's job."""
     return bool(master.secrets and _others(master) - {one.host for _, one in _workers(master, seen)})
 
 
@@ -97,7 +104,7 @@ def _others(master: ContainerSeen) -> set[str]:
 
 
 def _workers(master: ContainerSeen, seen: Seen) -> Iterator[tuple[str, ContainerSeen]]:
-    """Those of its cluster, and where they were seen."""
+    """Yield the workers of the master's cluster, with the host on which each was observed."""
     for host, containers in seen.items():
         for one in containers:
             if one.role == names.ROLE_WORKER and one.cluster == master.cluster:
@@ -105,7 +112,9 @@ def _workers(master: ContainerSeen, seen: Seen) -> Iterator[tuple[str, Container
 
 
 def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
-    """Secrets go when their job ends; not where the head died, or a host was away at that moment."""
+    """Return the steps with which the next `train` removes what ended jobs may have left.
+
+    Secrets stay if the head died, or a host was unreachable, when the job ended."""
     ended = [master for master in state.masters() if master.secrets and not master.is_running]
     emptied: list[Step] = [
         EmptySecrets(state.host_of(master), master.name, master.job, master.secrets)

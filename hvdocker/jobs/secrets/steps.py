@@ -1,4 +1,4 @@
-"""The steps that put, forget and empty secrets."""
+"""The steps that put secrets into containers and remove them. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hvdocker.secret import SecretSource
 
 @dataclass(frozen=True)
 class PutSecrets(Step):
-    """Into the container that runs this host's ranks. The values stand in no plan."""
+    """Put secrets into the container that runs this host's ranks. A plan has their names only, no values."""
 
     container: str
     uid: int
@@ -25,7 +25,7 @@ class PutSecrets(Step):
 
 @dataclass(frozen=True)
 class ForgetSecrets(Step):
-    """What jobs that have ended may have left in a worker."""
+    """Remove from a worker the secrets that ended jobs may have left."""
 
     container: str
     jobs: tuple[str, ...]
@@ -36,7 +36,7 @@ class ForgetSecrets(Step):
 
 @dataclass(frozen=True)
 class EmptySecrets(Step):
-    """In a master that was killed: nothing can run in it any more, so its files are overwritten."""
+    """Overwrite secrets in a killed master with empty files: no command can run in it to remove them."""
 
     container: str
     job: str

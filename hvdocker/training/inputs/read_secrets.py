@@ -1,4 +1,4 @@
-"""The secrets of a job: read, and found wanting, before any host is touched."""
+"""Read and check the values of `--secret` on the controller, before any host is contacted."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from hvdocker.inventory.locate import at_home
 from hvdocker.secret import Secret, SecretSource
 
 MOST_BYTES = 1_000_000
-# The rank wrapper masks nothing shorter: such words stand in any output.
+# The rank wrapper does not mask shorter values: such words occur in any output.
 LEAST_BYTES = 4
 
 
 def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> Secret[bytes]:
+    """Return the value from its file, or from `environ` where no file is named.
+
+    Raises UsageProblem where it is missing, empty, too short to be masked, or larger than 1 MB."""
     value = _from_file(cwd, source) if source.path is not None else _from_caller(source.name, environ)
     if not value.strip():
         raise UsageProblem(f"--secret {source.name}: the value is empty")
@@ -32,7 +35,7 @@ def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> 
 
 
 def resolved(cwd: Path, source: SecretSource) -> SecretSource:
-    """Its path as it is from anywhere."""
+    """Return the source with its path relative to `cwd` made absolute."""
     return SecretSource(source.name, str(_path(cwd, source.path)) if source.path is not None else None)
 
 
@@ -46,7 +49,7 @@ def _from_caller(name: str, environ: Mapping[str, str]) -> bytes:
 
 
 def _from_file(cwd: Path, source: SecretSource) -> bytes:
-    """A pipe will do as well as a file: NAME=@<(pass show token)."""
+    """Read a file or a pipe, as in NAME=@<(pass show token)."""
     path = _path(cwd, source.path or "")
     try:
         with path.open("rb") as file:

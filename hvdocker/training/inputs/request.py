@@ -1,4 +1,4 @@
-"""What a `train` is asked for, read and checked before a host is touched."""
+"""The request of a `train`: its checked flags, and what they need from the controller. Contacts no host."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from hvdocker.training.requirements import find_requirements
 
 @dataclass(frozen=True)
 class TrainRequest:
+    """The flags of `train`, as the user gave them.
+
+    Field names are stored in capsules (make_capsule.request_fields): a renamed field is lost to replays."""
+
     script: str | None = None
     module: str | None = None
     rest: tuple[str, ...] = ()
@@ -46,10 +50,11 @@ class TrainRequest:
     is_queued: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
-    # Long enough for another `train` to start: who loses a race is told who holds the slots.
+    # Long enough for another `train` to start: of two that race, one starts, and the other reports who holds
+    # the slots.
     lock_wait_s: float = 60.0
     is_forced: bool = False
-    # The job that this one repeats.
+    # The capsule of the job that this one repeats; None unless it is a replay.
     replay: StoredCapsule | None = None
 
     @property
@@ -59,7 +64,7 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class JobInputs:
-    """A request with all that it needs from here."""
+    """A request with everything that was read for it on the controller."""
 
     request: TrainRequest
     work: UserCommand
@@ -70,7 +75,9 @@ class JobInputs:
 
 
 def prepare(env: Env, located: Located, request: TrainRequest) -> JobInputs:
-    """Reads all that is needed from here; once, because secrets may come from pipes."""
+    """Check the request and read everything that it needs from the controller.
+
+    Call it once per job, because a secret may come from a pipe."""
     check_request(request)
     endurance = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
     check_elastic_tuning(request.tuning, endurance.elastic is not None)
@@ -82,6 +89,7 @@ def prepare(env: Env, located: Located, request: TrainRequest) -> JobInputs:
 
 
 def check_request(request: TrainRequest) -> None:
+    """Raise UsageProblem for flags that are invalid or exclude each other."""
     queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
     check_wanted(request.wanted)
     if request.requirements and request.ignores_requirements:
@@ -91,7 +99,8 @@ def check_request(request: TrainRequest) -> None:
 
 
 def _requirements(env: Env, request: TrainRequest, work: UserCommand) -> Requirements | None:
-    """Beside the script; for a module or a command in the folder that is synced."""
+    """Read the requirements file: the named one, else the one beside the script, or, for a module or a
+    command, in the folder that is synced."""
     if request.ignores_requirements:
         return None
     script = (env.cwd / at_home(Path(request.script))).resolve() if request.script else None

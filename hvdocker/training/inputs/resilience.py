@@ -1,5 +1,4 @@
-"""What a job does when something goes wrong, as flags and the inventory say it; checked before a host is
-touched."""
+"""Check the flags that say what a job does on failure, and turn them into a Resilience. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")
 
 @dataclass(frozen=True)
 class ResilienceFlags:
-    """The words of `--min-np`, `--max-np`, `--restarts`, `--hang-after` and `--on-hang`."""
+    """The values of `--min-np`, `--max-np`, `--restarts`, `--hang-after` and `--on-hang`."""
 
     min_np: int | None = None
     max_np: int | None = None
@@ -29,7 +28,7 @@ class ResilienceFlags:
 def resilience_of(
     flags: ResilienceFlags, np: int | None, hosts: str | None = None, rules: Sequence[Rule] = ()
 ) -> Resilience:
-    """`np` and `hosts` are the words of `-np` and `-H`."""
+    """Return the checked flags. `np` and `hosts` are the values of `-np` and `-H`. Raises UsageProblem."""
     hang_after_s = _hang_after_s(flags)
     return Resilience(
         restarts=_restarts(flags),
@@ -65,7 +64,8 @@ def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elast
 
 
 def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
-    """Those of Horovod's flags that only an elastic job has, checked because the supervisor reads along."""
+    """Check Horovod's flags that only an elastic job may have. Their values are checked here because the
+    supervisor reads them too."""
     for flag, value in pairwise(tuning):
         if flag not in ELASTIC_TUNING:
             continue

@@ -1,4 +1,5 @@
-"""What a person wants run: a script, a module or any command; checked before a host is touched."""
+"""The command that the ranks run (a script, a module or any command) and their environment. Contacts no
+host."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class UserCommand:
-    """`source` is the folder to sync; `stem` becomes part of the job's id. `named` is what a person named: a
-    script by its path in that folder, a module, or the first word of a command."""
+    """`source` is the folder to sync; `stem` becomes part of the job's id. `display_name` is what the user
+    named: a script by its path in that folder, a module, or the first word of a command."""
 
     command: tuple[str, ...]
     source: Path
@@ -28,6 +29,9 @@ class UserCommand:
 def user_command(
     cwd: Path, script: str | None, module: str | None, rest: tuple[str, ...], workdir: Path | None
 ) -> UserCommand:
+    """Return the command for exactly one of a script, a module, or, if neither is given, the words of `rest`.
+
+    Raises UsageProblem where there is nothing to run, or the folder must not be synced."""
     if script and module:
         raise UsageProblem("a script and -m exclude each other")
     if module:
@@ -73,7 +77,7 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
 
 
 def environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The inventory's `env:`, then `--env K=V`; `--env K` takes the caller's value."""
+    """Merge the inventory's `env:` with `--env K=V`, which wins; `--env K` takes the caller's value."""
     result = dict(general)
     for flag in flags:
         found = _ENV.fullmatch(flag)

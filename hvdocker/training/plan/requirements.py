@@ -1,4 +1,9 @@
-"""Which image the workers of a job run: the cluster's own, or one with the job's requirements on it."""
+"""Decide which image the workers of a job run: the cluster's own, or one with the job's requirements on it.
+Pure.
+
+Where the image with the requirements is nowhere, one BuildLayer step builds it. It is shipped to the hosts
+that lack it, and their workers are replaced by the same stages as in `up`. `up` accepts such workers,
+because they name the cluster's image as their base."""
 
 from __future__ import annotations
 
@@ -23,7 +28,7 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class Layer:
-    """Requirements on the cluster's image, which is known by its content."""
+    """The requirements of a job on top of the cluster's image. `base` is the content hash of that image."""
 
     requirements: Requirements
     base: str
@@ -40,7 +45,9 @@ class Layer:
 def layer_on(
     inventory: Inventory, state: ClusterState, hosts: Sequence[str], requirements: Requirements
 ) -> Layer:
-    """The base is what the hosts of the job have under the name of the cluster's image."""
+    """Return the layer on what the job's hosts have under the name of the cluster's image.
+
+    Raises where no host has that image, or hosts have different builds of it."""
     contents = {name: seen.content for name in hosts if (seen := state.hosts[name].image)}
     if not contents:
         raise HvdockerError(
@@ -58,13 +65,14 @@ def layer_on(
 
 
 def is_running(layer: Layer, state: ClusterState, hosts: Sequence[str]) -> bool:
-    """Whether the workers of these hosts are of the layer's image, as their labels say, all of one build."""
+    """Return whether the workers of all these hosts run one build of the layer's image, by their labels."""
     workers = state.workers()
     return {workers[name].requirements for name in hosts} == {layer.key} and has_one_id(state, hosts)
 
 
 def has_one_id(state: ClusterState, hosts: Sequence[str]) -> bool:
-    """Whether the workers are of one image by the word of their engines: no need to look closer."""
+    """Return whether all workers have the same image id. If not, they may still run the same image, because
+    an id is valid on one engine only."""
     return len({state.workers()[name].image_id for name in hosts}) == 1
 
 
@@ -77,7 +85,9 @@ def plan_layer(
     seen: Mapping[str, ImageSeen],
     maker: Maker,
 ) -> Plan:
-    """`hosts` are those of the job, its head first; `seen` is the layer's image, wherever it is."""
+    """Plan to build the layer's image where it is nowhere, ship it, and replace the workers that lack it.
+
+    `hosts` are those of the job, its head first. `seen` is the layer's image on every host that has it."""
     workers = state.workers()
     source = _source(state, hosts, layer, seen)
     where = source or _builder(inventory, state, placed, hosts, layer)
@@ -106,7 +116,8 @@ def plan_layer(
 def _source(
     state: ClusterState, hosts: Sequence[str], layer: Layer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
-    """Where the image is: first where workers run it, so that they need not be replaced."""
+    """Return who ships the image, or None where it is nowhere. Hosts whose workers run it come first, so that
+    these workers need not be replaced."""
     workers = state.workers()
     running = [name for name in hosts if name in seen and workers[name].requirements == layer.key]
     return next(iter([*running, *(name for name in (CONTROLLER, *seen) if name in seen)]), None)
@@ -119,10 +130,10 @@ def _builder(
     hosts: Sequence[str],
     layer: Layer,
 ) -> str:
-    """This machine, where its engine could; else the first host of the job that has the base."""
+    """Return who builds the image: the controller if it can, else the first host that has the base."""
     own, engine = state.controller_image, state.controller_engine
     arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
-    # An engine that has the image is not always looked at any closer.
+    # None means not observed: the controller's engine is not always observed where it has the image.
     can_build_here = engine is None or docker_arch(engine.architecture) == arch
     if can_build_here and own and own.content == layer.base:
         return CONTROLLER
@@ -143,8 +154,11 @@ def plan_plain(
     contents: Mapping[str, str],
     maker: Maker,
 ) -> Plan:
-    """For a job without requirements: workers stay as they are where all run the same image, whatever it
-    has on it. Where only some have requirements of an earlier job, these go back to the cluster's image."""
+    """Plan the workers of a job without requirements.
+
+    Workers stay as they are where all run the same image, even one with requirements of an earlier job.
+    Where only some have such requirements, these are replaced by workers of the cluster's image. Raises
+    HostUnfit where the hosts run different builds."""
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
@@ -168,7 +182,7 @@ def _is_plain(state: ClusterState, name: str) -> bool:
 
 
 def worker_image(inventory: Inventory, state: ClusterState, name: str, plan: Plan) -> str:
-    """What a container must be made of to be like the worker of that host, once the plan is carried out."""
+    """Return the image that the worker of host `name` runs after the plan was applied, by name or id."""
     for step in plan.steps:
         if isinstance(step, CreateWorker) and step.host == name:
             return step.spec.image

@@ -1,4 +1,4 @@
-"""What `train` has to do once the slots are chosen: the same code everywhere, then one master."""
+"""Plan a `train` once the slots are chosen: the same code and files on every host, then one master. Pure."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def plan_train(
     tidying: Sequence[Step] = (),
     papers: CapsuleFiles | None = None,
 ) -> Plan:
-    """`source` is the folder to sync; None where the command needs none. The head's ranks run inside the
-    master: `image` is that of its worker, where it is not the cluster's own. `tidying` is what earlier jobs
-    left to do; `papers` are what the job was made of."""
+    """Return the plan that starts the job.
+
+    `source` is the folder to sync, None where the command needs none. The head's ranks run inside the
+    master, so `image` is the image of the head's worker, None where that is the cluster's own. `tidying` are
+    steps that remove secrets of earlier jobs. `papers` are the capsule and the patch of the job."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
@@ -63,15 +65,17 @@ def plan_train(
         Stage("master", (
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
-        # In all containers only once there is a master, whose label tells of them.
+        # After the master exists, because its label lists the secrets: what an interrupted run leaves is
+        # found.
         ("secrets", steps_to_put(inventory, placed, job)),
-        # It begins when every host has the code and the job's file.
+        # Last: the job starts when every host has the code, the job's file and its secrets.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
 
 
 def _papers(papers: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
-    """Values that are hidden in the capsule stay so where a script takes others from its caller."""
+    """Return the steps that write capsule and patch. A script takes values of the caller's environment from
+    there again, except those that are hidden in the capsule: they stay hidden."""
     capsule = papers.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
@@ -87,8 +91,10 @@ def check_workers(
     flag: str = "",
     may_miss: bool = False,
 ) -> None:
-    """A job needs a running worker on every host of its cluster, unless some may be missing. `flag` is what
-    our own commands need to mean this cluster."""
+    """Raise unless every host of the cluster has a running worker, or, with `may_miss`, at least one worker
+    exists.
+
+    `flag` is what suggested commands need to name this cluster."""
     workers = state.workers()
     if not workers:
         raise HvdockerError(
@@ -119,7 +125,8 @@ def check_workers(
 
 
 def standing(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
-    """The places whose worker runs, and that had no master of this job before: its name is taken there."""
+    """Return the host plans whose worker runs and whose host never had a master of this job: the name of the
+    container is taken there."""
     workers = state.workers()
     had = {state.host_of(master) for master in state.masters() if master.job == job}
     return {

@@ -1,1 +1,12 @@
-"""The SSH connection: socket, login, host keys, channels, keep-alive. The only importer of fabric."""
+"""The SSH connection to a host. The only importer of fabric and cryptography.
+
+`connect.py` opens the connection, and its docstring describes all steps: `tcp.py` makes the socket,
+`host_keys.py` checks the key of the host against known_hosts, `auth.py` logs in, `keepalive.py` detects
+hosts that stop responding. `link.py` makes a `HostLink` of the open connection, on channels from
+`channel.py`, which builds on `channel_close.py`. `key_pairs.py` makes the keys that the containers of a
+cluster use; it does not concern the connection. `command_line.py` gives the equivalent `ssh` command and is
+pure.
+
+Where a file uses or replaces private names of paramiko it lists them in a constant `…_PRIVATE_NAMES`, and a
+unit test checks that they exist. To support another option of ~/.ssh/config, parse it in
+`inventory/ssh_config` and use it in `connect.py`, and in `command_line.py` if it is an inventory key."""

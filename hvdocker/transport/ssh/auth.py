@@ -1,8 +1,12 @@
-"""Logging in: keys of the agent, key files, and the certificates that belong to them.
+"""SSH login: keys of the agent, key files, and their certificates.
 
-Tried in this order, so that nobody is asked needlessly: keys of the agent that are also named as files, key
-files that open without a question, the agent's other keys. A file behind a passphrase comes last: then
-`LockedKey` says which, a person is asked once for all hosts, and the login is tried again."""
+Keys are tried in the order that asks for the fewest passphrases: agent keys that are also configured as
+files, key files that need no passphrase, the other keys of the agent. If none is accepted and a key file
+needs a passphrase, `PassphraseRequired` names the file; `transport.session` asks the user once for all hosts
+and logs in again. Keys on hardware tokens work only through an agent (untested).
+
+Paramiko's own key search is not used: it opens an encrypted key once per host, asks for passphrases in
+threads, and never tries a plain key after its certificate."""
 
 from __future__ import annotations
 
@@ -31,8 +35,8 @@ _MAGIC = b"openssh-key-v1\x00"
 
 
 class Keyring:
-    """Key files that were opened, for all hosts of one command: a passphrase is asked for, and its slow hash
-    reckoned, once. Nothing of it leaves the memory of this process."""
+    """Key files opened for all hosts of one command, so that the user types each passphrase once and its
+    slow hash is computed once. Keys and passphrases stay in the memory of this process."""
 
     def __init__(self, passphrases: Mapping[str, str]) -> None:
         self._passphrases = passphrases
@@ -40,7 +44,7 @@ class Keyring:
         self._lock = threading.Lock()
 
     def key(self, path: str) -> paramiko.PKey:
-        """Raises PasswordRequiredException where a passphrase is missing or wrong."""
+        """Return the private key. Raises PasswordRequiredException if its passphrase is missing or wrong."""
         with self._lock:
             if path not in self._opened:
                 self._opened[path] = _load(path, self._passphrases.get(path))
@@ -49,22 +53,23 @@ class Keyring:
 
 @dataclass(frozen=True)
 class Login:
-    """One user's ways into one host; paramiko calls `authenticate` when the host has shown its key."""
+    """How one user logs in to one host. Paramiko calls `authenticate` after the check of the host key."""
 
     user: str
     files: tuple[str, ...]
     keyring: Keyring
     certificates: tuple[str, ...] = ()
-    is_agent_limited: bool = False  # IdentitiesOnly: of the agent's keys only those that are files too
+    is_agent_limited: bool = False  # IdentitiesOnly: of the agent, use only keys that are also files
     _tried: list[str] = field(default_factory=list)
 
     @property
     def accepted(self) -> str:
-        """Who got in, and by which key, once it is accepted: nothing is tried after that."""
+        """The user and the accepted key. Valid after a successful login: the key that was tried last."""
         return f"{self.user}, key {self._tried[-1]}" if self._tried else self.user
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
-        """Nothing is left to be done after the first key that is accepted."""
+        """Try the keys until one is accepted; return an empty list, as paramiko expects. Raises
+        PassphraseRequired if a key file is left that needs a passphrase, else AuthenticationException."""
         locked: list[str] = []
         with closing(_Agent()) as agent:
             for name, key in self._keys(agent.keys, locked):
@@ -75,7 +80,7 @@ class Login:
         raise paramiko.AuthenticationException(self._failure(agent.is_there))
 
     def _keys(self, of_agent: list[paramiko.PKey], locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-        """Files that wait for a passphrase are written down in `locked`."""
+        """Yield the keys to try, with names. Files that need a passphrase are added to `locked` instead."""
         halves = {half: path for path in self.files if (half := _public_half(path))}
         named = [key for key in of_agent if key.asbytes() in halves]
         for key in named:
@@ -99,7 +104,8 @@ class Login:
             yield from self._forms(path, key)
 
     def _forms(self, name: str, key: paramiko.PKey) -> Iterator[tuple[str, paramiko.PKey]]:
-        """A key with each certificate for it, then the plain key, as OpenSSH does."""
+        """Yield the key with each of its certificates, then the plain key, as OpenSSH does. Certificates are
+        those of CertificateFile and the `-cert.pub` files beside the key files."""
         beside = [f"{path}-cert.pub" for path in self.files]
         for path in dict.fromkeys((*self.certificates, *beside)):
             if certificate := _certificate(path, key):
@@ -108,7 +114,7 @@ class Login:
 
     def _is_accepted(self, transport: paramiko.Transport, name: str, key: paramiko.PKey) -> bool:
         if not transport.is_active():
-            return False  # a server closes after some failures (MaxAuthTries)
+            return False  # the server hung up after too many failures (MaxAuthTries)
         self._tried.append(name)
         try:
             more = transport.auth_publickey(self.user, key)
@@ -131,7 +137,7 @@ class Login:
 
 
 class _Agent:
-    """A connection to the running agent, for the time of one login; where there is none it has no keys."""
+    """A connection to the SSH agent for one login; without an agent it has no keys."""
 
     def __init__(self) -> None:
         self.is_there = bool(os.environ.get("SSH_AUTH_SOCK"))
@@ -144,6 +150,7 @@ class _Agent:
 
 
 def opens(path: str, passphrase: str) -> bool:
+    """Return whether the passphrase opens the key file."""
     try:
         _load(path, passphrase)
     except paramiko.SSHException:
@@ -169,7 +176,9 @@ def _load(path: str, passphrase: str | None) -> paramiko.PKey:
 
 
 def _public_half(path: str) -> bytes | None:
-    """Of a private key file, without opening it: OpenSSH's own format carries it in the clear."""
+    """Return the public key blob of a private key file without its passphrase, or None if it cannot be found.
+
+    OpenSSH's own format contains it unencrypted; for other formats the `.pub` file is read."""
     try:
         text = Path(path).read_text(encoding="ascii", errors="replace")
         if text.startswith(_OPENSSH):
@@ -190,8 +199,8 @@ def _header(text: str) -> bytes | None:
 
 
 def _certificate(path: str, key: paramiko.PKey) -> PublicBlob | None:
-    """What lies at that path, where it certifies this key: after the certificate's name and nonce comes the
-    key, as in the key's own blob after its name."""
+    """Return the certificate at that path if it certifies this key, else None. In a certificate the public
+    key follows the type name and a nonce; in a key blob it follows the type name."""
     try:
         blob = PublicBlob.from_file(path)
     except (OSError, ValueError):
@@ -213,8 +222,8 @@ def _certified(key: paramiko.PKey, certificate: PublicBlob) -> paramiko.PKey:
 
 
 def _of_agent(key: paramiko.AgentKey) -> paramiko.PKey:
-    """An RSA certificate that the agent holds is offered as what it is: paramiko would send the plain key
-    under the certificate's name."""
+    """Return the agent key in a form that works with paramiko. For an RSA certificate in the agent, paramiko
+    itself would send the plain key under the type name of the certificate."""
     plain: paramiko.PKey | None = getattr(key, "inner_key", None)
     if plain is None or plain.public_blob is None:
         return key

@@ -1,10 +1,10 @@
-"""Channels of an open SSH connection: a session, in which a command runs, or a Unix socket on the host.
+"""Opens channels of an SSH connection: a session that runs a command, or a Unix socket on the host.
 
-OpenSSH offers `direct-streamlocal@openssh.com`: the channel-open message carries the socket's path, an
-empty string and a zero. Paramiko has no call for it, so the message is written here, with the same
-steps as `Transport.open_channel`; a unit test names the private parts that this leans on. Sessions are opened
-the same way, so that all channels are of our own class: it keeps the peace when both ends close at once, and
-does not take a lost connection for the end of what was to be read."""
+For Unix sockets OpenSSH offers `direct-streamlocal@openssh.com`: the channel-open message carries the path
+of the socket, an empty string and a zero. Paramiko has no call for it, so the message is written here, with
+the steps of `Transport.open_channel`. Sessions are opened in the same way, so that all channels are
+HostChannels: paramiko's own class may send on a closed channel, and reports a broken connection as the
+normal end of the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hvdocker.transport.ssh.channel_close import ClosingChannel
 KIND = "direct-streamlocal@openssh.com"
 OPEN_TIMEOUT_S = 20.0
 
-# Everything private that opening a channel uses, of a transport and of a channel.
+# Private names of a paramiko transport and channel that are used here; a unit test checks that they exist.
 PARAMIKO_PARTS = (
     "_sanitize_window_size", "_sanitize_packet_size", "_next_channel", "_channels", "channel_events",
     "channels_seen", "_send_user_message", "lock",
@@ -31,7 +31,8 @@ CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink", "_wait_for_event")
 
 
 class HostChannel(ClosingChannel):
-    """Paramiko ends what is read when the connection breaks, as if the host had said all."""
+    """A channel whose reads raise ConnectionResetError when the connection breaks; paramiko would signal a
+    normal end of the data."""
 
     is_lost = False
 
@@ -42,18 +43,19 @@ class HostChannel(ClosingChannel):
         return self._unless_lost(super().recv_stderr(nbytes))
 
     def _unlink(self) -> None:
-        """The transport calls this for the channels that are open when it ends; it still counts as active."""
+        """Record whether the connection was lost. The transport calls this for all channels that are open
+        when it ends, while `is_active` is still true."""
         self.is_lost = not self.closed
-        super()._unlink()  # type: ignore[misc]  # CHANNEL_PARTS
+        super()._unlink()  # type: ignore[misc]  # CHANNEL_PRIVATE_NAMES
 
     def _wait_for_event(self) -> None:
-        """Paramiko's own waits without limit for an answer that never comes where the connection ended just
-        before the question."""
-        parts: Any = self  # Any: unknown to the stubs
+        """Wait for the answer to a request or for the end of the connection. Paramiko's own method waits
+        forever if the connection ended just before the request."""
+        parts: Any = self  # Any: the stubs lack these names
         while not parts.event.wait(0.1):
             if not parts.transport.is_active():
                 parts.event.set()
-        super()._wait_for_event()  # type: ignore[misc]  # CHANNEL_PARTS
+        super()._wait_for_event()  # type: ignore[misc]  # CHANNEL_PRIVATE_NAMES
 
     def _unless_lost(self, data: bytes) -> bytes:
         if not data and self.is_lost and not self.eof_received:
@@ -62,11 +64,13 @@ class HostChannel(ClosingChannel):
 
 
 def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
+    """Open a session channel, in which one command can run."""
     return _opened(transport, "session", Message(), timeout_s)
 
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
-    """Raises ChannelException when the server says no (forwarding denied, or no such socket)."""
+    """Open a channel to a Unix socket on the host. Raises ChannelException if the server refuses: forwarding
+    is denied, or there is no such socket."""
     return _opened(transport, KIND, _unix(path), timeout_s)
 
 
@@ -88,13 +92,13 @@ def _opened(transport: Transport, kind: str, details: Message, timeout_s: float)
             raise transport.get_exception() or SSHException("the SSH connection closed")
         if time.monotonic() > deadline:
             raise SSHException(f"no answer to a new channel ({kind}) in {timeout_s:.0f} s")
-    if transport._channels.get(channel.get_id()) is None:  # type: ignore[attr-defined]  # PARAMIKO_PARTS
+    if transport._channels.get(channel.get_id()) is None:  # type: ignore[attr-defined]  # private
         raise transport.get_exception() or ChannelException(0, "refused")
     return channel
 
 
 def _register(transport: Transport, kind: str, details: Message) -> tuple[HostChannel, threading.Event]:
-    parts: Any = transport  # Any: these are PARAMIKO_PARTS, unknown to its stubs
+    parts: Any = transport  # Any: the stubs lack TRANSPORT_PRIVATE_NAMES
     with transport.lock:
         window = parts._sanitize_window_size(None)
         packet = parts._sanitize_packet_size(None)
@@ -106,7 +110,7 @@ def _register(transport: Transport, kind: str, details: Message) -> tuple[HostCh
         message.add_int(window)
         message.add_int(packet)
         message.add_bytes(details.asbytes())
-        channel: Any = HostChannel(number)  # Any: its private setters are unknown to the stubs
+        channel: Any = HostChannel(number)  # Any: the stubs lack its private setters
         parts._channels.put(number, channel)
         event = parts.channel_events[number] = threading.Event()
         parts.channels_seen[number] = True

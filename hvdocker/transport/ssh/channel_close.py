@@ -1,10 +1,10 @@
-"""A channel that never speaks after it was closed.
+"""A channel that never sends a message after it was closed.
 
-When a command ends, the server closes its channel, and paramiko's reader answers at once. Whoever is just
-sending on that channel, data or the end of it, has let go of the channel's lock by then, so that the message
-may come after the answer: on a channel that the server no longer knows. OpenSSH then ends the whole
-connection ("ieof packet referred to nonexistent channel"). Here the answer waits until nobody sends, and
-never in the reader's thread while keys are renewed, which only that thread can finish."""
+When a command ends, the server closes its channel, and paramiko's reader thread answers at once. A thread
+that is just sending data or EOF on that channel has released the channel's lock by then, so its message may
+leave after the answer, on a channel that the server no longer knows. OpenSSH then ends the whole connection
+("ieof packet referred to nonexistent channel"). Here the answer waits until no thread is sending. It never
+waits in the reader thread during a key renewal, because only that thread can finish the renewal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from paramiko import Channel, Transport
 from paramiko.common import MSG_CHANNEL_CLOSE
 from paramiko.message import Message
 
-# Everything private that this class leans on or replaces.
+# Private names of paramiko that the classes here use or replace; a unit test checks that they exist.
 CHANNEL_PARTS = ("_send", "_send_eof", "_handle_close", "_close_internal")
 TRANSPORT_PARTS = ("_unlink_channel", "_send_user_message", "clear_to_send", "_channel_handler_table")
 
 
 class ClosingChannel(Channel):
-    """Any: paramiko's stubs know nothing of the parts above."""
+    """A paramiko channel that sends its close message only while no other thread is sending on it.
+
+    Any: paramiko's stubs lack the private names above."""
 
     def __init__(self, chanid: int) -> None:
         super().__init__(chanid)
@@ -79,11 +81,12 @@ def _handle_close(channel: Any, message: Message) -> None:
     channel._handle_close(message)
 
 
-_PARAMIKO: Any = Transport  # Any: the stubs know nothing of the table
+_PARAMIKO: Any = Transport  # Any: the stubs lack the table
 
 
 class ClosingTransport(Transport):
-    """Paramiko's table names the methods of its own Channel: ours would never be called."""
+    """A transport that calls `ClosingChannel._handle_close`. Paramiko's table refers to the functions of its
+    own Channel, so an overriding method would never be called."""
 
     _channel_handler_table: ClassVar[Any] = {
         **_PARAMIKO._channel_handler_table,

@@ -1,4 +1,4 @@
-"""How OpenSSH's own command line would reach a host: for people, evidence and scripts."""
+"""The OpenSSH command line that reaches a host, for error messages, `hvdocker ssh` and scripts. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from hvdocker.inventory.inventory import Host
 
 
 def ssh_words(host: Host) -> tuple[str, ...]:
+    """Return `ssh`, the options from the inventory and the destination; a command may follow."""
     words = ["ssh"]
     if host.ssh.port:
         words += ["-p", str(host.ssh.port)]

@@ -1,20 +1,23 @@
-"""Opens the one SSH connection to a host. How the transport works, for whoever comes here first:
+"""Opens the one SSH connection to a host. The whole transport, step by step:
 
-1. `wire` connects a TCP socket, tuned so that the handshake has no stalls and a dead host is noticed by the
-   kernel. Behind a jump host the socket is a channel of the connection to that host (and so on through a
-   chain), with a ProxyCommand it is that program's pipes. `pulse` listens on all of them for signs of life,
-   which the kernel cannot tell of an sshd that is frozen or of what is behind something else.
-2. Paramiko speaks SSH on that socket, with the fast algorithms first, as `ssh_config` found in ~/.ssh/config.
-3. `trust` judges the key that the host shows; `login` offers the agent's keys, key files and certificates. An
-   unknown host key or a locked key file is an error that `ops.session` turns into one question for all hosts.
-4. The open connection becomes an `ssh.SshLink`. A command is a session channel of it; a file or an archive is
-   the standard input of a command; Docker's API is HTTP on a `channel` to the engine's socket, or on
-   `docker system dial-stdio` where sshd denies that, and `engine` puts the Docker SDK on it.
-5. `translate` turns whatever paramiko, docker and the kernel raise into our errors. `pool` runs the hosts in
-   threads, at most 30 at once, and here at most 30 connections are being opened at once; a server that drops
-   one before the login (MaxStartups) is tried again within CONNECT_TIMEOUT_S.
+1. `tcp` connects a TCP socket, tuned so that the handshake has no stalls and the kernel detects a dead host.
+   Behind a jump host (or a chain of them) the socket is a channel of the connection to that host; with a
+   ProxyCommand it is the pipes of that program. `keepalive` watches all of them for received data, because
+   the kernel cannot detect a frozen sshd, or a dead host behind a jump host or a ProxyCommand.
+2. Paramiko speaks SSH on that socket, fast algorithms first, with the settings that `inventory.ssh_config`
+   found in ~/.ssh/config.
+3. `host_keys` checks the key of the host; `auth` offers the agent's keys, key files and certificates. An
+   unknown host key, or a key file with a passphrase, raises an error that `transport.session` turns into one
+   question for all hosts.
+4. The open connection becomes a `link.SshLink`. A command is a session channel; a file or an archive is the
+   standard input of a command. The Docker API is HTTP on a channel to the engine's socket (`channel`), or on
+   `docker system dial-stdio` where sshd denies that; `transport.docker_api` puts the Docker SDK on it.
+5. `transport.errors` turns exceptions of paramiko, docker and the kernel into HvdockerErrors.
+   `transport.pool` runs the hosts in threads, at most 30 at once. Here at most 30 connections are being
+   opened at once, and a connection that the server drops before the login (MaxStartups) is retried within
+   CONNECT_TIMEOUT_S.
 
-Per host that is one socket, one thread of paramiko's and less than 100 kB."""
+A host costs one socket, one paramiko thread and less than 100 kB."""
 
 from __future__ import annotations
 
@@ -39,15 +42,15 @@ from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, MonitoredSocket
 
 CONNECT_TIMEOUT_S = 10.0
 MOST_OPENING = 30
-# Private to paramiko, as PARAMIKO_PARTS in `channel`: the preferences that `_Transport` puts in order.
+# Private names of paramiko, which `_Transport` reorders; a unit test checks that they exist.
 PARAMIKO_PREFERENCES = ("_preferred_ciphers", "_preferred_kex")
 
-_OFFERED: Any = paramiko.Transport  # Any: its preferences are unknown to the stubs
+_OFFERED: Any = paramiko.Transport  # Any: the stubs lack its preferences
 _opening = threading.BoundedSemaphore(MOST_OPENING)
 
 
 class _Transport(ClosingTransport):
-    """The fast algorithms first; everything else paramiko offers stays available behind them."""
+    """Prefers the fast algorithms; everything else that paramiko offers stays available after them."""
 
     _preferred_ciphers = tuple(
         sorted(_OFFERED._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm"))
@@ -57,15 +60,15 @@ class _Transport(ClosingTransport):
     )
 
     def __init__(self, sock: Any, **settings: Any) -> None:
-        """Any: as paramiko calls it. `pulse` asks the ear."""
+        """Any: as paramiko calls it. `keepalive` reads the time of the last data from `monitored_socket`."""
         self.ear = MonitoredSocket(sock)
         ear: Any = self.ear  # Any: a socket in all but type
         super().__init__(ear, **settings)
 
 
 class Credentials:
-    """What a command has for all its hosts: opened keys, known host keys, what a person answered, and the
-    watch over its connections; the answers may grow between two attempts."""
+    """What one command shares between the connections to all its hosts: opened keys, known host keys, the
+    answers of the user, the ssh_config and the keep-alive monitor. Answers may be added later."""
 
     def __init__(
         self,
@@ -82,14 +85,14 @@ class Credentials:
         self.pulse = pulse or KeepaliveMonitor()
 
     def config(self) -> Any:
-        """One for each connection: making a connection empties and fills the configuration that it is given,
-        while others may read it. Any: fabric carries no types."""
+        """Return a new fabric configuration. Each connection needs its own: opening one clears and refills
+        the configuration that it was given, while others may read it. Any: fabric is untyped."""
         return fabric.Config(ssh_config=self._ssh_config)
 
 
 @dataclass
 class SshRoute:
-    """The way to one host: what opens it, and the jump hosts passed so far."""
+    """The credentials for one host, and the open connections to the jump hosts on the way to it."""
 
     credentials: Credentials = field(default_factory=Credentials)
     jumps: list[Any] = field(default_factory=list)  # Any: fabric connections
@@ -100,7 +103,8 @@ class SshRoute:
 
 
 def connect(host: Host, way: SshRoute) -> Any:
-    """Any: a fabric connection, opened. A busy server's refusal to talk is not its last word."""
+    """Return an open fabric connection. A connection that the server drops before the login is retried, with
+    growing pauses, until CONNECT_TIMEOUT_S is over. Any: fabric is untyped."""
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     for pause_s in _pauses():
         try:
@@ -115,7 +119,8 @@ def connect(host: Host, way: SshRoute) -> Any:
 
 
 def _pauses() -> Iterator[float]:
-    """Growing, and different for each of many that were dropped together."""
+    """Yield pauses in seconds that grow to 3 s. They are random, so that clients dropped together do not
+    return together."""
     longest_s = 0.2
     while True:
         yield longest_s * random.uniform(0.5, 1.0)
@@ -123,7 +128,7 @@ def _pauses() -> Iterator[float]:
 
 
 def _was_dropped(error: BaseException) -> bool:
-    """Before anybody logged in: an sshd that has too many at the door, or one that is just starting."""
+    """Return whether the server closed before the login: sshd has too many pending, or is just starting."""
     if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, EOFError)):
         return True
     words = ("Error reading SSH protocol banner", "Negotiation failed")
@@ -137,7 +142,7 @@ def _connect(host: Host, way: SshRoute) -> Any:
         user=ssh.user,
         port=ssh.port,
         gateway=False,
-        forward_agent=False,  # nothing of ours needs it, and fabric stumbles over ForwardAgent with a path
+        forward_agent=False,  # hvdocker needs no forwarding, and fabric fails on ForwardAgent with a path
         connect_timeout=int(CONNECT_TIMEOUT_S),
         config=way.credentials.config(),
     )
@@ -183,7 +188,7 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
 
 
 def _transports(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
-    """Makes transports that ask a host for a key of a type that is known, where one is."""
+    """Return a transport factory that prefers the host key types in `known`: the host shows a known key."""
 
     def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
         transport = _Transport(sock, **settings)
@@ -195,12 +200,14 @@ def _transports(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
 
 
 def _as_known(algorithm: str) -> str:
-    """An RSA key has one name in known_hosts, whatever it signs with."""
+    """Return the key type as known_hosts writes it: one name for all signature algorithms of RSA."""
     return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
 
 
 def _socket(host: Host, connection: Any, way: SshRoute) -> Any:
-    """A tuned TCP socket, or a channel through a jump host, or a ProxyCommand's pipes."""
+    """Return a tuned TCP socket, or a channel through the last jump host, or the pipes of a ProxyCommand.
+
+    Connections to jump hosts are added to `way.jumps`."""
     jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
     if jump and jump.lower() != "none":
         for hop in jump.split(","):
@@ -220,12 +227,12 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
     if not colon or not port.isdigit():
         name, port = rest, ""
     settings = SshSettings(user=user or None, port=int(port) if port else None, key=host.ssh.key)
-    # A jump host of a chain is reached through the ones before it, whatever its own config says.
+    # A jump host of a chain is reached through those before it, whatever ~/.ssh/config says about it.
     jump = "none" if is_behind_another else None
     return Host(name=host.name, host=name.strip("[]"), ssh=replace(settings, jump=jump))
 
 
 def _known_hosts_files(settings: Mapping[str, str]) -> list[Path]:
-    """The system's, then the user's; the last is where new keys are written."""
+    """Return the known_hosts files: the system's, then the user's. New keys are written to the last one."""
     own = [Path(name).expanduser() for name in settings.get("userknownhostsfile", "").split()]
     return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [host_keys.user_known_hosts(Path.home())])]

@@ -1,8 +1,9 @@
-"""Which host keys are believed: those in known_hosts, and new ones only where a person said so.
+"""Which host keys are trusted: those in known_hosts, and new ones only if the user accepts them.
 
-The files are read as OpenSSH reads them: hashed names, patterns, `@revoked` keys. Host certificates
-(`@cert-authority`) are not understood by paramiko; a host that has one is asked for its plain key, and the
-error says why."""
+The files are read as OpenSSH reads them, with hashed names, patterns and `@revoked` keys. Paramiko does not
+support host certificates (`@cert-authority`): such a host is asked for its plain key, and the error explains
+that. Paramiko's HostKeys class is not used: it reads the file for every host, in time that grows with the
+square of its size, and fails on `@cert-authority`."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ import paramiko
 
 from hvdocker.errors import HostUnreachable, UnknownHostKey, UsageProblem
 
-# A host as known_hosts names it, and the key that a person accepted for it.
+# A host as known_hosts writes it, and the key (base64) that the user accepted for it.
 Accepted = tuple[str, str]
 
 AUTHORITY = "@cert-authority"
@@ -31,7 +32,7 @@ REVOKED = "@revoked"
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a known_hosts file."""
+    """One line of a known_hosts file. `marker` is AUTHORITY, REVOKED or empty."""
 
     marker: str
     names: tuple[str, ...]
@@ -39,20 +40,21 @@ class Line:
     key: bytes
 
     def is_about(self, entry: str) -> bool:
+        """Return whether a name of the line matches and no negated (`!`) name does."""
         if any(name.startswith("!") and _matches(entry, name[1:]) for name in self.names):
             return False
         return any(_matches(entry, name) for name in self.names)
 
 
 class KnownHosts:
-    """The files' lines, read once for all hosts of a command."""
+    """The lines of the known_hosts files, read once for all hosts of a command."""
 
     def __init__(self) -> None:
         self._lines: dict[Path, tuple[Line, ...]] = {}
         self._lock = threading.Lock()
 
     def about(self, entry: str, files: Iterable[Path]) -> list[Line]:
-        """`entry` is a host as known_hosts names it: gpu-a, or [gpu-a]:2222."""
+        """Return the lines about `entry`, a host as known_hosts writes it: `gpu-a`, or `[gpu-a]:2222`."""
         return [line for path in files for line in self._read(path) if line.is_about(entry)]
 
     def _read(self, path: Path) -> tuple[Line, ...]:
@@ -63,8 +65,9 @@ class KnownHosts:
 
 
 class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
-    """Decides about the key that a host shows. Paramiko is told of no known key, so it asks about every one;
-    an unknown key becomes an error that carries it, so that it can be shown to a person and accepted."""
+    """Decides whether a host key is trusted. Paramiko gets no known keys, so it asks here about every key.
+
+    An unknown key raises UnknownHostKey, which contains the key, so that the user can see and accept it."""
 
     def __init__(
         self, name: str, known_hosts: Path, lines: Collection[Line], accepted: Collection[Accepted] = ()
@@ -78,10 +81,12 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
     @property
     def key_types(self) -> frozenset[str]:
-        """Of the keys that are known: the host is to show one of these, if it has several."""
+        """The types of the known keys: a host that has several keys should show one of these."""
         return frozenset(line.key_type for line in self._known)
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
+        """Return if the key is known or accepted. Raises HostUnreachable if it is revoked,
+        BadHostKeyException if another key is known, UnknownHostKey if none is."""
         shown = key.asbytes()
         if shown in self._revoked:
             raise self._stolen(key)
@@ -121,7 +126,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
 
 def fingerprint(key: bytes) -> str:
-    """As ssh-keygen -l prints it."""
+    """Return the fingerprint of a public key as `ssh-keygen -l` prints it."""
     digest = hashlib.sha256(key).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
@@ -131,13 +136,14 @@ def user_known_hosts(home: Path) -> Path:
 
 
 def entry_for(host: str, port: int) -> str:
+    """Return the host as known_hosts writes it."""
     return host if port == 22 else f"[{host}]:{port}"
 
 
 def remember(key: UnknownHostKey, path: Path) -> None:
-    """Appends one line, as OpenSSH would."""
+    """Append the key to a known_hosts file, as OpenSSH does. Do nothing if the path is not a regular file."""
     if not path.is_file() and path.exists():
-        # UserKnownHostsFile /dev/null: the person wants nothing remembered.
+        # UserKnownHostsFile /dev/null: the user wants no keys to be stored.
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     line = f"{key.entry} {key.key_type} {key.key_base64}\n".encode()
@@ -181,12 +187,12 @@ def _matches(entry: str, name: str) -> bool:
         return _is_hash_of(entry, name)
     if "*" not in name and "?" not in name:
         return False
-    # The brackets of [host]:port are no character class here.
+    # The brackets of [host]:port are not a character class.
     return fnmatch.fnmatchcase(entry.lower(), name.lower().replace("[", "[[]"))
 
 
 def _is_hash_of(entry: str, name: str) -> bool:
-    """`HashKnownHosts yes` writes |1|salt|digest."""
+    """Return whether a hashed name (`|1|salt|digest`, from `HashKnownHosts yes`) is that of the entry."""
     _, _, salt, digest = (*name.split("|"), "", "")[:4]
     try:
         return hmac.digest(base64.b64decode(salt), entry.encode(), "sha1") == base64.b64decode(digest)

@@ -1,12 +1,13 @@
-"""Notices a host that no longer answers although its connection stands: an sshd that is frozen, for which the
-kernel goes on to acknowledge, or a host behind a jump host or a ProxyCommand, where the kernel only knows the
-thing in between.
+"""Detects, within about 30 s, a host that no longer responds although its TCP connection is open.
 
-Every byte that is read from a host is a sign of life, whatever it belongs to: on a slow link the answer to a
-question waits behind megabytes of our own, but the host is heard meanwhile. One that was not heard for a beat
-is asked something that has to be answered; one that then says nothing at all is given up, and whoever waits
-on the connection is told. One thread watches all connections of a command. It neither asks nor closes itself:
-both may block on a connection that is stuck."""
+The kernel cannot detect a frozen sshd, because the host's kernel still acknowledges, nor a dead host behind
+a jump host or a ProxyCommand. A connection without received data for KEEPALIVE_AFTER_S gets a request that
+must be answered. If then nothing at all is received for NO_ANSWER_S, the connection is closed, and all
+pending work on it fails with an error. Any received byte counts as a sign of life: on a slow link the answer
+itself may wait behind megabytes of our own upload, so a late answer alone is no reason to give up.
+
+One thread watches all connections of a command. It leaves sending and closing to background threads, because
+both may block on a stuck connection."""
 
 from __future__ import annotations
 
@@ -28,23 +29,24 @@ _LOOKS_PER_BEAT = 10
 
 @dataclass(frozen=True)
 class Patience:
-    """A host is asked when it was not heard for a beat, and given up when it then stays silent."""
+    """Limits: send a request after `keepalive_after_s` without data, give up after `no_answer_s` more."""
 
     beat_s: float = BEAT_S
     silence_s: float = SILENCE_S
 
     @property
     def look_s(self) -> float:
+        """The interval between two checks."""
         return self.beat_s / _LOOKS_PER_BEAT
 
     @property
     def longest_s(self) -> float:
-        """From the last byte to the end, on a machine that is not busy."""
+        """The longest time from the last received byte to the close, on a machine that is not busy."""
         return self.beat_s + self.silence_s + 2 * self.look_s
 
 
 class MonitoredSocket:
-    """Whatever socket an SSH connection reads from, and when something was last heard on it."""
+    """Wraps the socket of an SSH connection and records when data was last received."""
 
     def __init__(self, sock: Any) -> None:
         """Any: a socket, a jump host's channel, or a ProxyCommand."""
@@ -60,7 +62,7 @@ class MonitoredSocket:
         return self._sock.send(data)  # type: ignore[no-any-return]  # as above
 
     def __getattr__(self, name: str) -> Any:
-        """Any: what else paramiko asks of a socket is that socket's own affair."""
+        """Pass everything else to the socket. Any: it has no common type."""
         return getattr(self._sock, name)
 
 
@@ -72,13 +74,14 @@ class Verdict(Enum):
 
 @dataclass
 class MonitoredConnection:
-    """One connection under watch. Any: a transport with an `ear`; its private parts are PARAMIKO_PARTS."""
+    """The keep-alive state of one connection. Any: a transport with a `monitored_socket`."""
 
     transport: Any
     asked_at: float | None = None
     is_asking: bool = False
 
     def judge(self, now: float, patience: Patience) -> Verdict:
+        """Return what to do now: nothing, send a request, or give the connection up."""
         heard_at = self.transport.ear.heard_at
         if self.asked_at is not None and heard_at < self.asked_at:
             return Verdict.LOST if now - self.asked_at >= patience.silence_s else Verdict.FINE
@@ -86,12 +89,13 @@ class MonitoredConnection:
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
     def excuse(self, now: float) -> None:
-        """It may have answered while this very process was stopped, and nobody read."""
+        """Restart the wait for an answer: the host may have answered while this process was suspended."""
         if self.asked_at is not None:
             self.asked_at = now
 
     def ask(self) -> None:
-        """`global_request` either waits for the answer or asks for none. A refusal is a sign of life too."""
+        """Send a request that must be answered; a refusal is a sign of life too. Paramiko's `global_request`
+        cannot be used: it either waits for the answer or requests none."""
         question = Message()
         question.add_byte(cMSG_GLOBAL_REQUEST)
         question.add_string("keepalive@openssh.com")
@@ -103,7 +107,7 @@ class MonitoredConnection:
 
 
 class KeepaliveMonitor:
-    """All connections of a command. The thread is there as long as one of them is open."""
+    """Watches all connections of a command, in a thread that runs while at least one of them is open."""
 
     def __init__(self, patience: Patience | None = None) -> None:
         self._patience = patience or Patience()
@@ -136,7 +140,7 @@ class KeepaliveMonitor:
             heart.excuse(now)
         verdict = heart.judge(now, self._patience)
         if verdict is Verdict.ASK and not heart.is_asking:
-            # Else the last question is still on its way out, behind something large.
+            # Otherwise the last request still waits to be sent, behind a large upload.
             heart.is_asking = True
             self._aside.do(heart.ask)
         elif verdict is Verdict.LOST:

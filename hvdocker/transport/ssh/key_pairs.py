@@ -1,5 +1,5 @@
-"""Keys are made here, in memory, and go into created containers as tar archives: never to a disk of
-the controller, a label, an environment or a command line."""
+"""Makes the SSH keys of a cluster in memory. Private keys go into created containers as tar archives, and
+never to a disk of the controller, a label, an environment or a command line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from hvdocker.secret import Secret
 
 @dataclass(frozen=True)
 class Pair:
+    """An ed25519 key pair in OpenSSH's text formats."""
+
     private: Secret[str]
     public: str
 
 
 @dataclass(frozen=True)
 class Keyring:
-    """A cluster's client key, the new workers' host keys, and every worker's public host key."""
+    """The keys of a cluster: its client key, host keys of new workers, and all public host keys, by host."""
 
     client: Pair
     new_hosts: Mapping[str, Pair]
@@ -35,6 +37,7 @@ def make_pair() -> Pair:
 
 
 def pair_from_private(text: str) -> Pair:
+    """Return the pair of an OpenSSH private key without a passphrase; ValueError if it is not ed25519."""
     key = serialization.load_ssh_private_key(text.encode(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
         raise ValueError("not an ed25519 key")
@@ -42,7 +45,8 @@ def pair_from_private(text: str) -> Pair:
 
 
 def read_brought(private: Path, public: Path) -> Pair:
-    """The user's own pair, checked before anything is made with it."""
+    """Read and check a key pair that the user provides. Raises UsageProblem if a file is missing, if the
+    private key is not ed25519 or has a passphrase, or if the public key does not match."""
     fix = "make a pair with: ssh-keygen -t ed25519 -N '' -f keys/mine"
     for path in (private, public):
         if not path.is_file():

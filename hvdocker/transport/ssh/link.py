@@ -1,5 +1,4 @@
-"""The link to a remote host: one fabric connection, on which commands, files and Docker's API are
-channels."""
+"""The link to a remote host: one fabric connection; its channels carry commands, files and the Docker API."""
 
 from __future__ import annotations
 
@@ -22,19 +21,21 @@ from hvdocker.transport.ssh.command_line import ssh_words
 from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, SshRoute, connect
 
 if TYPE_CHECKING:
-    # The SDK is imported while hosts are being connected to.
+    # At run time the SDK is imported while the hosts are being connected to.
     from docker import APIClient
 
 _CHUNK = 1 << 18
-# What fits into one packet of an OpenSSH session: `Channel.sendall` copies the rest of a longer piece for
-# every packet that it sends.
+# The size that fits into one packet of an OpenSSH session. `Channel.sendall` copies the rest of a longer
+# chunk for every packet that it sends.
 _PACKET = (1 << 15) - 64
-_REFUSED = 2  # of RFC 4254: nobody listens there; any other code means that this sshd does not forward
+_REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this sshd does not forward
 
 
 @dataclass(frozen=True)
 class EngineAccess:
-    """How this user gets at the engine: its socket, or `docker system dial-stdio`, perhaps as root."""
+    """How the SSH user reaches the engine: through its socket, or through `docker system dial-stdio`, which
+    is used where `socket` is None or, with passwordless sudo, where `needs_sudo` is set. `has_cli` says
+    whether the host has the docker program."""
 
     socket: str | None = None
     needs_sudo: bool = False
@@ -42,12 +43,15 @@ class EngineAccess:
 
 
 class SshLink:
+    """A HostLink over SSH. In addition it knows the login, and how the engine is reached."""
+
     def __init__(self, host: Host, connection: Any, way: SshRoute) -> None:
-        """Any: fabric and its connections carry no types."""
+        """Any: fabric and its connections are untyped."""
         self.name = host.name
         self._host = host
         self._connection = connection
         self._way = way
+        # The usual socket, so that the engine can be queried while the probe still looks for the actual one.
         self._access = EngineAccess(socket="/var/run/docker.sock")
         self._engine: APIClient | None = None
 
@@ -57,7 +61,7 @@ class SshLink:
 
     @property
     def login(self) -> str:
-        """Who got in, and by which key."""
+        """The user and the key that the host accepted, for display."""
         return str(self._connection.connect_kwargs["auth_strategy"].accepted)
 
     @property
@@ -66,11 +70,12 @@ class SshLink:
 
     @property
     def engine_socket(self) -> str | None:
-        """Where the engine is reached; None where the docker CLI there finds it."""
+        """The path of the engine's socket on the host; None if it is reached through the docker CLI there."""
         return None if self._access.needs_sudo else self._access.socket
 
     def use_engine(self, access: EngineAccess) -> bool:
-        """From now on this way. Tells whether it is the one so far; if not, the engine is opened anew."""
+        """Use this access from now on; return whether it equals the current one. If not, the engine is
+        reopened on the next use."""
         is_same = (access.socket, access.needs_sudo) == (self._access.socket, self._access.needs_sudo)
         self._access = access
         if not is_same and self._engine is not None:
@@ -134,7 +139,7 @@ class SshLink:
         return self._engine
 
     def _open_engine(self) -> APIClient:
-        """While the link itself is alive, a connection that breaks means that no engine is behind it."""
+        """Open the engine's API. HostUnfit means that the SSH connection is alive but no engine answers."""
         from requests.exceptions import RequestException
 
         from hvdocker.transport.docker_api import engine_client
@@ -163,7 +168,7 @@ class SshLink:
         except paramiko.SSHException as error:
             if not self._transport.is_active():
                 raise lost(self.name, f"asking for {address}", error) from error
-            # The host tries for longer than we wait.
+            # The timeout: the host is still trying to connect.
             return b""
         try:
             channel.settimeout(timeout_s)
@@ -185,8 +190,8 @@ class SshLink:
     def _exec(self, command: Command, timeout_s: float | None) -> HostChannel:
         channel = open_session(self._transport, CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
-        # A file name need not be text: its bytes travel as they are.
-        words: Any = command.line().encode("utf-8", "surrogateescape")  # Any: bytes are taken too
+        # A file name need not be valid UTF-8: its bytes are sent unchanged.
+        words: Any = command.line().encode("utf-8", "surrogateescape")  # Any: paramiko also accepts bytes
         channel.exec_command(words)
         return channel
 
@@ -204,14 +209,15 @@ class SshLink:
             except paramiko.ChannelException:
                 if not self._access.has_cli:
                     raise
-                # This sshd denies streamlocal forwarding (it gives the same answer as for a dead
-                # engine); the docker CLI there can stand in, and says what is wrong if it cannot.
+                # This sshd denies streamlocal forwarding (its answer is the same as for a dead engine). Use
+                # the docker CLI there instead, which prints the reason if it fails too.
                 self._access = replace(self._access, socket=None)
         words = Command(("docker", "system", "dial-stdio"))
         return self._exec(words.as_root() if self._access.needs_sudo else words, COMMAND_TIMEOUT_S)
 
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
+    """Connect to a host. Raises HostUnreachable with the failed phase, a command to try by hand and a fix."""
     way = SshRoute(credentials or Credentials())
     target = f"[{host.host}]" if ":" in host.host else host.host
     target = f"{target}:{host.ssh.port or 22}"
@@ -225,7 +231,7 @@ def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
 
 
 class _Feeder:
-    """Writes in a thread of its own, so that a command that talks while it reads cannot block us."""
+    """Writes standard input in its own thread: a command that prints while it reads would deadlock."""
 
     def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel
@@ -246,9 +252,9 @@ class _Feeder:
                     return
             self._channel.shutdown_write()
         except BaseException as error:
-            # What could not be read here: the command must not wait for the rest.
+            # Reading the input failed on the controller: the command must not wait for the rest.
             self._error = error
-            with contextlib.suppress(Exception):  # the connection itself may be gone
+            with contextlib.suppress(Exception):  # the connection may be lost
                 self._channel.close()
 
     def _send(self, chunk: bytes) -> bool:
@@ -256,7 +262,7 @@ class _Feeder:
             for start in range(0, len(chunk), _PACKET):
                 self._channel.sendall(chunk[start : start + _PACKET])
         except OSError:
-            # The command ended before it read everything: its exit status tells.
+            # The command ended before it read everything; its exit status says whether that is an error.
             return False
         return True
 

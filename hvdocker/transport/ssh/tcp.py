@@ -1,8 +1,8 @@
-"""The TCP socket under an SSH connection, tuned by measurement.
+"""The TCP socket of an SSH connection, tuned by measurement.
 
-Nagle's algorithm against delayed acknowledgements costs two 40 ms stalls in every SSH handshake. A
-socket with TCP_NODELAY that asks again for quick acknowledgements after each read has neither. A dead
-host is noticed by the kernel: unacknowledged data or keep-alives end the connection after SILENCE_S."""
+Nagle's algorithm together with delayed acknowledgements costs two 40 ms stalls in every SSH handshake. A
+socket with TCP_NODELAY that enables quick acknowledgements again after each read has neither. The kernel
+detects a dead host: unacknowledged data or keep-alives end the connection after DEAD_HOST_S seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SILENCE_S = 20
 
 
 class QuickSocket(socket.socket):
-    """A socket whose reads re-arm TCP_QUICKACK, which the kernel forgets."""
+    """A socket that sets TCP_QUICKACK again after each read, because the kernel clears it."""
 
     def recv(self, *args: int) -> bytes:
         data = super().recv(*args)
@@ -22,7 +22,8 @@ class QuickSocket(socket.socket):
 
 
 def connect(host: str, port: int, timeout_s: float) -> QuickSocket:
-    """Tries every address of the host, as OpenSSH does; raises the last error."""
+    """Return a socket that is connected to the first address of the host that answers, as OpenSSH does;
+    raise the last error if none does."""
     last: OSError | None = None
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         wire = QuickSocket(family, kind, protocol)
@@ -42,7 +43,7 @@ def _tune(wire: socket.socket) -> None:
     _set(wire, "TCP_NODELAY", 1)
     _set(wire, "TCP_QUICKACK", 1)
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # The time before the first keep-alive: macOS has another name for it.
+    # The idle time before the first keep-alive; macOS calls the option TCP_KEEPALIVE.
     _set(wire, "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", 5)
     _set(wire, "TCP_KEEPINTVL", 5)
     _set(wire, "TCP_KEEPCNT", 3)
@@ -50,7 +51,7 @@ def _tune(wire: socket.socket) -> None:
 
 
 def _set(wire: socket.socket, option: str, value: int) -> None:
-    """macOS lacks several of these: what is missing is left out."""
+    """Set a TCP option; do nothing if the platform lacks it, as macOS lacks several."""
     number = getattr(socket, option, None)
     if number is not None:
         with contextlib.suppress(OSError):

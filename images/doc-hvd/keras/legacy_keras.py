@@ -1,7 +1,7 @@
-"""Makes `import keras` give Keras 2 (the tf_keras package) where TF_USE_LEGACY_KERAS is set.
+"""Makes `import keras` return Keras 2 (the tf_keras package) if TF_USE_LEGACY_KERAS is set.
 
-TensorFlow heeds that variable for `tf.keras` only. Horovod's callbacks speak Keras 2 and its
-`horovod.keras` imports plain `keras`, so a script that mixes them needs both names to be one.
+TensorFlow applies that variable to `tf.keras` only. Horovod's callbacks need Keras 2 and `horovod.keras`
+imports plain `keras`, so a script that mixes them needs both names to be the same module.
 """
 
 import importlib
@@ -17,7 +17,7 @@ ALIAS, REAL = "keras", "tf_keras"
 
 
 class AliasLoader(Loader):
-    """Loads a module by importing another one and letting both names stand for it."""
+    """Loads a module by importing another one under both names."""
 
     def __init__(self, real: str) -> None:
         self.real = real
@@ -29,7 +29,7 @@ class AliasLoader(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just put the alias's spec on the real module: give it its own back.
+        # The import system has just replaced the spec of the real module by the alias's: restore it.
         module.__spec__ = self.real_spec
 
 
@@ -49,11 +49,11 @@ class LegacyKerasFinder(MetaPathFinder):
 
 
 def is_wanted(environ: Mapping[str, str]) -> bool:
-    """Whether TensorFlow would use Keras 2 under this environment; the same test as its own."""
+    """Return whether TensorFlow would use Keras 2 with this environment; the same test as its own."""
     return environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
 
 
 def install() -> None:
-    """Put the finder in front, once, if the environment asks for Keras 2."""
+    """Put the finder first in sys.meta_path, once, if the environment asks for Keras 2."""
     if is_wanted(os.environ) and not any(isinstance(f, LegacyKerasFinder) for f in sys.meta_path):
         sys.meta_path.insert(0, LegacyKerasFinder())

@@ -1,20 +1,21 @@
-"""Lets a Python process of a rank say where it is, but only where HVDOCKER_STACKS names a folder: on a signal
-all stacks are written to a file of its own there, also while it is stuck in a library. Every Python of a rank
-starts by this, so it must be cheap and must not fail."""
+"""Lets a Python process of a rank write its stacks on a signal, even while it is stuck in a library. It is
+active only if HVDOCKER_STACKS names a folder; each process writes to its own file there. A .pth file loads it
+into every Python process of a rank, so it must be cheap and must not fail. It serves where the kernel forbids
+py-spy to trace."""
 
 import atexit
 import faulthandler
 import fcntl
 import os
 
-# SIGRTMAX - 2, in numbers: the signal module is slow to import.
+# SIGRTMAX - 2, as a number because the signal module is slow to import. No script uses this signal.
 SIGNAL = 62
-# Out of the way of programs that count on the first numbers being free.
+# High, because some programs expect low descriptors to be free.
 LEAST_FD = 200
 
 
 def install() -> None:
-    """Register this process, and those that it will fork; whatever goes wrong is of no consequence."""
+    """Register this process and the processes that it forks later. All errors are ignored."""
     try:
         answer = Answer(os.environ["HVDOCKER_STACKS"])
         answer.register()
@@ -25,7 +26,7 @@ def install() -> None:
 
 
 class Answer:
-    """The file that this process answers into: FOLDER/PID."""
+    """The file into which this process writes its stacks: FOLDER/PID."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -33,7 +34,7 @@ class Answer:
         self._path = ""
 
     def register(self) -> None:
-        """Open the file and have stacks written there on the signal."""
+        """Open the file and have faulthandler write the stacks to it on the signal."""
         try:
             before, old = self._fd, self._path
             self._path = f"{self._folder}/{os.getpid()}"
@@ -43,14 +44,14 @@ class Answer:
             finally:
                 os.close(low)
             faulthandler.register(SIGNAL, file=self._fd, all_threads=True)
-            # A program that closed all it did not know may have the number for something of its own.
+            # A program that closed unknown descriptors may use this number for a file of its own.
             if before >= 0 and os.readlink(f"/proc/self/fd/{before}").startswith(old):  # noqa: PTH115 - as below
                 os.close(before)
         except Exception:
             return
 
     def forget(self) -> None:
-        """The process ends by itself: its file goes with it."""
+        """Remove the file when the process ends normally."""
         try:
             os.unlink(self._path)  # noqa: PTH108 - pathlib is slow to import
         except OSError:

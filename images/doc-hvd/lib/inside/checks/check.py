@@ -1,4 +1,5 @@
-"""Checks that the controller runs inside a container: does an sshd answer, do all see each other."""
+"""The program `check`: its command line, and the checks that an sshd responds and that this container can log
+in to others."""
 
 import json
 import socket
@@ -20,8 +21,8 @@ USAGE = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`check sshd …`, `check mesh …` or `check gone …`: exit 0 when all is well, else 1. The others print
-    what they find, and exit 0 whatever it is."""
+    """`check sshd …`, `check mesh …` and `check gone …` exit with 0 on success, else 1. The other checks
+    print their results and exit with 0 whatever they find."""
     if len(arguments) == 4 and arguments[0] == "sshd":
         return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
     if len(arguments) > 1 and arguments[0] == "mesh":
@@ -35,14 +36,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def examine(what: str, order: str) -> int:
-    """What only the doctor asks for."""
+    """Run a check that only `doctor` uses. These modules are imported only when needed."""
     from inside.checks import listen, pairs
 
     return {"listen": listen.main, "pairs": pairs.main, "bandwidth": pairs.bandwidth}[what](order)
 
 
 def check_sshd(address: str, port: int, seconds: float) -> int:
-    """Wait until an SSH server greets at address:port."""
+    """Wait up to `seconds` until an SSH server greets at address:port; return the exit code."""
     deadline = time.monotonic() + seconds
     while True:
         error = banner_error(address, port, max(0.2, min(2.0, deadline - time.monotonic())))
@@ -55,7 +56,7 @@ def check_sshd(address: str, port: int, seconds: float) -> int:
 
 
 def banner_error(address: str, port: int, timeout_s: float) -> str | None:
-    """None if an SSH server greets, else why not."""
+    """Return None if an SSH server greets, else the reason why not."""
     try:
         with socket.create_connection((address, port), timeout_s) as link:
             link.settimeout(timeout_s)
@@ -68,7 +69,7 @@ def banner_error(address: str, port: int, timeout_s: float) -> str | None:
 
 
 def check_mesh(aliases: Sequence[str]) -> int:
-    """Log in to every alias and print {alias: null or the last lines of the error}."""
+    """Log in to every alias and print {alias: null or the last lines of the error}; return the exit code."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         errors: dict[str, str | None] = dict(zip(aliases, pool.map(login_error, aliases), strict=True))
     print(json.dumps(errors))
@@ -76,7 +77,7 @@ def check_mesh(aliases: Sequence[str]) -> int:
 
 
 def login_error(alias: str) -> str | None:
-    """None if `ssh alias true` works, else its last lines."""
+    """Return None if `ssh alias true` works, else its last lines."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(
@@ -94,6 +95,6 @@ def login_error(alias: str) -> str | None:
 
 
 def last_lines(output: bytes, count: int = 3) -> str:
-    """The last lines with anything on them."""
+    """Return the last lines that are not blank."""
     lines = output.decode("utf-8", "replace").split("\n")
     return "\n".join([line.rstrip("\r") for line in lines if line.strip()][-count:])

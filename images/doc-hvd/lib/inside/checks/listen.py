@@ -1,5 +1,6 @@
-"""`check listen`: opens random ports on the training address, as training does, and answers whoever knows
-the token. It goes on by itself after the command has ended, until its time is over or it is killed."""
+"""`check listen`: opens three TCP ports and one UDP port on the training address, and serves clients that
+know the token. It goes on in the background after the command has ended, until its time is over or it is
+killed."""
 
 import json
 import os
@@ -15,7 +16,7 @@ from inside.checks.check import banner_error
 from inside.checks.path_mtu import link_mtu
 from inside.runtime.interfaces import interface_of
 
-# The first port is one that the kernel chose, as for Gloo; the others are anywhere, as for NCCL's.
+# The kernel chooses the first port, as for Gloo; the other two are anywhere in the range, as for NCCL.
 CHOSEN_BY_US = 2
 OUR_RANGE = (20000, 60000)
 TRIES = 50
@@ -25,7 +26,7 @@ SSHD_S = 10.0
 
 
 class Doors(NamedTuple):
-    """What is open."""
+    """The open sockets."""
 
     tcp: list[socket.socket]
     udp: socket.socket
@@ -33,7 +34,7 @@ class Doors(NamedTuple):
 
 def main(text: str) -> int:
     """{address, token, seconds, sshd: a port or null} → {tcp, udp, interface, mtu, pid, sshd}, or {error}.
-    Any: JSON."""
+    `sshd` is null if the worker's own sshd greets at that port, else the reason why not. Any: JSON."""
     order: Mapping[str, Any] = json.loads(text)
     address = order["address"]
     try:
@@ -53,7 +54,7 @@ def main(text: str) -> int:
 
 
 def open_doors(address: str) -> Doors:
-    """Ports that are free here."""
+    """Open ports that are free here. Raises OSError."""
     tcp = [listener(address, 0), *(at_random(address) for _ in range(CHOSEN_BY_US))]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((address, 0))
@@ -61,7 +62,7 @@ def open_doors(address: str) -> Doors:
 
 
 def at_random(address: str) -> socket.socket:
-    """On a port of our own choice that nobody else has."""
+    """Listen on a random port that is free; after many collisions, on one that the kernel chooses."""
     for _ in range(TRIES):
         with suppress(OSError):
             return listener(address, random.randint(*OUR_RANGE))
@@ -69,7 +70,8 @@ def at_random(address: str) -> socket.socket:
 
 
 def listener(address: str, port: int) -> socket.socket:
-    """A listening socket; no reuse: a port that somebody left a moment ago is not free."""
+    """Return a listening socket. Without SO_REUSEADDR: a port that was in use a moment ago does not count as
+    free."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.bind((address, port))
@@ -81,7 +83,7 @@ def listener(address: str, port: int) -> socket.socket:
 
 
 def describe(address: str, doors: Doors) -> dict[str, Any]:
-    """Any: JSON."""
+    """Return the ports, the interface and its MTU, for the answer. Any: JSON."""
     interface = interface_of(address)
     return {
         "tcp": [door.getsockname()[1] for door in doors.tcp],
@@ -92,7 +94,8 @@ def describe(address: str, doors: Doors) -> dict[str, Any]:
 
 
 def own_sshd_error(address: str, port: int) -> str | None:
-    """Whoever is told of the ports will log in at once: an sshd that starts beside us gets a moment."""
+    """Wait up to SSHD_WAIT_S for the sshd on this host: peers log in as soon as they know the ports, and the
+    sshd may still be starting. Returns None or the reason why it does not greet."""
     deadline = time.monotonic() + SSHD_S
     while (error := banner_error(address, port, 2.0)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -100,7 +103,8 @@ def own_sshd_error(address: str, port: int) -> str | None:
 
 
 def leave_the_caller() -> None:
-    """Whoever started the command waits until its streams are closed."""
+    """Start a new session and close the standard streams: the caller of the command waits until they are
+    closed."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -108,7 +112,7 @@ def leave_the_caller() -> None:
 
 
 def serve(doors: Doors, token: str, seconds: float) -> None:
-    """Answers until the time is over."""
+    """Answer on all ports for `seconds`."""
     for door in doors.tcp:
         threading.Thread(target=accept, args=(door, token.encode()), daemon=True).start()
     threading.Thread(target=acknowledge, args=(doors.udp, token.encode()), daemon=True).start()
@@ -116,7 +120,7 @@ def serve(doors: Doors, token: str, seconds: float) -> None:
 
 
 def accept(door: socket.socket, token: bytes) -> None:
-    """Each visitor has a thread."""
+    """Accept connections, each in its own thread."""
     while True:
         with suppress(OSError):
             visitor, _ = door.accept()
@@ -124,7 +128,7 @@ def accept(door: socket.socket, token: bytes) -> None:
 
 
 def answer(visitor: socket.socket, token: bytes) -> None:
-    """The first line is `TOKEN echo` or `TOKEN sink SECONDS`."""
+    """Serve one connection. Its first line is `TOKEN echo` or `TOKEN sink SECONDS`."""
     with visitor, suppress(OSError, ValueError):
         visitor.settimeout(IDLE_S)
         visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -139,7 +143,7 @@ def answer(visitor: socket.socket, token: bytes) -> None:
 
 
 def read_line(visitor: socket.socket) -> bytes:
-    """Byte by byte: what follows the line belongs to somebody else."""
+    """Read one line byte by byte: the bytes after it belong to the next reader."""
     line = b""
     while not line.endswith(b"\n") and len(line) < LINE:
         byte = visitor.recv(1)
@@ -150,7 +154,7 @@ def read_line(visitor: socket.socket) -> bytes:
 
 
 def sink(visitor: socket.socket, seconds: float) -> None:
-    """Counts what comes within the time, tells it, and takes what is still under way."""
+    """Count the bytes that arrive within the time, send the count, and discard what is still on its way."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
     spent = 0.0
@@ -163,7 +167,7 @@ def sink(visitor: socket.socket, seconds: float) -> None:
 
 
 def acknowledge(door: socket.socket, token: bytes) -> None:
-    """The answer to a datagram is short, whatever its size: only the way here is measured."""
+    """Answer each datagram with a short one, whatever its size: only the path to this host is measured."""
     while True:
         with suppress(OSError):
             data, sender = door.recvfrom(1 << 16)

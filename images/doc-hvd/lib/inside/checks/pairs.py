@@ -1,5 +1,5 @@
-"""`check pairs` and `check bandwidth`: what this container can reach of its peers, each of which runs
-`check listen`. Nothing waits for longer than it is told to, and all peers are tried at once."""
+"""`check pairs` and `check bandwidth`: what this container can reach of its peers, each of which runs `check
+listen`. All peers are tried at once, and nothing waits longer than the given timeout."""
 
 import errno
 import json
@@ -29,7 +29,7 @@ Json = dict[str, Any]  # Any: JSON
 
 
 class From:
-    """Where we stand: the training address, and how long to wait for anything."""
+    """The local end of all probes: the training address, its MTU, and the timeout."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         """Any: JSON."""
@@ -39,7 +39,7 @@ class From:
         self.mtu = link_mtu(interface) if interface else 1500
 
     def dial(self, address: str, port: int, greeting: bytes = b"") -> socket.socket:
-        """A connection from the training address: the way that training goes."""
+        """Connect from the training address, as training does."""
         made = socket.create_connection((address, port), self.timeout_s, (self.address, 0))
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.sendall(greeting)
@@ -47,13 +47,13 @@ class From:
 
 
 def main(text: str) -> int:
-    """{address, timeout_s, peers: [{name, address, token, tcp, udp, ssh: {port, login} or null}]} → what was
-    found, by name."""
+    """{address, timeout_s, peers: [{name, address, token, tcp, udp, ssh: {port, login} or null}]} → the
+    results by name of the peer."""
     order = json.loads(text)
     start, peers = From(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         found = list(pool.map(lambda peer: look(start, peer), peers))
-    # Trips are timed when all else is done.
+    # Round trips are measured after all other probes, which would slow them down.
     with ThreadPoolExecutor(TRIPS_AT_ONCE) as pool:
         trips = list(pool.map(lambda pair: trip_s(start, *pair), zip(peers, found, strict=True)))
     together = zip(peers, found, trips, strict=True)
@@ -62,7 +62,7 @@ def main(text: str) -> int:
 
 
 def look(start: From, peer: Json) -> Json:
-    """One peer: its worker port, its random ports and its path, side by side."""
+    """Probe one peer: its worker port, its random ports and its path MTU, in parallel."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -79,12 +79,12 @@ def look(start: From, peer: Json) -> Json:
 
 
 def problem(kind: str, words: str) -> Json:
-    """Why something does not work: a word for programs, and words for people."""
+    """Return a problem: `kind` for programs, `words` for the user."""
     return {"kind": kind, "words": words}
 
 
 def as_problem(error: OSError, timeout_s: float) -> Json:
-    """What the kernel says."""
+    """Return the kernel's error as a problem."""
     if isinstance(error, TimeoutError):
         return problem("timeout", f"timed out after {timeout_s:g} s")
     number = error.errno or 0
@@ -92,7 +92,7 @@ def as_problem(error: OSError, timeout_s: float) -> Json:
 
 
 def port_error(start: From, peer: Json, port: int) -> Json | None:
-    """None if our own listener answers there."""
+    """Return None if our own listener answers on that port, else the problem."""
     hello = b"hello"
     try:
         with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
@@ -106,7 +106,7 @@ def port_error(start: From, peer: Json, port: int) -> Json | None:
 
 
 def ssh_error(start: From, peer: Json) -> Json | None:
-    """None if the worker port greets, and, where it is ours to enter, lets us in."""
+    """Return None if the worker port greets and, if `login` is set, accepts a login; else the problem."""
     try:
         with start.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
@@ -119,12 +119,13 @@ def ssh_error(start: From, peer: Json) -> Json | None:
 
 
 def open_port(found: Json) -> int | None:
-    """One of the random ports that worked."""
+    """Return one of the random ports that worked, or None."""
     return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
 
 
 def trip_s(start: From, peer: Json, found: Json) -> float | None:
-    """The shortest of a few round trips of one byte."""
+    """Return the shortest of several round trips of one byte, in seconds; None if no port is open or the
+    connection fails."""
     port = open_port(found)
     if port is None:
         return None
@@ -143,8 +144,8 @@ def trip_s(start: From, peer: Json, found: Json) -> float | None:
 
 
 def bulk_error(start: From, peer: Json, found: Json) -> str | None:
-    """Where datagrams tell nothing: whether a stream of full packets arrives. None also where no port is
-    open."""
+    """Return None if a TCP stream of full packets arrives, else the reason why not. It is used where
+    datagrams get no answer, for example where UDP is blocked. None also if no port is open."""
     port = open_port(found)
     if port is None:
         return None
@@ -159,7 +160,7 @@ def bulk_error(start: From, peer: Json, found: Json) -> str | None:
 
 
 def bandwidth(text: str) -> int:
-    """{address, timeout_s, seconds, peer} → {bytes, seconds} as the peer counted them, or {error}."""
+    """{address, timeout_s, seconds, peer} → {bytes, seconds} as counted by the peer, or {error}."""
     order = json.loads(text)
     start, peer, seconds = From(order), order["peer"], order["seconds"]
     found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
@@ -175,7 +176,7 @@ def bandwidth(text: str) -> int:
 
 
 def pour(start: From, peer: Json, port: int, seconds: float) -> Json:
-    """As much as the path takes, through one connection."""
+    """Send as much as one connection takes within `seconds`; return the peer's count."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

@@ -1,6 +1,10 @@
-"""How large a packet gets through to a peer, without raw sockets: datagrams that must not be fragmented,
-which the peer acknowledges. Where a router says that one is too large, the kernel knows; where packets
-just vanish, nobody does, and connections hang."""
+"""Finds the largest packet that gets through to a peer. It sends datagrams that must not be fragmented, and
+the peer acknowledges each with a short one: echoes of full size would mix the two directions. Ping and raw
+sockets would need capabilities that containers do not have.
+
+If a router reports that a packet is too large, the kernel knows the path's MTU. If packets are lost without
+such a report (a black hole), it does not, and connections hang.
+"""
 
 import errno
 import fcntl
@@ -20,15 +24,15 @@ AT_A_TIME = 16
 
 
 def link_mtu(interface: str) -> int:
-    """The MTU that an interface is set to."""
+    """Return the MTU that an interface is set to."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         asked = struct.pack("16si12x", interface.encode()[:15], 0)
         return int(struct.unpack("16si12x", fcntl.ioctl(any_socket, SIOCGIFMTU, asked))[1])
 
 
 def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s: float) -> dict[str, Any]:
-    """Any: JSON. {passed: the largest packet, told: the kernel's own idea of the path}, or {error}. `own` is
-    the address to send from and its interface's MTU."""
+    """Return {passed: the largest packet that arrived, told: the kernel's MTU of the path}, or {error,
+    number}. `own` is the address to send from and the MTU of its interface. Any: JSON."""
     address, link = own
     full = min(link, LARGEST)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
@@ -45,7 +49,8 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
 
 
 def largest(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
-    """The largest packet that arrives, or None if none does. In a healthy net two datagrams tell."""
+    """Return the largest packet that arrives, or None if none does. On a healthy network two datagrams are
+    enough."""
     first = arrived(line, {SMALL, full}, token)
     if not first:
         first = arrived(line, {SMALL}, token, max(SENDINGS, int(timeout_s / PAUSE_S) - SENDINGS))
@@ -62,7 +67,7 @@ def largest(line: socket.socket, full: int, token: bytes, timeout_s: float) -> i
 
 
 def arrived(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDINGS) -> set[int]:
-    """Which of these packet sizes are acknowledged; what is lost is sent again."""
+    """Return which of these packet sizes are acknowledged. Lost packets are sent again."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):
         missing -= {size for size in missing if not send(line, size, token)} | got
@@ -78,8 +83,8 @@ def arrived(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: i
 
 
 def send(line: socket.socket, size: int, token: bytes) -> bool:
-    """False where the kernel knows that it is too large. An error can also be an earlier packet's: the
-    kernel tells it once, so a second try is this packet's own."""
+    """Send a packet of this size. Returns False if the kernel knows that it is too large. An error may belong
+    to an earlier packet: the kernel reports each once, so an error at the second try is this packet's own."""
     for _ in range(2):
         try:
             line.send((token + b" ").ljust(size - HEADERS, b"."))
@@ -95,7 +100,7 @@ def send(line: socket.socket, size: int, token: bytes) -> bool:
 
 
 def acknowledged(line: socket.socket, token: bytes, timeout_s: float) -> int | None:
-    """The packet size of which an acknowledgement comes."""
+    """Return the packet size that the next acknowledgement is for, or None."""
     line.settimeout(timeout_s)
     try:
         words = line.recv(128).split()

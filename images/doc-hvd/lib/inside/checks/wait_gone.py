@@ -1,4 +1,4 @@
-"""Ranks of a job that still run in this very container, by the files that their wrappers keep."""
+"""Waits for the ranks of a job in this container to end, by the files of the rank registry."""
 
 import time
 from pathlib import Path
@@ -10,8 +10,8 @@ LOOK_S = 0.1
 
 
 def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
-    """Wait until no rank of the job runs here, and all has been written that is kept of them; False where
-    one still does after that time."""
+    """Wait until no rank of the job runs here and its wrapper has written its log and record. Returns False
+    if one still runs after `seconds`."""
     deadline = time.monotonic() + seconds
     while any(is_alive(entry.pid) or is_alive(entry.wrapper) for entry in present(job, run)):
         if time.monotonic() >= deadline:
@@ -21,7 +21,7 @@ def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether there is such a process; a zombie runs nothing any more."""
+    """Return whether the process exists and is no zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):

@@ -1,4 +1,5 @@
-"""Asks a Python process by a signal to write its stacks; the other end is hvdocker_stacks.py of the image."""
+"""Asks a Python process by a signal to write its stacks. The receiving side is hvdocker_stacks.py of the
+image. It is a real-time signal, which no script uses."""
 
 import os
 import signal
@@ -9,12 +10,12 @@ from inside.runtime.processes import PROC, catches
 
 SIGNAL = signal.SIGRTMAX - 2
 ANSWER_S = 3.0
-# No end is written: an answer that has not grown for so long is whole.
+# The answer has no end marker: it is complete when it has not grown for this long.
 QUIET_S = 0.1
 
 
 def ask(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
-    """The stacks of a process and "", or "" and why there are none."""
+    """Return the stacks of a process and an empty string, or an empty string and why there are none."""
     file = folder / str(pid)
     if not catches(pid, SIGNAL):
         return "", "it listens to none"
@@ -30,8 +31,9 @@ def ask(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
 
 
 def has_open(pid: int, file: Path, proc: Path = PROC) -> bool:
-    """Whether it has that file open. A program may have closed what it did not know, and then the number may
-    stand for something else, which must not be written to. One that lets nobody look is believed."""
+    """Return whether a process has that file open. A program may have closed descriptors that it does not
+    know; the same number may then belong to another file, which must not be written to. If /proc may not be
+    read, the file's existence decides."""
     try:
         return any(link.resolve() == file.resolve() for link in (proc / str(pid) / "fd").iterdir())
     except PermissionError:
@@ -41,7 +43,7 @@ def has_open(pid: int, file: Path, proc: Path = PROC) -> bool:
 
 
 def grown(file: Path, before: int, limit_s: float) -> str:
-    """What is added to the file from now on, until it stops growing."""
+    """Return what is appended to the file from now on, until it stops growing or the limit is reached."""
     deadline, size, quiet_since = time.monotonic() + limit_s, before, time.monotonic()
     while (now := time.monotonic()) < deadline:
         fresh = file.stat().st_size

@@ -1,4 +1,5 @@
-"""What is collected about a hang: the stacks of all ranks on all hosts, kept in a folder of the job's."""
+"""Collects the stacks of all ranks on all hosts after a hang, and writes them to a folder in the job's
+logs."""
 
 import json
 import shlex
@@ -18,19 +19,19 @@ NO_STACK = "it gives no stack"
 
 Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 
-# A job that is silent again and again writes the last one anew.
+# A job that hangs more often overwrites the last bundle.
 MOST_BUNDLES = 10
 
 
 def collect(loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
-    """Ask for the stacks here and on all other hosts, at once."""
+    """Start collecting the stacks on the head and on all other hosts, at once."""
     words = [str(places.bin / "stacks"), job]
     commands = {host: words if host == head else places.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
 
 
 def answers_of(outputs: Mapping[str, bytes]) -> Answers:
-    """What each host said; None where that is no answer."""
+    """Parse the output of every host; None for one that gave no valid answer."""
     return {host: parsed(output) for host, output in outputs.items()}
 
 
@@ -43,7 +44,7 @@ def parsed(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
 
 
 def rank_stacks(living: Sequence[tuple[int, str]], answers: Answers) -> list[RankStack]:
-    """One for every rank that lives, whatever its host said."""
+    """Return one stack for every living rank, whatever its host answered."""
     return [rank_stack(rank, host, answers.get(host)) for rank, host in living]
 
 
@@ -56,7 +57,7 @@ def rank_stack(rank: int, host: str, answer: Mapping[str, Any] | None) -> RankSt
 
 
 def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
-    """Short lines for the person and the bundle."""
+    """Return short lines for the user and the bundle."""
     lines = [str(stack) for stack in stacks] or ["no rank is left"]
     if odd is None:
         return [*lines, "no rank stands out"]
@@ -64,7 +65,7 @@ def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
 
 
 def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
-    """Make the next free folder hang-<n> and fill it; returns its name, empty where that failed."""
+    """Write the next free folder hang-<n>; return its name, or an empty string if that failed."""
     try:
         folder = next_folder(logs)
         for host, answer in answers.items():

@@ -1,4 +1,4 @@
-"""Python stacks as text, read into frames: what py-spy prints, and what faulthandler does."""
+"""Parses Python stacks, as py-spy and faulthandler print them, into frames. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ DUMP_FRAME = re.compile(r'\s+File "(?P<file>[^"]*)", line (?P<line>\d+|\?\?\?) i
 
 @dataclass(frozen=True)
 class Frame:
-    """One call."""
+    """One call on a stack."""
 
     function: str
     file: str
@@ -23,7 +23,7 @@ class Frame:
 
 
 def main_frames(text: str) -> tuple[Frame, ...]:
-    """The calls of the main thread, innermost first; empty where there is no stack in the text."""
+    """Return the calls of the main thread, innermost first; empty if the text has no stack."""
     threads: list[tuple[bool, list[Frame]]] = []
     for line in text.splitlines():
         dumped, spied = DUMP_THREAD.match(line), PY_SPY_THREAD.fullmatch(line)
@@ -36,7 +36,7 @@ def main_frames(text: str) -> tuple[Frame, ...]:
         elif frame and threads:
             threads[-1][1].append(frame_of(frame))
     main = [frames for is_main, frames in threads if is_main and frames]
-    # Where none is named, the oldest thread: faulthandler prints it last.
+    # If no thread is marked as the main one, take the oldest: faulthandler prints it last.
     others = [frames for _is_main, frames in threads if frames]
     return tuple((main[:1] or others[-1:] or [[]])[0])
 

@@ -1,4 +1,4 @@
-"""How long all ranks of a run have been silent and idle, from their lines and beats."""
+"""Measures how long all ranks of a run have been silent and idle, from their lines and beats. Pure."""
 
 import re
 
@@ -6,9 +6,9 @@ from inside.protocol.marks import Mark
 
 # A rank that uses less than this share of a core between two beats counts as idle.
 IDLE_CORES = 0.05
-# Beats that arrive closer together were held up on their way: they tell nothing of the time between them.
+# Beats that arrive closer together were delayed on their way, so the time between them says nothing.
 CLOSEST_BEATS_S = 0.2
-# Horovod itself complains of a stall every minute, through its first rank: that is no sign of life.
+# Horovod prints a stall warning every minute, through its first rank. That is no sign of work.
 STALL_BEGINS = re.compile(r"stall_inspector\.cc:\d+\]")
 STALL_HEAD = "Missing ranks:"
 STALL_RANK = re.compile(r"(\d+)!?: \[.*")
@@ -18,11 +18,11 @@ Key = tuple[int, str]
 
 
 class IdleTimer:
-    """`since` is when something was last heard, on the clock of whoever calls."""
+    """`since` is the time of the last sign of work, on the caller's clock."""
 
     def __init__(self, now: float) -> None:
         self.since = now
-        # Whom Horovod waits for, by its own words.
+        # The ranks that Horovod's stall warning says it waits for.
         self.missing: set[int] = set()
         self._stalled: set[int] = set()
         self._stall_bytes: dict[int, int] = {}
@@ -30,22 +30,23 @@ class IdleTimer:
         self._worked: dict[Key, tuple[float, float]] = {}
 
     def end(self, now: float) -> None:
-        """Something happened."""
+        """Reset the timer: a rank is at work."""
         self.since = now
         self.missing.clear()
 
     def hear(self, rank: int, line: str, now: float) -> None:
-        """A line of a rank."""
+        """Note a line of a rank. Horovod's own stall warnings do not reset the timer."""
         if self._is_stall(rank, line):
             self._stall_bytes[rank] = self._stall_bytes.get(rank, 0) + len(line.encode()) + 1
         else:
             self.end(now)
 
     def beat(self, mark: Mark, now: float) -> None:
-        """The beat of a rank: what it has used and written so far."""
+        """Note a beat of a rank: what it has used and written so far."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
-            # Without Horovod's own cycle, which never rests, where the rank can tell them apart.
+            # `work_s` leaves out Horovod's background cycle, which never rests; a rank that cannot tell sends
+            # only `cpu_s`.
             work_s = float(mark["work_s"] if "work_s" in mark else mark["cpu_s"])
             said = int(mark["out_bytes"])
         except (KeyError, TypeError, ValueError):
@@ -54,7 +55,8 @@ class IdleTimer:
             self.end(now)
 
     def _has_said(self, key: Key, said: int) -> bool:
-        """Also parts of a line count. A beat may overtake a complaint of Horovod's: hence the most so far."""
+        """Return whether the rank has written more since its last beat; unfinished lines count, Horovod's
+        stall warnings do not. A beat may arrive before such a warning does, so the maximum so far is kept."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)

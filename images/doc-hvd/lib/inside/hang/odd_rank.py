@@ -1,4 +1,6 @@
-"""Which rank is the odd one, by the stacks of all: the one that the others wait for."""
+"""Finds the odd rank, which the others wait for, by comparing the stacks of all ranks. Pure. In this order it
+is: a rank without a stack, a rank that Horovod says it waits for, a rank that is not where most others are,
+or a rank outside a collective operation while others are in one."""
 
 import re
 from collections import Counter
@@ -7,9 +9,9 @@ from dataclasses import dataclass
 
 from inside.hang.frames import Frame
 
-# How many of the innermost calls are compared: below them ranks differ for harmless reasons.
+# How many innermost calls are compared: further out, ranks differ for harmless reasons.
 DEPTH = 3
-# How far from the innermost call a collective is looked for.
+# How many innermost calls are searched for a collective operation.
 REACH = 12
 COLLECTIVE = re.compile(
     r"(?:^|_|\.)(?:all_?reduce|all_?gather|all_?to_?all|broadcast|reduce_?scatter|synchronize|barrier)"
@@ -20,7 +22,7 @@ COLLECTIVE = re.compile(
 
 @dataclass(frozen=True)
 class RankStack:
-    """What one rank is doing; without frames `trouble` says why."""
+    """What one rank is doing. If `frames` is empty, `trouble` says why."""
 
     rank: int
     host: str
@@ -34,7 +36,7 @@ class RankStack:
 
 @dataclass(frozen=True)
 class OddRank:
-    """The odd one, and why it is taken for that."""
+    """The odd rank, and why it was chosen."""
 
     rank: int
     host: str
@@ -42,7 +44,8 @@ class OddRank:
 
 
 def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddRank | None:
-    """`missing` are the ranks that Horovod itself said it waits for. None where nothing tells them apart."""
+    """Return the odd rank, or None if nothing distinguishes one. `missing`: the ranks that Horovod says it
+    waits for."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
         return odd(silent[0], silent[0].trouble) if len(silent) < len(stacks) else None
@@ -53,8 +56,8 @@ def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddR
 
 
 def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
-    """The one whose innermost calls differ from those of most others; among several rather one that waits
-    for nobody."""
+    """Return the rank whose innermost calls differ from those of the majority; of several, preferably one
+    that is in no collective operation."""
     counts = Counter(map(innermost, stacks))
     if len(stacks) < 3 or len(counts) < 2:
         return None
@@ -68,7 +71,7 @@ def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
 
 
 def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
-    """The one that does not wait in a collective while another does."""
+    """Return a rank that is in no collective operation while another is."""
     outside = [stack for stack in stacks if not is_in_collective(stack)]
     if not outside or len(outside) == len(stacks):
         return None
@@ -80,12 +83,13 @@ def odd(stack: RankStack, why: str) -> OddRank:
 
 
 def innermost(stack: RankStack) -> tuple[tuple[str, str], ...]:
-    """Lines are left out: equal calls may stand on different ones."""
+    """Return the innermost calls for comparison. Line numbers are left out: equal calls may be on different
+    lines."""
     return tuple((frame.file, frame.function) for frame in stack.frames[:DEPTH])
 
 
 def is_in_collective(stack: RankStack) -> bool:
-    """Whether it waits for other ranks, in Horovod or in an operation of TensorFlow's."""
+    """Return whether a rank waits for other ranks, in Horovod or in a collective operation of TensorFlow."""
     return any(
         "/horovod/" in frame.file or COLLECTIVE.search(frame.function) for frame in stack.frames[:REACH]
     )

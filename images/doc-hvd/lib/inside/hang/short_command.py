@@ -1,12 +1,13 @@
-"""Runs a program that has to be brief."""
+"""Runs a short program with a time limit."""
 
 import subprocess
 from collections.abc import Sequence
 
 
 def output_of(command: Sequence[str], limit_s: float) -> tuple[int | None, str]:
-    """Its exit code and all that it printed; no code where it did not start or took too long. It is not
-    waited for then: what hangs in a driver cannot even be killed."""
+    """Return the exit code and the output (stdout and stderr); the code is None if the program did not start
+    or took too long. It is then killed but not waited for: a program that hangs in a driver does not react
+    even to SIGKILL."""
     try:
         process = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

@@ -1,5 +1,6 @@
-"""Where the ranks of a job are just now: the Python stacks of all their processes in this container. py-spy
-reads them from outside where it is installed and the kernel lets it; else processes are asked by a signal."""
+"""The program `stacks`: prints the Python stacks of all processes of a job's ranks in this container. py-spy
+reads them from outside, if it is installed and the kernel permits tracing; otherwise the processes are asked
+by a signal."""
 
 import json
 import os
@@ -23,10 +24,10 @@ from inside.runtime.secrets import SecretError, read_secrets
 PY_SPY_S = 8.0
 GPUS_S = 5.0
 ALL_S = 25.0
-# A rank may have any number of processes that load data; their stacks are alike.
+# A rank may have many processes that load data, all with similar stacks.
 MOST_PROCESSES = 24
 AT_ONCE = 8
-# In this order the best answer of a rank's processes is its own.
+# Best first: a rank reports the best method that worked for one of its processes.
 WAYS = ("py-spy", "faulthandler", "none")
 GPU_USE = (
     ("--query-gpu=index,name,utilization.gpu,memory.used,memory.total", "--format=csv"),
@@ -35,7 +36,7 @@ GPU_USE = (
 
 
 class Stack(NamedTuple):
-    """What one process answered, and by which way."""
+    """The answer for one process; `how` is one of METHODS."""
 
     how: str
     text: str
@@ -60,13 +61,13 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def masked(text: str, words: Sequence[bytes]) -> str:
-    """Command lines stand in it, and they may hold anything."""
+    """Return the text with secrets masked: it contains command lines, which may hold anything."""
     masker = Masker(words)
     return (masker.feed(text.encode()) + masker.close()).decode("utf-8", "replace")
 
 
 def collect(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
-    """All ranks of the job here, and the GPUs."""
+    """Return the stacks of all ranks of the job in this container, and the use of its GPUs."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
     members = {entry: family(entry.pid) for entry in rank_registry.present(job.name, run)}
@@ -89,7 +90,8 @@ def collect(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
 def ask_all(
     pool: ThreadPoolExecutor, ways: Mapping[Process, tuple[str | None, Path]], commands: Container[int]
 ) -> dict[Process, Stack]:
-    """Several at once, the ranks' commands first: who hangs may be slow to answer, and there may be many."""
+    """Return the stack of every process. Several are asked at once, the commands of ranks first: a hung
+    process may answer slowly, and a rank may have many."""
     deadline = time.monotonic() + ALL_S
     order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
     asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}
@@ -103,7 +105,7 @@ def ask_all(
 def told(
     entry: rank_registry.Entry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
-    """One rank: its command first, then the processes that came from it."""
+    """Return the answer for one rank: its command first, then the processes that came from it."""
     seen = [process for process in members if process in stacks]
     parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
     if len(members) > len(seen):
@@ -113,12 +115,12 @@ def told(
 
 
 def title(process: Process) -> str:
-    """Which process it is."""
+    """Return the line that identifies a process."""
     return f"process {process.pid} ({process.state}): {command_of(process.pid) or process.name}"
 
 
 def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
-    """The stacks of one process, or why there are none."""
+    """Return the stacks of one process, or why there are none."""
     if process.state in "ZX":
         return Stack("none", "it has ended\n")
     if not is_python(process.pid):
@@ -136,7 +138,8 @@ def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
 
 
 def is_python(pid: int, proc: Path = PROC) -> bool:
-    """Whether Python runs in it, as a program or as a library."""
+    """Return whether Python runs in a process, as the program or as a library; True if that cannot be
+    read."""
     try:
         maps = (proc / str(pid) / "maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -145,7 +148,7 @@ def is_python(pid: int, proc: Path = PROC) -> bool:
 
 
 def gpu_use(smi: str | None) -> str:
-    """What nvidia-smi says of the GPUs and of who uses them; nothing where there are none."""
+    """Return nvidia-smi's output about the GPUs and their processes; empty if nvidia-smi is missing."""
     if smi is None:
         return ""
     return "".join(output_of([smi, *words], GPUS_S)[1] for words in GPU_USE)

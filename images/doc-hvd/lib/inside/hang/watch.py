@@ -1,5 +1,5 @@
-"""Watches for a hang: all ranks silent and idle for as long as the job says. Then their stacks are collected,
-once for each silence, and whoever runs the job decides what follows."""
+"""Watches for a hang: all ranks silent and idle for as long as the job allows. It then collects their stacks,
+once for each silence, and calls `found`, which decides what follows."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +21,8 @@ Found = Callable[["Hang"], None]
 
 @dataclass(frozen=True)
 class Hang:
-    """What was found."""
+    """A hang: the silence in seconds, the odd rank if one was found, and the name of the bundle (empty if not
+    written)."""
 
     after_s: float
     odd: OddRank | None
@@ -35,8 +36,9 @@ class Hang:
 
 @dataclass(frozen=True)
 class HangSettings:
-    """`by_horovod`: whether ranks have the numbers that Horovod knows them by, as they do unless elastic.
-    `is_excused`: whether ranks are known to wait for something else than each other."""
+    """`trusts_rank_numbers`: whether Horovod's rank numbers are those of the processes, which is not so in
+    elastic jobs. `is_excused`: whether ranks are known to wait for something else, such as hosts of an
+    elastic job."""
 
     after_s: float
     logs: Path
@@ -45,7 +47,7 @@ class HangSettings:
 
 
 class HangWatch:
-    """A member of the loop for as long as a run lasts."""
+    """The watch of one run; a member of the loop."""
 
     def __init__(
         self, loop: Loop, settings: HangSettings, living: Living, collect: Collect, found: Found
@@ -59,23 +61,24 @@ class HangWatch:
         self._has_begun = False
         self._errands: ParallelCommands | None = None
         self._ranks: Sequence[tuple[int, str]] = ()
-        # The silence that was reported: it is not reported again.
+        # The start of the silence that was reported, so that it is reported only once.
         self._reported: float | None = None
 
     def begin(self) -> None:
-        """A rank has started: from now on there is something to be silent."""
+        """Note that a rank has started. Before that, silence is no hang."""
         self._has_begun = True
 
     def due(self) -> float | None:
         if self._errands and self._errands.is_done:
-            # They may have come back after our turn.
+            # The commands may have ended after this member's last tick.
             return time.monotonic()
         if not self._is_armed():
             return None
         return self.silence.since + self._settings.after_s
 
     def tick(self) -> None:
-        """See whether the silence is long enough, or the stacks are there."""
+        """Report a hang when the silence is long enough, or finish the report when the stacks are
+        collected."""
         if self._errands:
             if self._errands.is_done:
                 self._conclude(self._errands)
@@ -89,7 +92,7 @@ class HangWatch:
             self._report()
 
     def close(self) -> None:
-        """The run is over."""
+        """Stop watching: the run is over."""
         if self._errands:
             self._errands.cancel()
         self._loop.remove(self)

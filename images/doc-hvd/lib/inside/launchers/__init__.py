@@ -1,1 +1,8 @@
-"""What is known of each launcher: its words, its lines, its failures."""
+"""Knowledge about each launcher: its command line, its output format, its failures. Files here are pure and
+import only `inside/protocol` and `inside/runtime`.
+
+Today only `host_prefix.py` is here, which rewrites the rank prefix that horovodrun puts before each line; the
+supervisor passes every line start through it. The rest of what is known about horovodrun is still in
+`supervisor/restarts.py`, `supervisor/attempt.py`, `hang/idle.py`, `hang/odd_rank.py` and
+`rank/environment.py`. To add a launcher, add a file here and one of the same name in `hvdocker/launchers`.
+"""

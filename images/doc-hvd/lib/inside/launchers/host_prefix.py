@@ -1,5 +1,6 @@
-"""Names the host in the prefix of a rank's line where it is not the one that the job's placement says: in a
-job that was run again elsewhere, or grew, a number alone would mislead."""
+"""Adds the host to the prefix of a rank's line (`[1@c]<stdout>:`) if the rank is not on the host that the
+job's placement says. After a restart on other hosts, or in a job that grew, the number alone would mislead.
+Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,12 +8,13 @@ from collections.abc import Callable, Sequence
 from inside.protocol.job import JobHost
 
 START = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
-# Two processes answer to the number.
+# Shown where the host is not known, for example because two processes have this number.
 UNSURE = "?"
 
 
 class HostPrefix:
-    """Applied to whatever begins a line of the launcher's output."""
+    """Rewrites the start of a line of the launcher's output. `host_of` returns the host of a rank, or
+    None."""
 
     def __init__(self, seats: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
         self._usual = [seat.name for seat in seats for _ in range(seat.slots)]

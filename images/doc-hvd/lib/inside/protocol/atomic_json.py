@@ -1,4 +1,4 @@
-"""Records on disk: each is written whole or not at all."""
+"""Writes JSON files, each completely or not at all."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON
-    """Write `value` so that a reader sees the old file or the new one, never half of it."""
+    """Write `value` so that a reader sees the old file or the new one, never a part."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     fresh.replace(path)

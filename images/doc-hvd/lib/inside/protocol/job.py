@@ -1,4 +1,4 @@
-"""A job as this container sees it: job.json, read into a value."""
+"""job.json as a value: what this container knows about a job."""
 
 import json
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from inside.protocol.resilience import Resilience, parse_endurance
 
 
 class JobError(Exception):
-    """The job file is missing or does not say what it must."""
+    """The job file is missing or incomplete."""
 
 
 @dataclass(frozen=True)
 class JobHost:
-    """A host of the job, and how many ranks it has."""
+    """A host of the job, and its number of ranks."""
 
     name: str
     address: str
@@ -25,7 +25,9 @@ class JobHost:
 
 @dataclass(frozen=True)
 class Job:
-    """What the ranks and the supervisor of one job need to know."""
+    """What the ranks and the supervisor need to know about a job. `host` and `address` are this container's
+    host, `hosts` are all hosts with the head first, and `devices` are the UUIDs of the job's GPUs on this
+    host. `launcher` are the launcher's words."""
 
     name: str
     cluster: str
@@ -46,7 +48,7 @@ class Job:
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
-    """The job `name`, from the folder that the controller made on this host."""
+    """Read the job `name` from the folder that the controller made on this host. Raises JobError."""
     path = paths.job_folder(name, run) / "job.json"
     try:
         return parse_job(json.loads(path.read_text(encoding="utf-8")))
@@ -55,7 +57,7 @@ def read_job(name: str, run: Path = paths.RUN) -> Job:
 
 
 def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
-    """A Job from the parsed file; raises JobError that names the key at fault."""
+    """Parse the content of job.json. Raises JobError that names the missing key."""
     try:
         addresses = {host["name"]: host["address"] for host in data["hosts"]}
         return Job(

@@ -1,17 +1,18 @@
-"""The two folders that the supervisor works with, handed to whoever needs them."""
+"""The two folders that the supervisor works with, as one value that is passed to the code that needs it."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from inside.protocol import paths
 
-# How long a login to a worker may take before its host counts as not answering.
+# Seconds that a login to a worker may take before its host counts as unreachable.
 CONNECT_S = 5
 
 
 @dataclass(frozen=True)
 class Layout:
-    """`run` has what belongs to the jobs, `bin` the programs, here and in every worker alike."""
+    """`run` has the files of jobs, `bin` the programs. Both are the same in the master and in every
+    worker."""
 
     run: Path = paths.RUN
     bin: Path = paths.BIN
@@ -26,15 +27,15 @@ class Layout:
 
     @property
     def hosts_file(self) -> Path:
-        """Where `up` says which hosts there are."""
+        """The file in which `up` lists the hosts of an elastic job."""
         return self.run / "hosts.json"
 
     @property
     def discovered(self) -> Path:
-        """What the launcher's discovery script prints."""
+        """The file that the launcher's discovery script prints."""
         return self.run / "discovered"
 
     def ssh(self, host: str, line: str) -> list[str]:
-        """The words that run a line of shell in the worker on another host."""
+        """Return the command that runs a line of shell in the worker on another host."""
         options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
         return [str(self.bin / "ssh"), *options, host, line]

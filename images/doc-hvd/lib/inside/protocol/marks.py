@@ -1,5 +1,5 @@
-"""Marks: one-line messages that ranks send to the supervisor through their own stderr, the one way
-back that the launcher leaves open. The supervisor takes them out of the output again."""
+"""Marks: one-line JSON messages that ranks send to the supervisor through their own stderr, the only way back
+that the launcher leaves. The supervisor removes them from the output. Pure."""
 
 import json
 import re
@@ -8,19 +8,19 @@ from typing import Any
 
 Mark = dict[str, Any]  # Any: JSON
 SIGN = b"\x1ehvdocker "
-# What the launcher puts before each line of a rank, with its optional time stamp.
+# The launcher's prefix of each line of a rank, with its optional time stamp.
 PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[\d+\]<std(?:out|err)>:$")
-# The beginning of a line that may turn out to be a prefix and a mark.
+# The start of a line that may still become a prefix followed by a mark.
 MAYBE = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[[^\x1e]{0,24}$")
 
 
 def encode(mark: Mark) -> bytes:
-    """One mark as one line."""
+    """Return a mark as one line."""
     return SIGN + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 
 def take_out(line: bytes) -> tuple[bytes, Mark | None]:
-    """A whole line without the mark in it, and that mark."""
+    """Return a whole line without the mark in it, and the mark, or None if the line has no mark."""
     before, sign, after = line.partition(SIGN)
     if not sign:
         return line, None
@@ -37,7 +37,8 @@ def take_out(line: bytes) -> tuple[bytes, Mark | None]:
 
 
 class Filter:
-    """Passes a stream on at once, holding back only what may be a mark, and reports the marks."""
+    """Forwards a stream immediately, without its marks. It holds back only bytes that may be part of a mark,
+    and passes every mark to `report`."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class Filter:
     ) -> None:
         self._write = write
         self._report = report
-        # Applied to what begins a line; a rank's prefix is in it as a whole.
+        # Applied to the start of each line, which contains the whole prefix of the rank.
         self._begin = begin
         self._held = b""
         self._is_line_start = True
@@ -66,7 +67,7 @@ class Filter:
             self._is_line_start = False
 
     def close(self) -> None:
-        """The stream has ended: let go of what is held."""
+        """Take the end of the stream: forward what is held back."""
         self._pass(self._held)
         self._held = b""
 
@@ -79,6 +80,6 @@ class Filter:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    r"""Pieces that each end in \n or \r, and the unended rest (possibly empty) as the last."""
+    r"""Split into pieces that each end in \n or \r; the last piece is the unfinished rest, possibly empty."""
     pieces = re.split(rb"(?<=[\r\n])", data)
     return pieces if pieces else [b""]

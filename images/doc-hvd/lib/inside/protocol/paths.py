@@ -1,4 +1,12 @@
-"""Where things lie inside a container. The controller puts them there before the start."""
+"""Where files are inside a container. The controller puts its files there before the start.
+
+/train                        the code, a mount of ~/.hvdocker/CLUSTER/code on the host
+/run/hvdocker/jobs/JOB        job.json, out and logs, a mount of ~/.hvdocker/CLUSTER/jobs on the host
+/run/hvdocker/ssh             keys, known_hosts and configs, mode 0600
+/run/hvdocker/secrets/JOB     the job's secrets, mode 0400
+/run/hvdocker/record.json     in a master: the state of the job and how it ended
+/out                          a link to the out folder of the job that runs in this container
+"""
 
 from pathlib import Path
 
@@ -9,30 +17,31 @@ RECORD = RUN / "record.json"
 
 
 def job_folder(job: str, run: Path = RUN) -> Path:
-    """The folder of one job on this host."""
+    """Return the folder of a job on this host."""
     return run / "jobs" / job
 
 
 def output_folder(job: str, run: Path = RUN) -> Path:
-    """Where the ranks of one job write what they make."""
+    """Return the folder for the outputs of a job's ranks. `HVDOCKER_OUTPUT_DIR` names it."""
     return job_folder(job, run) / "out"
 
 
 def logs_folder(job: str, run: Path = RUN) -> Path:
-    """Where the records of one job go."""
+    """Return the folder for the logs and records of a job."""
     return job_folder(job, run) / "logs"
 
 
 def secrets_folder(job: str, run: Path = RUN) -> Path:
-    """Where the secrets of one job lie: in the container's own files, never on a mount."""
+    """Return the folder of a job's secrets. It is in the container's own file system, never on a mount of the
+    host."""
     return run / "secrets" / job
 
 
 def ranks_folder(job: str, run: Path = RUN) -> Path:
-    """Where the running ranks of one job are told, in the container's own files."""
+    """Return the folder with one file for each running rank of a job, in the container's own file system."""
     return run / "ranks" / job
 
 
 def stacks_folder(job: str, rank: int, run: Path = RUN) -> Path:
-    """Where the Python processes of one rank write their stacks when asked."""
+    """Return the folder into which the Python processes of a rank write their stacks on request."""
     return run / "stacks" / job / str(rank)

@@ -1,5 +1,6 @@
-"""Which ranks run in this container: a file for each, in the container's own files, for as long as it runs;
-and the folder in which its Python processes answer when they are asked where they are."""
+"""The registry of the ranks that run in this container: one file for each, in the container's own file
+system, for as long as the rank runs. It also makes the folder into which a rank's Python processes write
+their stacks."""
 
 import json
 import shutil
@@ -12,7 +13,8 @@ from inside.protocol.atomic_json import write_json
 
 
 class Entry(NamedTuple):
-    """A rank, the process that is its command, and its wrapper, which keeps its last words."""
+    """A rank: `pid` is its command, `wrapper` the process that writes its log and record. Its fields are keys
+    of the file."""
 
     rank: int
     pid: int
@@ -21,7 +23,7 @@ class Entry(NamedTuple):
 
 
 def enter(job: str, entry: Entry, run: Path = paths.RUN) -> None:
-    """The rank runs. Without the file it is only not found."""
+    """Register a running rank. Errors are ignored: the rank is then only not found."""
     path = paths.ranks_folder(job, run) / f"{entry.rank}.json"
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,8 +31,7 @@ def enter(job: str, entry: Entry, run: Path = paths.RUN) -> None:
 
 
 def leave(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
-    """The rank, whose command was `pid`, has ended: nothing of it stays. Another may have its number
-    by now."""
+    """Remove the files of a rank whose command was `pid`, unless a newer rank has its number by now."""
     path = paths.ranks_folder(job, run) / f"{rank}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         if json.loads(path.read_text(encoding="utf-8"))["pid"] != pid:
@@ -40,13 +41,13 @@ def leave(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
 
 
 def make_stacks_folder(job: str, rank: int, run: Path = paths.RUN) -> None:
-    """Where it is missing, Python processes of the rank just do not answer."""
+    """Make the folder for stacks. Errors are ignored: Python processes of the rank then give no stacks."""
     with suppress(OSError):
         paths.stacks_folder(job, rank, run).mkdir(parents=True, exist_ok=True)
 
 
 def present(job: str, run: Path = paths.RUN) -> list[Entry]:
-    """The ranks of the job in this container."""
+    """Return the ranks of the job that run in this container."""
     found = []
     for path in paths.ranks_folder(job, run).glob("[0-9]*.json"):
         with suppress(OSError, ValueError, TypeError):

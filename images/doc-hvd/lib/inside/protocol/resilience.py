@@ -1,4 +1,4 @@
-"""What the job does when something goes wrong, as job.json says it."""
+"""What a job does after failures, as given in job.json: restarts, elastic, hangs, log rules. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Elastic:
-    """Horovod Elastic: the fewest ranks that go on, and the most there may be."""
+    """Horovod Elastic: the fewest ranks with which the job goes on, and the most it may have (None: no
+    limit)."""
 
     min_np: int
     max_np: int | None = None
@@ -15,7 +16,8 @@ class Elastic:
 
 @dataclass(frozen=True)
 class Rule:
-    """A regular expression over lines of ranks; `then` is drop (that host) or stop (running again)."""
+    """A regular expression over the lines of ranks. `then` is `drop` (leave that host out) or `stop` (no
+    further restart)."""
 
     pattern: str
     then: str
@@ -23,7 +25,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """A job file that says nothing of it asks for nothing."""
+    """How a job reacts to failures. `restarts` is how many are left to this master, `first_restart` how many
+    were made before it. The defaults apply to a job file without this part: no restarts, not elastic, no
+    rules."""
 
     restarts: int = 0
     first_restart: int = 0
@@ -34,12 +38,13 @@ class Resilience:
 
     @property
     def goes_on(self) -> bool:
-        """Whether ranks may be started anew after their launcher, or their host's link to it, was gone."""
+        """Whether ranks may be started again after the launcher, or the link of their host to it, was
+        lost."""
         return self.restarts > 0 or self.elastic is not None
 
 
 def parse_endurance(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
-    """From the part of job.json; raises KeyError or TypeError where it is malformed."""
+    """Parse this part of job.json (key `endurance`). Raises KeyError or TypeError if it is malformed."""
     elastic = data.get("elastic")
     return Resilience(
         restarts=int(data.get("restarts", 0)),

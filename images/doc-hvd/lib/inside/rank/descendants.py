@@ -1,5 +1,5 @@
-"""Whatever a command started in sessions of its own: it comes to the wrapper when its own parents end, and is
-ended with the rank."""
+"""Ends the processes that a command started in other sessions. The wrapper is their subreaper: they become
+its children when their own parents end."""
 
 import os
 import signal
@@ -10,12 +10,13 @@ from inside.runtime.processes import processes
 
 SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 LOOK_S = 0.05
-# What the kernel itself holds on to is not waited for.
+# How long after SIGKILL to wait for a process that is stuck in the kernel.
 UNKILLABLE_S = 5.0
 
 
 def adopt() -> None:
-    """From now on orphans below this process become its children, not those of the container's first one."""
+    """Make this process a subreaper: orphans below it become its children, not those of the container's first
+    process."""
     import ctypes
 
     with suppress(OSError, AttributeError):
@@ -23,7 +24,7 @@ def adopt() -> None:
 
 
 def reap_orphans(command: int) -> None:
-    """Those that have ended; not the command itself, which is looked at in its own time."""
+    """Reap the children that have ended, but not `command`, whose exit status is read by `Child.reap`."""
     while True:
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -35,7 +36,8 @@ def reap_orphans(command: int) -> None:
 
 
 def end_brood(grace_s: float) -> None:
-    """End every child that is left, and what comes to us by its end: SIGTERM, and SIGKILL after the grace."""
+    """End every remaining child, and those that become children meanwhile: SIGTERM, then SIGKILL after the
+    grace."""
     deadline = time.monotonic() + grace_s
     asked: set[int] = set()
     while left := _children():

@@ -1,6 +1,6 @@
-"""The environment of a rank. Neither Docker's `-e` nor an image's ENV reaches an ssh session, and
-the launcher's own environment stands on command lines: so each container saves its environment when
-it starts, and each rank is given it back."""
+"""The environment of a rank. An ssh session has neither the variables of Docker's `-e` nor an image's ENV,
+and the launcher writes its own environment on command lines. So each container saves its environment when it
+starts, and the rank wrapper restores it. Pure, but for `read_image_env`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +10,14 @@ from inside.protocol.job import Job
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 NO_DEVICES = ("", "-1", "none", "NoDevFiles")
-# What a login or the launcher adds and an image never means.
+# Variables that a login or the launcher adds and that are never meant for the command.
 SESSION_ONLY = ("HVDOCKER_GRACE_S", "MAIL", "OLDPWD", "SHLVL", "_")
-# What the supervisor gives the launcher to run at all: the image's own value is better.
+# The supervisor sets these for the launcher only; a value of the image takes precedence.
 IMAGE_WINS = ("PATH", "LANG", "LC_ALL", "PYTHONUNBUFFERED", "TF_CPP_MIN_LOG_LEVEL")
 
 
 def read_image_env(path: Path = paths.IMAGE_ENV) -> dict[str, str]:
-    """The environment that the container was started with; empty if it was not saved."""
+    """Return the environment that the container was started with; empty if it was not saved."""
     try:
         return parse_image_env(path.read_bytes())
     except FileNotFoundError:
@@ -25,7 +25,7 @@ def read_image_env(path: Path = paths.IMAGE_ENV) -> dict[str, str]:
 
 
 def parse_image_env(data: bytes) -> dict[str, str]:
-    """NAME=value pairs, each ended by a NUL."""
+    """Parse NAME=value pairs, each ended by a NUL."""
     pairs = (item.decode("utf-8", "surrogateescape").partition("=") for item in data.split(b"\0") if item)
     return {name: value for name, _, value in pairs}
 
@@ -37,7 +37,8 @@ def rank_env(
     interface: str | None,
     run: Path = paths.RUN,
 ) -> dict[str, str]:
-    """What the command of a rank sees: image, launcher, ours, and the job's own on top."""
+    """Return the environment of a rank's command. In rising order of precedence: image, launcher, our network
+    settings, the job's `--env`, our devices and identity."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -52,13 +53,14 @@ def rank_env(
 
 
 def rank_of(current: Mapping[str, str]) -> int:
-    """The number that the launcher gave this rank."""
+    """Return the rank number that the launcher gave this process."""
     return int(current.get("HOROVOD_RANK", "0"))
 
 
 def device_env(job: Job, local_rank: int) -> dict[str, str]:
-    """The GPUs of this job on this host, in local-rank order: its containers may have more. A process can use
-    one MIG slice only, so where there are slices a rank sees its own. Who hides them all may."""
+    """Return CUDA_VISIBLE_DEVICES: the job's GPUs on this host in local-rank order, because the container may
+    have more. A process can use only one MIG slice, so with slices each rank gets its own. A user's value
+    counts only if it hides all GPUs."""
     if not job.devices or job.env.get(VISIBLE) in NO_DEVICES:
         return {}
     if any(device.startswith("MIG-") for device in job.devices):
@@ -67,18 +69,19 @@ def device_env(job: Job, local_rank: int) -> dict[str, str]:
 
 
 def is_session_only(name: str) -> bool:
-    """Whether a variable tells only of the session that the rank was started through."""
+    """Return whether a variable describes only the session through which the rank was started."""
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 
 def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
-    """The interface to train over, except where the container was told another."""
+    """Return the variables that select the training interface. A value that the container was started with
+    wins."""
     ours = {
         "HOROVOD_GLOO_IFACE": interface,
         "GLOO_SOCKET_IFNAME": interface,
         # A bare name is a prefix to NCCL: eth1 would also take eth10.
         "NCCL_SOCKET_IFNAME": "=" + interface,
-        # For images with Open MPI: messages, and the daemons' own talk.
+        # For images with Open MPI: its messages, and the connections of its daemons.
         "OMPI_MCA_btl_tcp_if_include": interface,
         "OMPI_MCA_oob_tcp_if_include": interface,
     }
@@ -86,7 +89,9 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
 
 
 def identity_env(job: Job, run: Path) -> dict[str, str]:
-    """Who and where this rank is, and where its secrets are."""
+    """Return the variables that say which job, host and folders this rank has. `stop` also finds ranks
+    without a master by HVDOCKER_JOB, because a process id that was written down may belong to another process
+    by then."""
     secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
         **secrets,
@@ -100,8 +105,8 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 
 
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
-    """The least that the launcher needs: it writes all of it on remote command lines. Ranks learn from it
-    how often the job was run before."""
+    """Return the launcher's environment: as little as possible, because it writes all of it on remote command
+    lines. HVDOCKER_RESTART says how often the job was restarted before; ranks inherit it."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
     env["HVDOCKER_RESTART"] = str(restart)

@@ -1,4 +1,5 @@
-"""A rank's signs of life: what its processes have used and written so far, told now and then."""
+"""A rank's heartbeat: marks with the CPU time, memory and output of its processes so far, at regular
+intervals."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -8,13 +9,14 @@ from inside.protocol.marks import encode
 from inside.rank.relay import Relay
 from inside.rank.usage import UsageMeter
 
-# A quarter of the time after which a job counts as hanging, within these bounds.
+# The interval is a quarter of the job's hang time, within these bounds.
 LEAST_S, MOST_S = 0.5, 5.0
 
 
 class Heartbeat:
-    """Sends a mark at every beat, between lines. Where the command has stopped in mid-line in both its
-    streams for a whole beat, the mark goes there: who is silent must still be seen to live."""
+    """Sends a mark at every beat, between two lines of output. If the command has stopped in the middle of a
+    line on both streams for a whole interval, the mark is sent there: a silent rank must still show that it
+    lives."""
 
     def __init__(
         self,
@@ -32,11 +34,11 @@ class Heartbeat:
         self._due = self._look_at = clock() + every_s
 
     def wait_ms(self) -> int:
-        """How long a poll may wait before `tick` has something to do."""
+        """Return how long a poll may wait before `tick` is due."""
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Send the beat that is due, if it can go out now."""
+        """Send the beat that is due, if a stream is free."""
         now = self._clock()
         if now < self._due:
             return
@@ -59,5 +61,5 @@ class Heartbeat:
 
 
 def beat_s(hang_after_s: float) -> float:
-    """How often a rank of a job gives a sign of life; a job that never counts as hanging does so seldom."""
+    """Return the seconds between two beats of a rank; the longest interval if hang detection is off (0)."""
     return min(max(hang_after_s / 4, LEAST_S), MOST_S) if hang_after_s > 0 else MOST_S

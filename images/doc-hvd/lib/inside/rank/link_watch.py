@@ -1,7 +1,10 @@
-"""Whether what a rank says still arrives: the kernel knows how often it had to send the same again.
+"""Notices that a rank's output does not reach the launcher any more, by the kernel's count of
+retransmissions.
 
-sshd would find out too, by asking its client, but asks only while the session is silent: beneath a rank that
-talks it notices nothing until the kernel gives up, a quarter of an hour later."""
+Where the network is cut, no hang-up arrives. sshd asks its client only while the session is silent: with a
+rank that writes output it notices nothing until the kernel gives up, a quarter of an hour later. A message
+from the supervisor is no alternative, because horovodrun's ssh has no channel for it.
+"""
 
 import socket
 import struct
@@ -11,8 +14,8 @@ from pathlib import Path
 
 NET = Path("/proc/net")
 LOOK_S = 2.0
-# The kernel sends again after 0.2, 0.4, 0.8 … s, and counts from nothing when an answer comes. A link that
-# was away for 3 s is heard again after 6.
+# The kernel retransmits after 0.2, 0.4, 0.8 … s, and resets its count when an answer arrives. A link that was
+# down for 3 s is back after 6 s.
 MANY = 3
 GIVEN_UP_S = 10.0
 
@@ -32,20 +35,20 @@ class LinkWatch:
         self.is_dead = False
 
     def wait_ms(self) -> int | None:
-        """How long a poll may wait before `tick` has something to do."""
+        """Return how long a poll may wait before `tick` is due; None if there is nothing to watch."""
         if not self._row or self.is_dead:
             return None
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Look at the connection, if that is due."""
+        """Look at the connection, if that is due, and set `is_dead`."""
         now = self._clock()
         if not self._row or self.is_dead or now < self._look_at:
             return
         self._look_at = now + LOOK_S
         count = self._sent_again()
         if count < max(self._most, MANY):
-            # An answer has come since.
+            # The count has fallen or is small: an answer has arrived since.
             self._since = None
         elif self._since is None:
             self._since = now
@@ -53,8 +56,8 @@ class LinkWatch:
         self.is_dead = self._since is not None and now - self._since >= GIVEN_UP_S
 
     def _sent_again(self) -> int:
-        """How often since the last answer: what was on its way, or, where packets do not even leave this host
-        or nobody has room for them, the question whether that has changed. 0 too where nothing is found."""
+        """Return the retransmissions since the last answer: of data on its way, or of zero-window probes, if
+        packets do not leave this host or the peer has no room. 0 also if the connection is not found."""
         try:
             table = (self._net / self._file).read_bytes()
         except OSError:
@@ -65,8 +68,9 @@ class LinkWatch:
 
 
 def row_of(connection: str) -> tuple[str, bytes]:
-    """The table of the kernel that has the connection, and how its row begins. `connection` is what sshd
-    tells a session: the client's address and port, and the server's."""
+    """Return the kernel's table for the connection (`tcp` or `tcp6`) and the start of its row. `connection`
+    is sshd's SSH_CONNECTION: address and port of the client, then of the server. Both are empty if it cannot
+    be parsed."""
     words = connection.split()
     if len(words) != 4:
         return "", b""
@@ -84,5 +88,5 @@ def _packed(address: str) -> bytes:
 
 
 def _hexadecimal(packed: bytes) -> str:
-    """As the kernel prints addresses: words of four bytes, each as a number of the machine."""
+    """Return an address as the kernel prints it: words of four bytes, each as a number in host byte order."""
     return "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", packed))

@@ -1,5 +1,5 @@
-"""A rank's own log on its host: what the rank wrote, within bounds, for when nobody else heard it. No trouble
-with it may reach the rank: the first is said, and then there is no log."""
+"""A rank's log on its own host: a copy of its output, bounded in size, for when the launcher did not get it.
+A failure to write it must not disturb the rank: the first error is reported, then the log is closed."""
 
 import os
 import time
@@ -7,12 +7,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-# The log, and the part before it, at most this much each.
+# The size limit of the log, and of PATH.1, in bytes.
 MOST_BYTES = 10 * 1000 * 1000
 
 
 class RankLog:
-    """`path` is added to; when it is full it becomes PATH.1, in place of the one before."""
+    """Appends to `path`. A full log is renamed to PATH.1, which replaces the previous one. `complain` gets
+    the first error."""
 
     def __init__(self, path: Path, complain: Callable[[str], None], most_bytes: int = MOST_BYTES) -> None:
         self._path = path
@@ -23,20 +24,20 @@ class RankLog:
         self._attempt(self._open)
 
     def begin(self, rank: int, host: str, start: str, now: float) -> None:
-        """The line that tells one start of the rank from the next."""
+        """Write the line that separates one start of the rank from the next."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
         line = f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"
         self._attempt(lambda: self._add(self._line_end() + line.encode("utf-8", "backslashreplace")))
 
     def write(self, data: bytes) -> None:
-        """Add to the log."""
+        """Append to the log."""
         self._attempt(lambda: self._add(data))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file. Later writes are ignored."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            # Some file systems tell only here that what was written could not be kept.
+            # Some file systems report only on close that data could not be written.
             with suppress(OSError):
                 os.close(fd)
 
@@ -52,7 +53,7 @@ class RankLog:
         self._size = os.fstat(self._fd).st_size
 
     def _line_end(self) -> bytes:
-        """What is missing at the end of the last start's output."""
+        """Return the newline that the output of the last start lacks, if it does."""
         if self._fd is None or not self._size:
             return b""
         return b"" if os.pread(self._fd, 1, self._size - 1) == b"\n" else b"\n"

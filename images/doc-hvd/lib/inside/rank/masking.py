@@ -1,19 +1,21 @@
-"""Stars instead of secrets in a stream of bytes, wherever the stream is cut into pieces."""
+"""Replaces secrets by stars in a stream of bytes, wherever the stream is cut into pieces. The rank wrapper
+does this, so that nothing between rank and terminal holds a secret or has to know one. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
 
 STARS = b"***"
-# Bytes that a line of a secret must have to be masked, and beside longer lines: shorter words stand in any
-# output, and stars there would tell more than they hide.
+# Shortest line of a secret that is masked, and shortest beside longer lines of the same secret. Shorter words
+# occur in any output, and stars there would reveal more than they hide.
 LEAST = 4
 LEAST_OF_MANY = 8
-# A longer line is masked piece by piece, so that never more than this is held back.
+# Longer lines are masked in pieces, so that no more than this is held back.
 LONGEST = 4096
 
 
 def words_of(values: Iterable[bytes]) -> tuple[bytes, ...]:
-    """What must not be seen: every line of every secret, without the blanks around it."""
+    """Return the byte strings to mask: every line of every secret, stripped of blanks, in pieces of at most
+    4096 bytes."""
     found: set[bytes] = set()
     for value in values:
         lines = [line.strip() for line in re.split(rb"[\r\n]+", value) if line.strip()]
@@ -24,33 +26,34 @@ def words_of(values: Iterable[bytes]) -> tuple[bytes, ...]:
 
 
 def pieces(line: bytes) -> list[bytes]:
-    """The whole line in pieces that can be looked for; the last may overlap the one before."""
+    """Split a long line into pieces; the last may overlap the one before."""
     starts = range(0, max(len(line) - LONGEST, 0), LONGEST)
     return [*(line[start : start + LONGEST] for start in starts), line[-LONGEST:]]
 
 
 class Masker:
-    """One stream. Holds back only what may be the beginning of a word, which is never a whole line: whatever
-    is held is let go by the next bytes that prove it harmless, or by the end of the stream."""
+    """Masks one stream. It holds back only bytes that may be the start of a secret, never a whole line, and
+    without a time limit: a command that prints half a secret and waits reveals nothing. Held bytes are
+    released by later bytes that rule a secret out, or by the end of the stream."""
 
     def __init__(self, words: Iterable[bytes]) -> None:
         self._words = tuple(words)
         self._held = b""
-        # How many bytes of what is held belong to a word that began before it.
+        # How many of the held bytes belong to a secret that began before them.
         self._covered = 0
         self._ends_in_stars = False
 
     def feed(self, data: bytes) -> bytes:
-        """The next piece of the stream in; what may be seen of it, and of what was held, out."""
+        """Take the next piece of the stream; return what may be shown of it and of the bytes held back."""
         data = self._held + data
         return self._settle(data, min((begins_at(word, data) for word in self._words), default=len(data)))
 
     def close(self) -> bytes:
-        """The stream has ended: what is held is no word any more."""
+        """Take the end of the stream; return the bytes held back."""
         return self._settle(self._held, len(self._held))
 
     def _settle(self, data: bytes, until: int) -> bytes:
-        """Nothing that follows can change what the bytes before `until` are."""
+        """Return the bytes before `until`, masked. Later input cannot change them; the rest is held back."""
         spans = [span for word in self._words for span in places_of(word, data)]
         out, at = [], 0
         for start, end in merged([(0, self._covered), *spans]):
@@ -69,8 +72,8 @@ class Masker:
 
 
 def begins_at(word: bytes, data: bytes) -> int:
-    """The first place from which all the rest of `data` may be the beginning of `word`; its end if none.
-    No word has a line's end in it."""
+    """Return the first position from which all the rest of `data` may be the start of `word`, or the length
+    of `data`. No word contains the end of a line."""
     at = max(len(data) - len(word) + 1, data.rfind(b"\n") + 1, 0)
     while (at := data.find(word[:1], at)) >= 0:
         if word.startswith(data[at:]):
@@ -80,7 +83,7 @@ def begins_at(word: bytes, data: bytes) -> int:
 
 
 def places_of(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
-    """Where `word` stands, overlaps included."""
+    """Yield the spans of `word` in `data`, overlapping ones included."""
     at = data.find(word)
     while at >= 0:
         yield at, at + len(word)
@@ -88,7 +91,7 @@ def places_of(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In order; spans that touch or overlap become one, empty ones none."""
+    """Return the spans in order; those that touch or overlap are joined, empty ones left out."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if found and start <= found[-1][1]:

@@ -1,5 +1,6 @@
-"""Whether the kernel killed for want of memory: its control group counts that. A container's ranks share one
-counter, so a rank that takes a kill for its own says so to the others."""
+"""Whether the kernel killed a process of a rank because memory ran out, by the counter of the container's
+control group. All ranks of a container share that counter. So a rank claims a kill as its own, and a peer
+that fails because of it is not reported as out of memory."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,7 @@ COUNTERS = {"cgroup2": "memory.events", "cgroup": "memory.oom_control"}
 
 
 class Mount(NamedTuple):
-    """A control group file system: which part of it is shown, and where."""
+    """A mounted control group file system: `root` is the part of it that is shown, `point` where."""
 
     kind: str
     root: str
@@ -23,7 +24,7 @@ class Mount(NamedTuple):
 
 
 class OomCounter:
-    """The counter as it was when a rank started."""
+    """The kills since a rank started, and the claims of all ranks in this container."""
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:
         self._claims = run / "memory-kills"
@@ -32,8 +33,8 @@ class OomCounter:
         self._claimed = self._count_claims()
 
     def ended(self, how: Ended) -> bool:
-        """Whether a rank that ended so, unasked, did for want of memory: it was killed, or it failed and
-        something was killed that nobody else has claimed."""
+        """Return whether a rank that ended like this, without being asked to, ran out of memory: it was
+        killed, or it failed and there is a kill that no other rank has claimed. Claims the kill."""
         kills = kills_in(self._files) - self._kills
         if how.code == 0 or kills <= 0:
             return False
@@ -57,7 +58,7 @@ class OomCounter:
 
 
 def kills_in(files: list[Path]) -> int:
-    """The count in the first of the files that has one."""
+    """Return the count from the first file that has one; 0 if none has."""
     for file in files:
         try:
             lines = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
@@ -70,8 +71,9 @@ def kills_in(files: list[Path]) -> int:
 
 
 def counters(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
-    """The files that may have the count for this process' own control group. A mount may show only the part
-    of the tree that is the container's; where names do not fit together, its top is the container's."""
+    """Yield the files that may hold the counter of this process's control group. A mount may show only the
+    container's part of the tree; if its root does not match the group's path, the top of the mount is taken
+    for the container's."""
     try:
         groups = (proc / "self" / "cgroup").read_text(encoding="utf-8")
         mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8")
@@ -88,7 +90,7 @@ def counters(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
 
 
 def parse_mount(line: str) -> Mount:
-    """One line of mountinfo; its optional fields end with a dash."""
+    """Parse one line of mountinfo. Its optional fields end with a dash."""
     before, _, after = line.partition(" - ")
     kind, _, rest = after.partition(" ")
     fields = [*before.split(" "), "", "", "", "", ""]
@@ -96,7 +98,7 @@ def parse_mount(line: str) -> Mount:
 
 
 def group_of(mount: Mount, groups: str) -> str | None:
-    """The path of this process' group in that file system, if memory is counted there."""
+    """Return the path of this process's group in that file system; None if memory is not counted there."""
     wanted = {"cgroup2": "", "cgroup": "memory"}.get(mount.kind)
     if wanted is None or (wanted and wanted not in mount.options):
         return None

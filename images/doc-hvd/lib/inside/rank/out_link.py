@@ -1,5 +1,10 @@
-"""/run/hvdocker/out, the link behind /out, points to the newest job of this container, but is never
-pulled away from a job that still runs here. Whether one runs is told by a lock, which cannot go stale."""
+"""The link /run/hvdocker/out, to which /out points. It points to the newest job of this container, but is not
+moved while the job that it points to still runs here. A running job holds a file lock, which cannot become
+stale.
+
+It is a link and not a mount for each job, because workers outlive jobs and a running container gets no new
+mounts. HVDOCKER_OUTPUT_DIR is always exact.
+"""
 
 import fcntl
 import os
@@ -12,14 +17,14 @@ from inside.protocol import paths
 
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:
-    """Say that this process belongs to `job`, for as long as the returned file is open."""
+    """Mark this process as part of `job` for as long as the returned file is open."""
     held = _open_lock(run, job)
     fcntl.flock(held, fcntl.LOCK_SH)
     return held
 
 
 def is_live(job: str, run: Path = paths.RUN) -> bool:
-    """Whether some process in this container belongs to `job`."""
+    """Return whether a process in this container belongs to `job`."""
     with _open_lock(run, job) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -29,7 +34,7 @@ def is_live(job: str, run: Path = paths.RUN) -> bool:
 
 
 def point_out_to(job: str, run: Path = paths.RUN) -> bool:
-    """Point the link to `job`; False if it stays with another job that still runs."""
+    """Point the link to `job`. Returns False if it stays with another job that still runs."""
     link = run / "out"
     with _one_at_a_time(run):
         other = _job_behind(link)

@@ -1,9 +1,9 @@
-"""The rank wrapper: what the launcher starts as each rank. It gives the command its environment, passes its
-output on, records how it ends, and sees to it that no rank outlives its launcher.
+"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards
+its output, records how it ends, and makes sure that no rank outlives its launcher.
 
-It is two processes. The launcher ends a local rank by signalling the children of the process that
-it started, and freezes that process: so the outer one only guards, and the inner one does the work.
-If either is killed, the other still ends the command.
+It is two processes. The launcher ends a local rank by signalling the children of the process that it started,
+and freezes that process. So the outer process only guards, and the inner one does the work. If either is
+killed, the other still ends the command.
 """
 
 import os
@@ -33,14 +33,14 @@ from inside.runtime.interfaces import interface_of
 from inside.runtime.secrets import SecretError, forget_secrets, read_secrets
 from inside.runtime.signals import SignalPipe
 
-# Kept beside what the rank said last: else nobody could tell why it ended.
+# Written to the rank's log: it would not show otherwise why the rank ended.
 GONE = "the link to the head is gone: this rank was ended"
-# What a rank started in sessions of its own has this long to end after it.
+# Grace of processes that the rank started in other sessions, after its own end.
 BROOD_S = 1.0
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
-    """`rank JOB`: run this rank of the job and exit as its command does."""
+    """`rank JOB`: run this rank of the job and exit with the code of its command."""
     if len(arguments) != 1:
         print("usage: rank JOB", file=sys.stderr)
         return 2
@@ -58,11 +58,12 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
-    """Pass signals on to the inner process; if it is killed, end the command that it left behind. Returns the
-    code to exit with, and that command's process."""
+    """Forward signals to the inner process; if it is killed, end the command that it left behind. Returns the
+    exit code, and the process id of that command (None if the inner process ended normally or had no command
+    yet)."""
     for number in ENDING:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
-    # It stays a zombie until nobody asks for it any more.
+    # WNOWAIT keeps it a zombie, so that its process id is not reused while signals are still forwarded to it.
     os.waitid(os.P_PID, inner, os.WEXITED | os.WNOWAIT)
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
@@ -78,7 +79,7 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
-    """The inner process: read the job, prepare this host for it, run the rank."""
+    """Run the inner process: read the job, point /out to it, run the rank; return the exit code."""
     adopt()
     wakeups = SignalPipe((*ENDING, signal.SIGCHLD))
     try:
@@ -86,7 +87,7 @@ def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     except JobError as error:
         say(str(error))
         return 2
-    # Held, not used: the lock lasts as long as this process.
+    # Unused but kept open: the lock lasts as long as this process.
     _live = hold_live(job.name, run)
     if not point_out_to(job.name, run) and os.environ.get("HOROVOD_LOCAL_RANK", "0") == "0":
         say("/out still belongs to another job on this host; write to $HVDOCKER_OUTPUT_DIR")
@@ -106,7 +107,7 @@ class Rank:
         self._pid: int | None = None
 
     def run(self) -> int:
-        """Start the command and see it through; returns the code to exit with."""
+        """Start the command and wait for its end; return the exit code."""
         interface = find_interface(self._job)
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
         env = rank_env(self._job, image, os.environ, interface, self._run)
@@ -130,7 +131,7 @@ class Rank:
         try:
             return self._with(child, words, memory, log)
         except BaseException:
-            # Whatever went wrong here, the command must not be left to itself.
+            # Whatever failed here, the command must not go on without a wrapper.
             child.kill()
             end_brood(0)
             raise
@@ -152,17 +153,18 @@ class Rank:
             log.write(line_of(GONE))
         log.close()
         if vigil.launcher_is_gone and not self._job.endurance.goes_on:
-            # Nobody is left to start another rank of this job, or to clear up after it.
+            # The job cannot restart, and no supervisor is left that would remove its secrets from this host.
             forget_secrets(self._job.name, self._run)
         code = self._report.ended(how, for_memory, vigil.has_asked)
-        # Last: who is heard first counts as the one that failed first.
+        # Last, because the rank whose exit arrives first counts as the one that failed first.
         end_brood(BROOD_S)
         return code
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
-    """The ways of its stdout and stderr to the launcher, by the log. Of what comes at once stdout is the
-    first: last words are rather on stderr."""
+    """Return the relays of the command's stdout and stderr to the launcher and to the log. stdout comes
+    first: if both have data at the same time, the last message of a failing command is more likely on
+    stderr."""
     out, err = child.process.stdout, child.process.stderr
     assert out is not None and err is not None
     return (
@@ -172,7 +174,7 @@ def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay
 
 
 def find_interface(job: Job) -> str | None:
-    """The interface with this host's training address; without one the launcher's choice stays."""
+    """Return the interface that has this host's training address. With None the launcher's choice stays."""
     try:
         interface = interface_of(job.address)
     except (OSError, ValueError) as error:

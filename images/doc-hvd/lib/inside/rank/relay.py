@@ -1,5 +1,5 @@
-"""Passes a command's stream on, masked, and keeps a copy. It never waits: who polls is told what each relay
-waits for, so that signals and deadlines are heard also while nobody reads."""
+"""Forwards a stream of the command, masked, and keeps a copy. It never blocks: the caller polls for what each
+relay waits for, so signals and deadlines are handled even while the launcher does not read."""
 
 import os
 import select
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 from inside.rank.masking import Masker
 
-# A pipe that polls as writable takes this much without blocking.
+# A pipe that polls as writable accepts this much without blocking.
 ONE_WRITE = select.PIPE_BUF
 
 
 class Relay:
-    """From the command's pipe to a stream of our own; `keep` is given the same, masked, as it arrives."""
+    """From the command's pipe to one of our own streams. `keep` gets the same masked data as it arrives."""
 
     def __init__(
         self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len
@@ -34,15 +34,15 @@ class Relay:
 
     @property
     def is_writing(self) -> bool:
-        """Whether the next thing to do is to write."""
+        """Whether the relay waits to write."""
         return bool(self._pending)
 
     def interest(self) -> tuple[int, int]:
-        """The file and the event to poll for."""
+        """Return the file and the event to poll for."""
         return (self._target, select.POLLOUT) if self._pending else (self._source, select.POLLIN)
 
     def turn(self) -> None:
-        """What it was interested in has come."""
+        """Read or write once. Call it after the polled event has occurred."""
         if self._pending:
             self._write()
             return
@@ -54,19 +54,20 @@ class Relay:
             self.cut()
 
     def cut(self) -> None:
-        """Nothing more is read, whoever holds the other end."""
+        """Stop reading, even if another process holds the pipe open."""
         if not self._has_ended:
             self._has_ended = True
             self._take(self._masker.close())
 
     def insert(self, line: bytes) -> None:
-        """Send a line of our own, which the command did not write; it cuts a line that is not ended."""
+        """Send a line of our own. An unfinished line of the command is ended before it."""
         if self._is_heard:
             self._pending += line if self.is_between_lines else b"\n" + line
             self.is_between_lines = True
 
     def mute(self) -> None:
-        """Nobody is there any more. The command must not block on that: the stream is still read and kept."""
+        """Stop writing, because the launcher is gone. The stream is still read and kept, so that the command
+        does not block."""
         self._is_heard, self._pending = False, b""
 
     def _take(self, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""Tells the supervisor, and the job's folder on this host, what becomes of a rank."""
+"""Reports the start and end of a rank: as marks to the supervisor, and as rank-N.json in the job's folder on
+this host."""
 
 import os
 import sys
@@ -16,7 +17,7 @@ from inside.runtime.child import Ended
 
 
 class Report:
-    """One rank from its start to its end."""
+    """The reports of one rank."""
 
     def __init__(self, job: Job, rank: int, run: Path = paths.RUN) -> None:
         self._record = paths.logs_folder(job.name, run) / f"rank-{rank}.json"
@@ -25,11 +26,12 @@ class Report:
         self.who: Mapping[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
 
     def started(self, interface: str | None) -> None:
-        """The command is about to start."""
+        """Report that the command is about to start."""
         send(encode({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
 
     def ended(self, how: Ended, for_memory: bool = False, was_asked: bool = False) -> int:
-        """The command has ended, perhaps because it was asked to; returns the code to exit with."""
+        """Report that the command has ended; `was_asked` says that we ended it. Returns the code to exit
+        with."""
         record = {
             **self.who,
             **how._asdict(),
@@ -39,7 +41,7 @@ class Report:
             "started": self.start,
             "finished": time.time(),
         }
-        # The mark first: the order in which marks arrive tells who failed first.
+        # The mark comes first: the order in which marks arrive decides which rank failed first.
         send(encode({"event": "rank-exit", **record}))
         try:
             write_json(self._record, record)
@@ -49,16 +51,16 @@ class Report:
 
 
 def say(message: str) -> None:
-    """One line to the person."""
+    """Write one line to the user."""
     send(line_of(message))
 
 
 def line_of(message: str) -> bytes:
-    """The message as a line of ours."""
+    """Return a message as a line with our prefix."""
     return f"hvdocker: {message}\n".encode("utf-8", "backslashreplace")
 
 
 def send(line: bytes) -> None:
-    """Write to stderr in one piece; nobody may be there to read it."""
+    """Write to stderr in one piece. It is ignored if the stream is closed."""
     with suppress(OSError):
         os.write(sys.stderr.fileno(), line)

@@ -1,4 +1,4 @@
-"""Waits with a rank's command for its end, and sees to its output."""
+"""Waits for a rank's command to end, and handles its output, signals and lost links meanwhile."""
 
 import os
 import select
@@ -15,14 +15,14 @@ from inside.runtime.signals import SignalPipe
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
-# How long a stream is read on after its command has ended, while something else holds it open and is silent,
-# and how much is read from one that is not: no pipe of a command can have held more.
+# How long to read on after the command has ended while another process holds the stream open silently, and
+# how much to read if it is not silent: the command's pipe cannot have held more.
 SILENCE_MS = 50
 MOST_LEFT = 1 << 20
 
 
 class RankWait:
-    """Ends the command when asked to, or when those are gone whom it must not outlive."""
+    """Ends the command on a signal, or when the launcher or the guard is gone."""
 
     def __init__(
         self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], uplink: LinkWatch
@@ -30,13 +30,13 @@ class RankWait:
         self._wakeups = wakeups
         self._relays = relays
         self._uplink = uplink
-        # A hang-up means that nobody reads any more.
+        # A hang-up on one of these means that the launcher or the guard is gone.
         self._links = {sys.stdout.fileno(), guard_link.fileno()}
         self.launcher_is_gone = False
         self.has_asked = False
 
     def keep(self, child: Child, beats: Heartbeat) -> None:
-        """Until the command has ended."""
+        """Wait until the command has ended."""
         while not child.has_ended():
             waits = [wait for wait in (child.wait_ms(), beats.wait_ms()) if wait is not None]
             _, lost = self._turn(min(waits))
@@ -50,14 +50,14 @@ class RankWait:
             beats.tick()
 
     def drain(self) -> None:
-        """Pass on what the command wrote before it ended. What it left behind, in a session of its own, may
-        hold its pipes for ever: then silence is the end."""
+        """Forward what the command wrote before it ended. A process that it left in another session may hold
+        its pipes open without end, so a short silence counts as the end of the stream."""
         most = {relay: relay.read_bytes + MOST_LEFT for relay in self._relays}
         while not all(relay.is_done for relay in self._relays):
             is_writing = any(relay.is_writing for relay in self._relays)
             came, lost = self._turn(None if is_writing else SILENCE_MS)
             if lost or any(number in ENDING for number in self._wakeups.take()):
-                # Whoever reads is in a hurry, or gone: the rest is only kept.
+                # An end was requested, or the reader is gone: write the rest only to the log.
                 self._mute()
             for relay in self._relays:
                 if not came or relay.read_bytes > most[relay]:
@@ -68,11 +68,11 @@ class RankWait:
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """One round of waiting: whether it ended before its time, and whether somebody is gone."""
+        """Wait once; return whether anything happened before the timeout, and whether a link was lost."""
         poll = select.poll()
         poll.register(self._wakeups.fd, select.POLLIN)
         for fd in self._links:
-            # No events asked for: only an error or a hang-up is told.
+            # With no events requested, poll reports only errors and hang-ups.
             poll.register(fd, 0)
         waiting = {relay.interest()[0]: relay for relay in self._relays if not relay.is_done}
         for relay in waiting.values():
@@ -91,8 +91,8 @@ class RankWait:
         return is_short or bool(events), bool(lost) or self._is_unheard()
 
     def _is_unheard(self) -> bool:
-        """Whether it was found out just now that the launcher's host hears nothing. sshd may have stopped
-        reading by then, and nothing here may wait for it."""
+        """Return whether the connection to the launcher was found dead just now. sshd may have stopped
+        reading, so stdout and stderr are replaced: no later write may block."""
         self._uplink.tick()
         if not self._uplink.is_dead or self.launcher_is_gone:
             return False

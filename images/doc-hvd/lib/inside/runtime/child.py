@@ -1,4 +1,5 @@
-"""A command run as the leader of a session of its own, and ended with everything it started."""
+"""Starts a command in its own session, and ends it together with everything in that session's process
+group."""
 
 import os
 import signal
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 
 class StartError(Exception):
-    """The command did not start; `code` is what a shell would exit with."""
+    """The command did not start. `code` is the exit code that a shell would give."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -18,7 +19,8 @@ class StartError(Exception):
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """How a command ended. `code` is 128 + `signal` if a signal ended it. Its fields are keys of the rank's
+    record."""
 
     code: int
     signal: int | None
@@ -26,7 +28,7 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A running command. `end` begins its end: SIGTERM, and SIGKILL after the grace."""
+    """A running command. `end` sends SIGTERM, and SIGKILL follows after the grace (`tick`)."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", grace_s: float) -> None:
         self.process = process
@@ -38,34 +40,35 @@ class Child:
         return self.process.pid
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """Ask the whole group to end; repeated asks are passed on, the grace runs from the first."""
+        """Signal the whole process group. Repeated calls send the signal again; the grace runs from the first
+        call."""
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._grace_s
         kill_group(self.pid, number)
 
     def kill(self) -> None:
-        """End the whole group now."""
+        """Kill the whole process group now."""
         kill_group(self.pid, signal.SIGKILL)
 
     def wait_ms(self) -> int | None:
-        """How long a poll may wait before `tick` has something to do."""
+        """Return how long a poll may wait before `tick` is due; None if nothing is planned."""
         if self._kill_at is None:
             return None
         return max(0, int((self._kill_at - time.monotonic()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Kill the group once its grace is over."""
+        """Kill the process group once the grace is over."""
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             self.kill()
             self._kill_at += 1
 
     def has_ended(self) -> bool:
-        """Whether the command has ended; it is not yet reaped, so its group id stays its own."""
+        """Return whether the command has ended. It is not reaped yet, so its group id cannot be reused."""
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
     def reap(self) -> Ended:
-        """How it ended; what is left of its group is killed first."""
+        """Kill what is left of the process group, reap the command, and return how it ended."""
         self.kill()
         _pid, status, usage = os.wait4(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
@@ -82,7 +85,7 @@ def start(
     grace_s: float,
     output: int | None = None,
 ) -> Child:
-    """Start `command`; with output=subprocess.PIPE both its streams are pipes."""
+    """Start `command`. With output=subprocess.PIPE its stdout and stderr are pipes. Raises StartError."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -99,7 +102,7 @@ def start(
 
 
 def start_error(command: Sequence[str], workdir: str, error: Exception) -> StartError:
-    """The error in words, with the exit code a shell would give."""
+    """Return the error as a message, with the exit code that a shell would give."""
     name = command[0] if command else "(nothing)"
     if isinstance(error, OSError) and error.filename == workdir:
         return StartError(f"cannot enter the folder {workdir}: {error.strerror}", 126)
@@ -111,6 +114,6 @@ def start_error(command: Sequence[str], workdir: str, error: Exception) -> Start
 
 
 def kill_group(pid: int, number: int) -> None:
-    """Signal a group that may be gone already."""
+    """Send a signal to a process group, which may be gone already."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)

@@ -1,5 +1,5 @@
-"""Which network interface carries an address. The kernel is asked over netlink, since the older
-ioctl knows neither secondary addresses nor IPv6."""
+"""Finds the network interface that has an address. It asks the kernel over netlink, because the older ioctl
+knows neither secondary addresses nor IPv6."""
 
 import ipaddress
 import os
@@ -17,7 +17,7 @@ ATTRIBUTE = struct.Struct("=HH")  # length, type
 
 
 def interface_of(address: str) -> str | None:
-    """The name of the interface that has `address`, or None if no interface has it."""
+    """Return the name of the interface that has `address`, or None. Raises OSError or ValueError."""
     wanted = ipaddress.ip_address(address.split("%")[0]).packed
     for index, packed in addresses():
         if packed == wanted:
@@ -26,7 +26,7 @@ def interface_of(address: str) -> str | None:
 
 
 def addresses() -> Iterator[tuple[int, bytes]]:
-    """Every (interface index, packed address) of this network namespace."""
+    """Yield every (interface index, packed address) of this network namespace."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
         link.bind((0, 0))
         body = IFADDR.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
@@ -44,7 +44,7 @@ def addresses() -> Iterator[tuple[int, bytes]]:
 
 
 def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The (type, payload) of each netlink message in one datagram."""
+    """Yield the (type, payload) of each netlink message in one datagram."""
     while len(data) >= HEADER.size:
         length, kind, _flags, _sequence, _port = HEADER.unpack_from(data)
         yield kind, data[HEADER.size : length]
@@ -52,7 +52,7 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def parse_address(payload: bytes) -> tuple[int, bytes]:
-    """The interface index and the local address in one RTM_NEWADDR message."""
+    """Return the interface index and the local address in one RTM_NEWADDR message."""
     index: int = IFADDR.unpack_from(payload)[4]
     found = {}
     data = payload[IFADDR.size :]
@@ -65,5 +65,5 @@ def parse_address(payload: bytes) -> tuple[int, bytes]:
 
 
 def aligned(length: int) -> int:
-    """Netlink pads to four bytes."""
+    """Round up to four bytes, to which netlink pads."""
     return (length + 3) & ~3

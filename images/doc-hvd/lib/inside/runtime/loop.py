@@ -1,4 +1,5 @@
-"""One loop for signals, files and points in time, so that an ask to stop is heard whatever is under way."""
+"""One event loop for signals, files and deadlines, so that a stop request is seen whatever the supervisor is
+doing."""
 
 import select
 import signal
@@ -8,23 +9,23 @@ from typing import Protocol
 
 from inside.runtime.signals import SignalPipe
 
-# A poll takes no more than some 24 days.
+# poll() takes at most about 24 days (a 32-bit number of milliseconds).
 LONGEST_WAIT_S = 3600.0
 ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT)
 
 
 class Member(Protocol):
-    """Somebody who has things to do at times, or when a process has ended."""
+    """An object that acts at certain times, or after a process has ended."""
 
     def due(self) -> float | None:
-        """When, on the monotonic clock, there is something to do next; None where nothing is planned."""
+        """Return when to act next, on the monotonic clock; None if nothing is planned."""
 
     def tick(self) -> None:
-        """Called after every round of waiting."""
+        """Act if there is something to do. Called after every wait."""
 
 
 class Loop:
-    """Waits for all members at once. `stops` counts the asks to stop."""
+    """Waits for all members at once. `stop_requests` counts the SIGTERM and SIGINT received."""
 
     def __init__(self) -> None:
         self.stops = 0
@@ -35,26 +36,26 @@ class Loop:
         self._members: list[Member] = []
 
     def watch(self, fd: int, read: Callable[[], object]) -> None:
-        """Call `read` whenever `fd` has something, its end included."""
+        """Call `read` whenever `fd` has data or has reached its end."""
         self._readers[fd] = read
         self._poll.register(fd, select.POLLIN)
 
     def unwatch(self, fd: int) -> None:
-        """To be called before `fd` is closed."""
+        """Stop watching `fd`. Call this before closing it."""
         if self._readers.pop(fd, None):
             self._poll.unregister(fd)
 
     def add(self, member: Member) -> None:
-        """From now on it is asked when it is due."""
+        """Add a member."""
         self._members.append(member)
 
     def remove(self, member: Member) -> None:
-        """Nothing to do where it is gone already."""
+        """Remove a member, if it is there."""
         if member in self._members:
             self._members.remove(member)
 
     def turn(self, until: float | None = None) -> None:
-        """One round: wait for whatever comes first, and let everybody act on it."""
+        """Wait once, until `until` or the first event, and let every reader and member act on it."""
         for fd, _event in self._poll.poll(self._wait_ms(until)):
             read = self._readers.get(fd)
             if read:
@@ -64,12 +65,12 @@ class Loop:
             member.tick()
 
     def run_until(self, is_done: Callable[[], bool], deadline: float | None = None) -> None:
-        """Go on until it is so, or until the deadline."""
+        """Run until `is_done` returns True, or until the deadline."""
         while not is_done() and (deadline is None or time.monotonic() < deadline):
             self.turn(deadline)
 
     def pause(self, seconds: float) -> None:
-        """Wait, but no longer than until an ask to stop."""
+        """Wait, but not longer than until a stop request."""
         self.run_until(lambda: self.stops > 0, time.monotonic() + seconds)
 
     def _wait_ms(self, until: float | None) -> int | None:

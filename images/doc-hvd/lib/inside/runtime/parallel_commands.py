@@ -1,4 +1,4 @@
-"""Short commands, all run at once, with what each of them wrote."""
+"""Runs short commands at the same time and keeps the output of each."""
 
 import os
 import signal
@@ -10,16 +10,17 @@ from functools import partial
 from inside.runtime.child import kill_group
 from inside.runtime.loop import Loop
 
-# More than this is no answer of ours; the rest is read and thrown away.
+# Output beyond this many bytes is read and discarded.
 LARGEST = 8 << 20
 
 
 class ParallelCommands:
-    """Whoever is not back when the time is over is killed; what came until then is kept."""
+    """Commands by name; a member of the loop. When the limit is reached, running commands are killed and
+    their output so far is kept."""
 
     def __init__(self, loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> None:
         self.outputs: dict[str, bytes] = dict.fromkeys(commands, b"")
-        # Only of those that came back by themselves.
+        # Exit codes of the commands that ended by themselves; killed and unstarted ones have none.
         self.codes: dict[str, int] = {}
         self._loop = loop
         self._deadline = time.monotonic() + limit_s
@@ -36,7 +37,7 @@ class ParallelCommands:
         return self._deadline if self._running else None
 
     def tick(self) -> None:
-        """See who is back."""
+        """Collect the commands that have ended; kill the rest once the limit is reached."""
         for name, process in tuple(self._running.items()):
             code = process.poll()
             if code is not None:
@@ -48,7 +49,7 @@ class ParallelCommands:
             self._loop.remove(self)
 
     def cancel(self) -> None:
-        """Wait for nobody any longer."""
+        """Kill all commands that still run."""
         for name, process in tuple(self._running.items()):
             kill_group(process.pid, signal.SIGKILL)
             process.wait()
@@ -70,7 +71,7 @@ class ParallelCommands:
         self._loop.watch(fd, partial(self._read, name, fd))
 
     def _read(self, name: str, fd: int) -> bool:
-        """Take the next piece; whether there may be more."""
+        """Read the next piece; return whether there may be more."""
         try:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
@@ -94,7 +95,8 @@ class ParallelCommands:
 def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
 ) -> ParallelCommands:
-    """Run them to their end; an ask to stop cuts it short, unless it is one that is obeyed thereby."""
+    """Run commands until all have ended or the limit is reached. A stop request ends the wait early, except
+    for the first `obeyed` ones."""
     errands = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: errands.is_done or loop.stops > obeyed)
     errands.cancel()

@@ -1,4 +1,4 @@
-"""What /proc tells of the processes of a rank: its session, and whatever came from it since."""
+"""Reads the processes of a rank from /proc: its session, and everything that came from it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,8 @@ PROC = Path("/proc")
 
 
 class Process(NamedTuple):
-    """One process; its processor time, and that of children that it has waited for, in the kernel's ticks."""
+    """One process. `ticks` is its CPU time, `reaped_ticks` that of children it has waited for, in clock
+    ticks."""
 
     pid: int
     name: str
@@ -21,7 +22,8 @@ class Process(NamedTuple):
 
 
 def family(leader: int, proc: Path = PROC) -> list[Process]:
-    """The session of `leader`, and what its processes started in sessions of their own; itself first."""
+    """Return the processes in the session of `leader` and their descendants in other sessions; `leader` comes
+    first."""
     everyone = list(processes(proc))
     found = {process.pid: process for process in everyone if process.session == leader}
     while fresh := [one for one in everyone if one.parent in found and one.pid not in found]:
@@ -30,12 +32,12 @@ def family(leader: int, proc: Path = PROC) -> list[Process]:
 
 
 def threads(pid: int, proc: Path = PROC) -> Iterator[Process]:
-    """The threads of a process; `reaped_ticks` of each are those of the whole process."""
+    """Yield the threads of a process. `reaped_ticks` of each thread is that of the whole process."""
     return processes(proc / str(pid) / "task")
 
 
 def processes(proc: Path = PROC) -> Iterator[Process]:
-    """Every process that can be seen from here; those that end meanwhile are left out."""
+    """Yield every visible process; those that end meanwhile are left out."""
     try:
         folders = list(proc.iterdir())
     except OSError:
@@ -49,7 +51,7 @@ def processes(proc: Path = PROC) -> Iterator[Process]:
 
 
 def parse_stat(data: bytes) -> Process:
-    """/proc/PID/stat. The name stands in brackets and may hold brackets and blanks itself."""
+    """Parse /proc/PID/stat. The name is in brackets, and may itself contain brackets and blanks."""
     before, _, name = data.rpartition(b")")[0].partition(b"(")
     fields = data.rpartition(b")")[2].split()
     return Process(
@@ -65,7 +67,7 @@ def parse_stat(data: bytes) -> Process:
 
 
 def command_of(pid: int, proc: Path = PROC) -> str:
-    """Its command line, as far as it can be read."""
+    """Return the command line of a process; empty if it cannot be read."""
     try:
         words = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -74,7 +76,7 @@ def command_of(pid: int, proc: Path = PROC) -> str:
 
 
 def catches(pid: int, signal: int, proc: Path = PROC) -> bool:
-    """Whether it has a handler for the signal; without one most signals would end it."""
+    """Return whether a process has a handler for the signal. Most signals end a process that has none."""
     try:
         status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:

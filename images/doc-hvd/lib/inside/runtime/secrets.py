@@ -1,5 +1,5 @@
-"""A job's secrets: files that the controller put into this container, in a folder of the job's own. They go
-when the job ends."""
+"""A job's secrets: files that the controller put into this container, in a folder of the job. They are
+removed when the job ends."""
 
 import shlex
 import shutil
@@ -15,13 +15,13 @@ SWEEP_S = 5.0
 
 
 class SecretError(Exception):
-    """A secret of the job is not here; `code` is what the rank exits with."""
+    """A secret of the job is missing in this container. `code` is the exit code of the rank."""
 
     code = 2
 
 
 def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[bytes]:
-    """Their values, to be masked."""
+    """Return the values of the secrets, for masking. Raises SecretError."""
     folder = paths.secrets_folder(job, run)
     try:
         return [(folder / name).read_bytes() for name in names]
@@ -30,12 +30,13 @@ def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[
 
 
 def forget_secrets(job: str, run: Path = paths.RUN) -> None:
-    """Remove them from this container; nothing to do where they are gone."""
+    """Remove the job's secrets from this container, if they are there."""
     shutil.rmtree(paths.secrets_folder(job, run), ignore_errors=True)
 
 
 def forget_elsewhere(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
-    """Remove them from the workers of other hosts, all at once; returns the hosts where that failed."""
+    """Remove the job's secrets from the workers on other hosts, all at once; return the hosts where that
+    failed."""
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
     words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
     quiet = subprocess.DEVNULL

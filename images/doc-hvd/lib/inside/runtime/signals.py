@@ -1,4 +1,4 @@
-"""Signals as bytes in a pipe, so that one poll waits for signals, children and files alike."""
+"""Delivers signals as bytes in a pipe, so that one poll can wait for signals, children and files."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class SignalPipe:
-    """Collects the signals it is asked to; `fd` becomes readable when one has come."""
+    """Collects the given signals. `fd` becomes readable when one arrives."""
 
     def __init__(self, signals: Iterable[int]) -> None:
         self.fd, writer = os.pipe()
@@ -14,11 +14,11 @@ class SignalPipe:
         os.set_blocking(writer, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for number in signals:
-            # A handler must be there for the byte to be written; it has nothing to do itself.
+            # Python writes the byte only if a handler is set; the handler itself does nothing.
             signal.signal(number, lambda _number, _frame: None)
 
     def take(self) -> list[int]:
-        """The signals that have come since the last call."""
+        """Return the signals that have arrived since the last call."""
         try:
             return list(os.read(self.fd, 4096))
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""One run of the launcher, with all who read along: the ledger, the log rules, the watch for hangs."""
+"""One run of the launcher, and everything that reads its output: rank states, log rules, hang watch."""
 
 import re
 import shutil
@@ -25,12 +25,12 @@ from inside.supervisor.launcher_output import LauncherOutput
 from inside.supervisor.log_rules import RuleMatcher
 from inside.supervisor.record import Record
 
-# Ranks have their grace before they are killed; the launcher needs a moment more to say so.
+# Ranks get the job's grace before they are killed; the launcher needs a little longer to report that.
 LAUNCHER_EXTRA_S = 3.0
-# What Horovod raises in a rank because of another one, or of the network to it.
+# Errors that Horovod raises in a rank because another rank failed, or the network to it.
 FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
 RAISES = "Traceback (most recent call last):"
-# What horovodrun says at its end: whose process was the first to fail, and a line further with which code.
+# horovodrun's last output: the first process that failed, and its exit code one line further down.
 FIRST_GONE = re.compile(r"Process name: (\d+)")
 ITS_CODE = re.compile(r"Exit code: (\d+)")
 NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
@@ -38,21 +38,22 @@ NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """What every run of a job is given."""
+    """The objects that all runs of a job share."""
 
     job: Job
     places: Layout
     loop: Loop
     record: Record
     judge: RuleMatcher
-    # Whether the job waits for hosts now.
+    # Whether an elastic job has too few slots and is waiting for hosts.
     lacks_hosts: Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `was_hung`: it was ended because it hung. `was_given_up`: because its head fails again
-    and again. `is_final`: it is not run again."""
+    """How a run ended. `was_hung`: the supervisor ended it because it hung. `was_given_up`: the supervisor
+    ended it because the ranks on its head fail at every start. `is_final`: the job is not restarted after
+    it."""
 
     code: int
     was_stopped: bool = False
@@ -68,8 +69,9 @@ class Outcome:
 
 
 class Attempt:
-    """`may_go_on` tells whether a run that hangs could be run again; `leads_nowhere` is shown how a rank
-    ended, and tells whether the run is to be ended for it."""
+    """One run of the launcher. `may_go_on` says whether the job may be restarted if this run hangs.
+    `leads_nowhere` is called with the exit mark of each rank, and says whether to end the run because of
+    it."""
 
     def __init__(
         self, around: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
@@ -93,7 +95,8 @@ class Attempt:
         self._watch = HangWatch(loop, settings, around.record.ledger.living, collect, self._hangs)
 
     def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
-        """Run the launcher with these words to its end."""
+        """Run the launcher with these words until it ends. `is_alone`: the run has only the head. `restart`:
+        how often the job was restarted before, for the environment of the ranks."""
         around = self._around
         env = launcher_env(read_image_env(around.places.image_env), around.job.grace_s, restart)
         try:
@@ -116,7 +119,7 @@ class Attempt:
         return Outcome(code, was_stopped, self._was_hung, self._was_given_up, self._is_killed)
 
     def _report(self, mark: Mark) -> None:
-        """A mark of a rank."""
+        """Handle a mark that a rank sent."""
         now = time.monotonic()
         if mark.get("event") == "rank-beat":
             self._watch.silence.beat(mark, now)
@@ -126,18 +129,18 @@ class Attempt:
         record = self._around.record
         record.ledger.add(mark)
         if self._was_hung or self._was_given_up:
-            # It only tells that ranks were ended.
+            # The supervisor is ending the run: this mark only reports that, and is no cause.
             record.change()
             return
         if mark.get("event") == "rank-exit" and self._leads_nowhere(mark):
             self._watch.close()
             self._was_given_up = self._pump is not None and self._pump.end()
-        # Its host may have been dropped for it.
+        # Computed after the call above, which may have dropped the host: its failure is then no cause.
         record.attempts[-1].first_failure = record.ledger.first_failure()
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:
-        """A line of a rank."""
+        """Handle a line that a rank wrote."""
         record, judge = self._around.record, self._around.judge
         now = time.monotonic()
         self._watch.silence.hear(rank, line, now)
@@ -148,18 +151,19 @@ class Attempt:
         if judge.hear(rank, line, record.ledger.host_of):
             record.stopped_by = judge.stopped_by
             if self._around.job.endurance.elastic:
-                # Any other job has the host until it is run again.
+                # A job that is not elastic keeps the host until its next restart.
                 record.dropped = tuple(judge.dropped.values())
             record.change()
 
     def _overhear(self, line: str) -> None:
-        """A line of the launcher's own."""
+        """Handle a line that the launcher itself wrote."""
         if found := FIRST_GONE.fullmatch(line):
             self._first_gone = int(found[1])
         elif self._first_gone is not None and (found := ITS_CODE.fullmatch(line)):
             self._miss(self._first_gone, int(found[1]))
 
     def _miss(self, rank: int, code: int) -> None:
+        """Handle the launcher's statement that this rank was the first to fail, with this exit code."""
         record = self._around.record
         record.ledger.miss(rank, code)
         if not (self._was_hung or self._was_given_up):
@@ -167,7 +171,7 @@ class Attempt:
         record.change()
 
     def _hangs(self, hang: Hang) -> None:
-        """A hang was found, and its stacks are kept."""
+        """Act on a hang after its stacks were collected: wait, end the run, or end the job."""
         then = self._around.job.endurance.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
@@ -185,8 +189,10 @@ class Attempt:
 def launcher_command(
     job: Job, places: Layout, words: Sequence[str], is_alone: bool, search: str | None
 ) -> list[str]:
-    """The launcher's words, with the rank wrapper in place of the person's command. On one host alone
-    horovodrun insists on loopback for itself, and an interface named to it is an error."""
+    """Return the launcher's command line, with the rank wrapper in place of the user's command. The user's
+    command is in job.json, so no shell on a remote host parses anything that the user typed. A run on the
+    head alone gets no network interface: there horovodrun insists on loopback, and naming an interface is an
+    error."""
     launcher_path(words[0], search)
     interface = None if is_alone else head_interface(job)
     chosen = ["--network-interfaces", interface] if interface else []
@@ -194,7 +200,7 @@ def launcher_command(
 
 
 def launcher_path(name: str, search: str | None) -> Path:
-    """Where the launcher lies."""
+    """Return the path of the launcher in the image. Raises StartError (127) if the image has none."""
     found = shutil.which(name, path=search)
     if found is None:
         raise StartError(NO_LAUNCHER.format(name), 127)
@@ -202,7 +208,7 @@ def launcher_path(name: str, search: str | None) -> Path:
 
 
 def head_interface(job: Job) -> str | None:
-    """The interface with the head's training address; without one the launcher looks for itself."""
+    """Return the interface that has the head's training address. With None the launcher chooses one."""
     try:
         return interface_of(job.head_address)
     except (OSError, ValueError):

@@ -1,5 +1,6 @@
-"""The list of hosts that Horovod Elastic is shown: those of the job, or of the file that `up` writes, less
-those that were dropped and those whose worker does not answer."""
+"""The list of hosts that Horovod Elastic may use. It holds the hosts of job.json, or those of the file
+that `up` writes, without dropped hosts and without hosts whose worker does not respond. `bin/discover`
+prints it."""
 
 import json
 import os
@@ -15,12 +16,13 @@ from inside.supervisor.logins import Logins
 from inside.supervisor.restarts import elastic_timeout_s, shortage_sentence, slots_of
 
 LOOK_S = 1.0
-# How long the first run waits for hosts that are slow to answer.
+# How long the first run waits for hosts that are slow to respond.
 GATHER_S = 6.0
 
 
 class Discovery:
-    """Keeps the list true; `left` is told of every host that is gone."""
+    """Keeps the list of hosts up to date; a member of the loop. `left` is called with the name of every host
+    that leaves the list."""
 
     def __init__(self, loop: Loop, places: Layout, job: Job, left: Callable[[str], None]) -> None:
         self._loop = loop
@@ -37,12 +39,13 @@ class Discovery:
         self._due = time.monotonic()
         self._left = left
         self._were_here: set[str] = set()
-        # Whether there are too few slots for the job to go on.
+        # Whether the job has fewer slots than it needs to go on.
         self.is_short = False
         self._sessions = Logins(loop, places, self._changed)
 
     def gather(self) -> None:
-        """Begin, and wait until every host of the job is in, a few seconds have passed, or we are to stop."""
+        """Start, and wait until every host of the job has answered, a few seconds have passed, or a stop is
+        requested."""
         self._loop.add(self)
         self.tick()
         self._changed()
@@ -55,18 +58,18 @@ class Discovery:
             self._tell_shortage()
 
     def seats(self) -> tuple[JobHost, ...]:
-        """Who is in, the head first."""
+        """Return the hosts that take part now, the head first: Horovod places rank 0 on the first host."""
         head = self._job.host
         inside = self._sessions.inside()
         others = [seat for seat in self._seats if seat.name != head and seat.name in inside]
         return (*(seat for seat in self._job.seats if seat.name == head), *others)
 
     def names(self) -> list[str]:
-        """Every host that there is, dropped or not, but for the head."""
+        """Return the names of all known hosts except the head, dropped ones included."""
         return [seat.name for seat in self._seats if seat.name != self._job.host]
 
     def drop(self, host: str) -> None:
-        """It takes no further part."""
+        """Leave a host out for the rest of the job."""
         self._dropped.add(host)
         self._keep_sessions()
         self._changed()
@@ -75,7 +78,7 @@ class Discovery:
         return self._due
 
     def tick(self) -> None:
-        """Look whether `up` has written the file anew."""
+        """Read the hosts file if `up` has changed it, and update the list."""
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + LOOK_S
@@ -87,7 +90,7 @@ class Discovery:
             self._changed()
 
     def close(self) -> None:
-        """End the logins; this is no news of the hosts."""
+        """End the logins. Hosts are not reported as gone because of this."""
         self._is_closed = True
         self._loop.remove(self)
         self._sessions.close()
@@ -100,7 +103,7 @@ class Discovery:
         return [name for name in self.names() if name not in inside and name not in self._dropped]
 
     def _changed(self) -> None:
-        """Somebody came or went."""
+        """Update the list after a host joined or left, and report the change."""
         if self._is_closed:
             return
         seats = self.seats()
@@ -121,7 +124,8 @@ class Discovery:
             self._tell_shortage()
 
     def _tell_shortage(self) -> None:
-        """Horovod waits for slots without a word, and then gives up."""
+        """Say when the job has too few slots, and when it has enough again: Horovod waits for slots without a
+        message and then gives up."""
         least = self._job.endurance.elastic.min_np if self._job.endurance.elastic else 0
         slots = slots_of(self.seats())
         if (slots < least) == self.is_short:
@@ -145,14 +149,15 @@ class Discovery:
 
 
 class HostsFile:
-    """The file that `up` writes; it is read when it has changed."""
+    """The hosts.json that `up` writes for a running elastic job. It is read again only after it has
+    changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._look: tuple[int, int, int] | None = None
 
     def read_if_new(self) -> tuple[JobHost, ...] | None:
-        """Its hosts; None where nothing is new, or nothing can be made of it."""
+        """Return its hosts. None if the file has not changed, does not exist or cannot be parsed."""
         try:
             stat = self._path.stat()
             look = (stat.st_ino, stat.st_ctime_ns, stat.st_size)
@@ -168,7 +173,7 @@ class HostsFile:
 
 
 def parse_hosts(text: str) -> tuple[JobHost, ...]:
-    """From the file that `up` writes."""
+    """Parse the text of hosts.json."""
     return tuple(
         JobHost(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
         for host in json.loads(text)["hosts"]
@@ -176,5 +181,5 @@ def parse_hosts(text: str) -> tuple[JobHost, ...]:
 
 
 def discovered_text(seats: Sequence[JobHost]) -> str:
-    """What the discovery script prints."""
+    """Return the text that the discovery script prints: one ADDRESS:SLOTS a line."""
     return "".join(f"{seat.address}:{seat.slots}\n" for seat in seats)

@@ -1,5 +1,5 @@
-"""Hosts whose ranks fail whenever they start. Horovod Elastic takes such a host back for ever, and says
-nothing of it: here it is counted, and the host left out."""
+"""Drops hosts whose ranks fail at every start. Horovod Elastic would take such a host back without end, and
+without a message."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -9,7 +9,7 @@ from inside.protocol.marks import Mark
 from inside.runtime.say import say
 from inside.supervisor.restarts import end_words
 
-# A rank that lived this long did not fail because of where it was started.
+# A rank that ran this long did not fail because of the host that it was started on.
 QUICK_S = 60.0
 MOST = 3
 AGAIN = "a rank failed {} times in a row within a minute of its start (last: {})"
@@ -17,7 +17,8 @@ AGAIN = "a rank failed {} times in a row within a minute of its start (last: {})
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host that was given up; `then` is drop, or end for the head, without which there is no job."""
+    """A host whose ranks failed too often. `then` is `drop`, or `end` for the head: a job cannot run without
+    its head, so the run is ended."""
 
     host: str
     times: int
@@ -29,7 +30,8 @@ class DroppedHost:
 
 
 class FailingHosts:
-    """`drop` is told of a host that takes no further part."""
+    """Counts, for each host, quick failures in a row. `drop` is called with a host that takes no further
+    part."""
 
     def __init__(self, head: str, drop: Callable[[str], None]) -> None:
         self.struck: dict[str, DroppedHost] = {}
@@ -38,15 +40,16 @@ class FailingHosts:
         self._counts: dict[str, int] = {}
 
     def begin(self) -> None:
-        """A run begins; who was dropped stays out."""
+        """Reset all counts for a new run. Dropped hosts stay out."""
         self._counts.clear()
 
     def forgive(self, host: str) -> None:
-        """It left: what comes back may be another machine, or a mended one."""
+        """Reset the count of a host that left: it may come back repaired, or as another machine."""
         self._counts.pop(host, None)
 
     def see(self, mark: Mark, is_own: bool) -> bool:
-        """A rank has ended, of its own failure or not; whether the run leads nowhere because of it."""
+        """Note that a rank ended; `is_own` says that it failed by itself, first in its round and not because
+        it was ended. Returns True if the head has failed too often, so the run is to be ended."""
         host = str(mark.get("host"))
         if (mark.get("seconds") or 0) >= QUICK_S:
             self.forgive(host)
@@ -57,6 +60,7 @@ class FailingHosts:
         return False
 
     def _strike(self, host: str, how: str) -> bool:
+        """Drop the host, or return True if it is the head."""
         times, is_head = self._counts.pop(host), host == self._head
         self.struck[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
         again = AGAIN.format(times, how)

@@ -1,4 +1,5 @@
-"""Which workers of the job answer a login, and where ranks of an ended run are gone."""
+"""Questions to the workers of a job over ssh: which of them respond, and whether ranks of an ended run still
+run there."""
 
 import json
 import shlex
@@ -10,15 +11,15 @@ from inside.protocol.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import run_parallel
 
-# For all hosts together; a login is given up after CONNECT_S, unless its sshd hangs later on.
+# Limit for all hosts together. One login takes at most CONNECT_S, unless its sshd hangs after accepting it.
 PROBE_S = 8.0
-# Of the last words of a rank: a traceback is longer than one thinks.
+# Bytes read from the end of a rank's log: a traceback can be long.
 MOST_SAID = 16384
 
 
 def answering(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
-    """Those of the hosts whose worker lets us in. Asked to stop meanwhile, nobody is said to be silent: who
-    was not heard yet may well answer."""
+    """Return the hosts whose worker accepts a login. If a stop is requested meanwhile, return all hosts:
+    those that have not answered yet may still respond."""
     errands = run_parallel(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
     if loop.stops:
         return set(hosts)
@@ -26,18 +27,20 @@ def answering(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
 
 
 def settled(loop: Loop, places: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float) -> set[str]:
-    """The hosts that answer, after ranks of the last run had that time to be gone there, and here."""
+    """Wait up to `wait_s` for the ranks of the last run to end, on the head and on `hosts`; return the hosts
+    that respond."""
     words = gone_words(places, job, wait_s)
     commands = {host: places.ssh(host, shlex.join(words)) for host in hosts}
     errands = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
-    # ssh itself exits with 255; 1 says that a rank is still there, and the worker with it.
+    # 255 is ssh's own failure. 1 means that a rank still runs there, so the worker does respond.
     return {host for host in hosts if errands.codes.get(host, 255) in (0, 1)}
 
 
 def lingering(loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
-    """The hosts where ranks of a job that is over still run after that time. The launcher ends a rank
-    elsewhere by hanging up on it, and does not see how long it takes. The ask to stop that ended the job does
-    not cut this short, nor does the first one after a failure: both want just this; the next one does."""
+    """Wait up to `wait_s` for the ranks of an ended job; return the hosts where some still run. The
+    launcher ends a rank on another host by closing its connection, and does not wait for the rank to end.
+    The first stop request does not interrupt this, whether it ended the job or came after a failure; the
+    second does."""
     line = shlex.join(gone_words(places, job, wait_s))
     commands = {host: places.ssh(host, line) for host in hosts}
     errands = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
@@ -47,8 +50,8 @@ def lingering(loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s
 def end_of_rank(
     loop: Loop, places: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
-    """How a rank ended, as its wrapper wrote it down on its host, and `said` last; nothing where that is not
-    to be had."""
+    """Return how a rank ended, from the record that its wrapper wrote on its host, with the end of its log as
+    `said`. `is_here`: the rank's host is the head. Returns an empty dict if the record cannot be read."""
     rank, host = where
     record = paths.logs_folder(job, places.run) / f"rank-{rank}.json"
     words = [

@@ -1,4 +1,4 @@
-"""Passes the launcher's output on and waits for its end; ends it when somebody asks."""
+"""Forwards the launcher's output, waits for the launcher to end, and ends it on request."""
 
 import os
 import time
@@ -10,12 +10,13 @@ from inside.runtime.child import Child
 from inside.runtime.loop import Loop
 from inside.supervisor.lines import Lines
 
-# How long pipes are read on after the launcher has ended, while something else holds them open and is silent.
+# How long to read on after the launcher has ended, while another process holds its pipes open silently.
 SILENCE_S = 0.5
 
 
 class LauncherOutput:
-    """One run of the launcher; a member of the loop while it lasts."""
+    """The output of one run of the launcher; a member of the loop meanwhile. `report` gets the marks, `hear`
+    the lines of ranks, `overhear` the launcher's own lines. `naming` rewrites the prefix of a rank's line."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class LauncherOutput:
                 self._filters[stream.fileno()] = Filter(partial(pass_on, out, lines), report, naming)
 
     def run(self) -> int:
-        """Until the launcher has ended and what it wrote is read; returns its exit code."""
+        """Wait until the launcher has ended and all its output is read; return its exit code."""
         for fd in self._filters:
             self._loop.watch(fd, partial(self._read, fd))
         self._loop.add(self)
@@ -56,7 +57,8 @@ class LauncherOutput:
         return self._child.reap().code
 
     def end(self) -> bool:
-        """Not because somebody asked: the run leads nowhere. False where it has ended by itself."""
+        """End the launcher because the run cannot succeed, not because a stop was requested. Returns False if
+        it has already ended."""
         if self._child.has_ended():
             return False
         self._child.end()
@@ -67,7 +69,8 @@ class LauncherOutput:
         return None if wait_ms is None else time.monotonic() + wait_ms / 1000
 
     def tick(self) -> None:
-        """Pass asks to stop on: the first with grace, the second at once; too late once it has ended."""
+        """Forward stop requests to the launcher: the first ends it with grace, the second kills it. Once it
+        has ended, stop requests are ignored."""
         if self._child.has_ended():
             return
         while self._stops < self._loop.stops:
@@ -94,7 +97,7 @@ class LauncherOutput:
 
 
 def pass_on(fd: int, lines: Lines, data: bytes) -> None:
-    """Write everything at once, past Python's buffers, and let it be read along."""
+    """Write all data to `fd` at once, without Python's buffers, and feed it to `lines`."""
     lines.feed(data)
     while data:
         data = data[os.write(fd, data) :]

@@ -1,18 +1,19 @@
-"""The lines of ranks as they pass through the supervisor, for those who read along."""
+"""Splits the launcher's output into lines of ranks and lines of the launcher itself."""
 
 import re
 from collections.abc import Callable
 
 from inside.protocol.marks import split_lines
 
-# A longer line is heard as far as this.
+# Longer lines are cut here.
 LONGEST = 1 << 15
 DATE = rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?"
 LINE = re.compile(DATE + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)", re.DOTALL)
 
 
 class Lines:
-    """Cuts one stream into lines: those of ranks, and those of the launcher itself."""
+    """Splits one stream into lines. `hear` gets the rank and text of a rank's line, `overhear` any other
+    line."""
 
     def __init__(
         self, hear: Callable[[int, str], None], overhear: Callable[[str], None] = lambda line: None
@@ -22,7 +23,7 @@ class Lines:
         self._begun = b""
 
     def feed(self, data: bytes) -> None:
-        """The next piece of the stream."""
+        """Take the next piece of the stream."""
         *ended, last = split_lines(data)
         for line in ended:
             self._tell(self._begun + line)
@@ -30,7 +31,7 @@ class Lines:
         self._begun = (self._begun + last)[:LONGEST]
 
     def close(self) -> None:
-        """The stream has ended: last words need no end of a line."""
+        """Take the end of the stream: the last line may lack its newline."""
         self._tell(self._begun)
         self._begun = b""
 

@@ -1,4 +1,5 @@
-"""Log rules: lines of ranks that mean more than they say."""
+"""Log rules (`rules:` of the inventory): regular expressions over the lines of ranks. A match drops the
+rank's host, or prevents a restart."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -13,7 +14,7 @@ LONGEST_SHOWN = 500
 
 @dataclass(frozen=True)
 class Match:
-    """A line that a rule is about."""
+    """A line that matched a rule. `host` is None where the rank's host is not known."""
 
     rule: Rule
     rank: int
@@ -30,8 +31,9 @@ class Match:
 
 
 class RuleMatcher:
-    """What has come of the rules so far. `drop` is told of a host that takes no further part from now on; a
-    job that is not elastic has none, and can only do without a host when it is run again."""
+    """Applies the rules of a job and keeps the results. `drop` is called with a host that takes no further
+    part from now on. It is None for a job that is not elastic: such a job leaves a host out only at its next
+    restart."""
 
     def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None] | None) -> None:
         self.dropped: dict[str, Match] = {}
@@ -42,11 +44,11 @@ class RuleMatcher:
         self._spared: set[tuple[str, str | None]] = set()
 
     def left_out(self, hosts: Collection[str]) -> tuple[Match, ...]:
-        """Why a run on these hosts goes without others."""
+        """Return the matches that explain which hosts are missing from a run on `hosts`."""
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
     def hear(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
-        """A line of a rank; whether anything has come of it."""
+        """Apply the rules to a line of a rank; return whether a host was dropped or restarts were stopped."""
         before = (len(self.dropped), self.stopped_by)
         for rule in self._book.matches(line):
             match = Match(rule, rank, host_of(rank), line)
@@ -77,6 +79,7 @@ class RuleMatcher:
         self._drop(host)
 
     def _spare(self, match: Match) -> None:
+        """Say once why a host is not dropped."""
         case = (match.rule.pattern, match.host)
         if case in self._spared:
             return
@@ -86,20 +89,21 @@ class RuleMatcher:
 
 
 class Rulebook:
-    """The rules of a job, ready to be matched."""
+    """The compiled rules of a job."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = [(rule, pattern) for rule in rules if (pattern := compiled(rule))]
 
     def matches(self, line: str) -> Iterator[Rule]:
-        """The rules that a line of a rank falls under."""
+        """Yield the rules that match a line of a rank."""
         for rule, pattern in self._rules:
             if pattern.search(line):
                 yield rule
 
 
 def compiled(rule: Rule) -> "re.Pattern[str] | None":
-    """The controller has checked it; a rule that cannot be read all the same is none."""
+    """Compile a rule. The controller has checked it; a rule that still fails to compile is reported and
+    ignored."""
     try:
         return re.compile(rule.pattern)
     except (re.error, RecursionError, OverflowError) as error:

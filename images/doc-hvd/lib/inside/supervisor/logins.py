@@ -1,5 +1,5 @@
-"""One long login per host, which tells by its end that the host is gone. Probes would tell the same, and fill
-the log of every sshd."""
+"""One long-lived ssh login to each host; its end shows that the host is gone. Repeated probes would show the
+same, but would fill the log of every sshd."""
 
 import os
 import signal
@@ -12,14 +12,15 @@ from inside.runtime.child import kill_group
 from inside.runtime.loop import Loop
 
 RETRY_S = 1.5
-# A login that has not got through by then is begun anew.
+# A login that has not succeeded by then is ended and tried again.
 LOGIN_S = 12.0
-# The worker says one line, so that it is known that the login worked, and then waits for our end.
+# The worker prints one line, which shows that the login works, then waits until this end closes stdin.
 LINE = "echo in; exec cat"
 
 
 class Login:
-    """The login to one host, tried again whenever it has ended."""
+    """The login to one host. It is tried again whenever it has ended. `changed` is called when `is_logged_in`
+    changes."""
 
     def __init__(self, loop: Loop, command: list[str], changed: Callable[[], None]) -> None:
         self.is_in = False
@@ -33,7 +34,7 @@ class Login:
         return self._due
 
     def tick(self) -> None:
-        """See whether it has ended, or is to be begun."""
+        """Notice that the login has ended, or start it when that is due."""
         if self._process and self._process.poll() is not None:
             self._end()
         if self._due is not None and time.monotonic() >= self._due:
@@ -43,7 +44,7 @@ class Login:
                 self._begin()
 
     def close(self) -> None:
-        """For good."""
+        """End the login and do not try again."""
         if self._process:
             self._end()
         self._due = None
@@ -85,7 +86,7 @@ class Login:
 
 
 class Logins:
-    """The logins to all hosts that are wanted."""
+    """The logins to all hosts of a job."""
 
     def __init__(self, loop: Loop, places: Layout, changed: Callable[[], None]) -> None:
         self._loop = loop
@@ -94,7 +95,7 @@ class Logins:
         self._sessions: dict[str, Login] = {}
 
     def keep(self, hosts: Iterable[str]) -> None:
-        """These hosts, and no others."""
+        """Log in to exactly these hosts: open missing logins and close all others."""
         wanted = set(hosts)
         for host in set(self._sessions) - wanted:
             self._close(host)
@@ -104,11 +105,11 @@ class Logins:
             self._loop.add(session)
 
     def inside(self) -> set[str]:
-        """The hosts that are known to be there."""
+        """Return the hosts whose login works now."""
         return {host for host, session in self._sessions.items() if session.is_in}
 
     def close(self) -> None:
-        """No session outlives the supervisor."""
+        """Close all logins: none may outlive the supervisor."""
         for host in tuple(self._sessions):
             self._close(host)
 

@@ -1,5 +1,5 @@
-"""The record of a job, written at the start and at every change, so that it tells something also when the
-master is killed."""
+"""The record of a job, record.json. It is written at the start and after every change, so that it is useful
+even if the master is killed."""
 
 import signal
 import time
@@ -18,13 +18,13 @@ from inside.supervisor.log_rules import Match
 from inside.supervisor.rank_states import RankStates
 
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
-# Changes that come together are written together.
+# Changes within this time are written together.
 GATHER_S = 0.5
 
 
 @dataclass
 class AttemptRecord:
-    """One run of the launcher."""
+    """One run of the launcher. Its fields are keys in record.json."""
 
     number: int
     started: float
@@ -37,7 +37,8 @@ class AttemptRecord:
 
 
 class Record:
-    """What is known of the job; a member of the loop."""
+    """The state of the job as written to record.json; a member of the loop. The container's exit code, not
+    this file, is the final word on how the job ended."""
 
     def __init__(self, job: Job, places: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
@@ -57,24 +58,24 @@ class Record:
 
     @property
     def restarts(self) -> int:
-        """How many of them were used."""
+        """How many restarts have been used."""
         return max(0, len(self.attempts) - 1)
 
     def begin(self, np: int, hosts: Sequence[str], ledger: RankStates) -> AttemptRecord:
-        """The next run, whose ranks begin anew, in a ledger of their own."""
+        """Add the next run, with new rank states."""
         self.ledger = ledger
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
         self.write()
         return self.attempts[-1]
 
     def finish(self, state: str) -> int:
-        """The job is over; returns the exit code."""
+        """Write the final state; return the exit code of the master container."""
         self._state, self._finished = state, time.time()
         self.write()
         return EXIT_CODES[state]
 
     def change(self) -> None:
-        """Something is new; it is written soon."""
+        """Schedule a write after a change."""
         if self._due is None:
             self._due = time.monotonic() + GATHER_S
 
@@ -86,7 +87,8 @@ class Record:
             self.write()
 
     def write(self) -> None:
-        """Now. A disk that is full does not end the job, and is told of once."""
+        """Write the record now, to the container and to the job's folder. A failed write is reported once and
+        does not end the job."""
         self._due = None
         value = self.as_json()
         for path in self._paths:
@@ -98,7 +100,7 @@ class Record:
                     say(f"cannot write {path}: {error}")
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
-        """The whole of it."""
+        """Return the whole record."""
         last = self.attempts[-1] if self.attempts else None
         return {
             "job": self._job.name,

@@ -1,4 +1,4 @@
-"""Decisions about running a job again, and the words for them. Nothing is run here."""
+"""Decisions and messages about restarting a job. Pure: opens and runs nothing."""
 
 import signal
 from collections.abc import Collection, Sequence
@@ -8,21 +8,22 @@ from inside.protocol.marks import Mark
 from inside.protocol.resilience import Resilience
 
 LONGEST_PAUSE_S = 30.0
-# Horovod's own, where it is told nothing else.
+# Horovod's default for --elastic-timeout.
 ELASTIC_TIMEOUT_S = 600.0
-# How long it may take until the loss of a host has shown in the ranks that are left.
+# How long it may take until the loss of a host shows as a failure of the remaining ranks.
 LOSS_S = 60.0
-# A run that lasted this long did not fail at once.
+# A run that lasted this long did not fail quickly.
 LONG_RUN_S = 60.0
 
 
 def may_restart(endurance: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
-    """Whether a failed run is run again."""
+    """Return whether a failed run is followed by a restart. `used`: restarts so far."""
     return used < endurance.restarts and not is_stopped_by_rule
 
 
 def pause_before(run_seconds: Sequence[float]) -> float:
-    """How long to wait after runs that lasted so long: 1, 2, 4 … 30 s while they fail at once."""
+    """Return the seconds to wait before a restart, given how long each run lasted: 1, 2, 4 … 30 while runs
+    fail quickly."""
     quick = 0
     for seconds in reversed(run_seconds):
         if seconds >= LONG_RUN_S:
@@ -34,21 +35,22 @@ def pause_before(run_seconds: Sequence[float]) -> float:
 def seats_left(
     seats: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
 ) -> tuple[JobHost, ...]:
-    """Who takes part in the next run. The head always does: it is here."""
+    """Return the hosts of the next run. The head always takes part: the supervisor runs on it."""
     return tuple(
         seat for seat in seats if seat.name == head or (seat.name in answering and seat.name not in dropped)
     )
 
 
 def words_for(launcher: Sequence[str], seats: Sequence[JobHost]) -> list[str]:
-    """The launcher's words with these hosts in place of those that it was given; hosts by address, because
-    a name that does not resolve to a local address counts as remote."""
+    """Return the launcher's words with these hosts in place of its own. Hosts are given by address, because
+    horovodrun takes a name that does not resolve to a local address for a remote host."""
     hosts = ",".join(f"{seat.address}:{seat.slots}" for seat in seats)
     return replaced(replaced(launcher, "-np", str(slots_of(seats))), "-H", hosts)
 
 
 def elastic_words_for(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
-    """Horovod begins with -np ranks, and would wait minutes for slots that are not there."""
+    """Return the launcher's words with `-np` lowered to the slots that exist, but not below `min_np`. Horovod
+    begins with -np ranks, and would wait minutes for slots that do not exist."""
     wanted = value_of(launcher, "-np")
     if wanted is None:
         return list(launcher)
@@ -56,24 +58,26 @@ def elastic_words_for(launcher: Sequence[str], min_np: int, slots: int) -> list[
 
 
 def first_ranks(np: int, slots: int, max_np: int | None) -> int:
-    """How many ranks an elastic job begins with: Horovod waits for `np` slots, then uses all there are."""
+    """Return how many ranks an elastic job begins with: Horovod waits for `np` slots, then uses all slots
+    there are."""
     return max(np, slots if max_np is None else min(slots, max_np))
 
 
 def elastic_timeout_s(launcher: Sequence[str]) -> float:
-    """How long Horovod waits for slots before it gives an elastic job up."""
+    """Return how long Horovod waits for slots before it gives up an elastic job."""
     wanted = value_of(launcher, "--elastic-timeout") or ""
     return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
 
 
 def loss_counts_s(launcher: Sequence[str], is_own_failure: bool) -> float:
-    """How long a lost host may be why an elastic job fails. Without another it waits until Horovod gives up;
-    a rank that fails by itself long after the loss does so for reasons of its own."""
+    """Return for how long a lost host may be the cause of an elastic job's failure. If no rank fails by
+    itself, the job may wait until Horovod's timeout ends it; a rank that fails by itself long after the loss
+    has another cause."""
     return LOSS_S if is_own_failure else LOSS_S + elastic_timeout_s(launcher)
 
 
 def replaced(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """The words with another value for one flag, if they have it."""
+    """Return the words with another value for a flag; unchanged if the flag is not among them."""
     found = list(words)
     if flag in found[:-1]:
         found[found.index(flag) + 1] = value
@@ -81,7 +85,7 @@ def replaced(words: Sequence[str], flag: str, value: str) -> list[str]:
 
 
 def value_of(words: Sequence[str], flag: str) -> str | None:
-    """What the flag is given."""
+    """Return the value of a flag, or None."""
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 
@@ -90,27 +94,28 @@ def slots_of(seats: Sequence[JobHost]) -> int:
 
 
 def host_of_ranks(seats: Sequence[JobHost]) -> dict[int, str]:
-    """Where the launcher puts each rank of a job that is not elastic: in the order of the hosts."""
+    """Return the host of each rank of a job that is not elastic: the launcher fills the hosts in order."""
     names = [seat.name for seat in seats for _slot in range(seat.slots)]
     return dict(enumerate(names))
 
 
 def restart_sentence(run: int, why: str, seats: Sequence[JobHost], endurance: Resilience, used: int) -> str:
-    """What the person is told when a job is run again for the `used`th time."""
+    """Return the message for the `used`th restart of this master. `first_restart` counts those of earlier
+    masters."""
     hosts = ",".join(f"{seat.name}:{seat.slots}" for seat in seats)
     number, most = endurance.first_restart + used, endurance.first_restart + endurance.restarts
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
 def failure_words(first: Mark | None, launcher_code: int) -> str:
-    """Why a run is over."""
+    """Describe why a run failed."""
     if first is None:
         return f"failed (the launcher: exit code {launcher_code})"
     return f"failed (rank {first['rank']} on {first.get('host', '?')}: {end_words(first)})"
 
 
 def end_words(mark: Mark) -> str:
-    """How a rank ended."""
+    """Describe how a rank ended."""
     if mark.get("oom"):
         return "out of memory"
     number = mark.get("signal")
@@ -123,7 +128,7 @@ def end_words(mark: Mark) -> str:
 
 
 def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
-    """An elastic job that has too few slots to go on."""
+    """Return the message for an elastic job that has too few slots to go on."""
     minutes, rest = divmod(timeout_s, 60)
     time_ = f"{minutes:g} min" if minutes and not rest else f"{timeout_s:g} s"
     return (
@@ -133,7 +138,7 @@ def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
 
 
 def lost_sentence(host: str, ranks: Sequence[int]) -> str:
-    """A host that took part and is silent."""
+    """Return the message for a host of the run that does not respond any more."""
     if not ranks:
         return f"{host} stopped answering"
     numbers = ", ".join(str(rank) for rank in ranks)

@@ -1,5 +1,5 @@
-"""The supervisor: the main process of a master container. It runs the launcher, runs it again where the job
-says so, and writes the record of the job. It never talks to Docker."""
+"""The supervisor: the main process of a master container. It runs the launcher, restarts it if the job allows
+that, and writes the job's record. It never talks to Docker."""
 
 import sys
 import time
@@ -40,14 +40,15 @@ from inside.supervisor.versions import versions_beside
 
 LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
 STILL = "ranks of this job still run on {}"
-# Ranks of a run that is over have their grace, and this, to be gone before the next run, or the job's end.
+# Ranks of an ended run get the job's grace plus this, before the next run or the job's end.
 GONE_EXTRA_S = 3.0
-# How Python ends with an exception that nobody caught.
+# How Python exits after an uncaught exception.
 RAISED = {"code": 1, "signal": None}
 
 
 def main(arguments: Sequence[str], places: Layout | None = None) -> int:
-    """`supervisor JOB`: run the job to its end; exit 0, 1 or 143."""
+    """`supervisor JOB`: run the job to its end. Exits with 0 (succeeded), 1 (failed), 143 (stopped) or 2
+    (usage)."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str], places: Layout | None = None) -> int:
 
 
 class Supervisor:
-    """One job, in one run of the launcher or several."""
+    """One job, in one or several runs of the launcher."""
 
     def __init__(self, job: Job, places: Layout) -> None:
         self._job = job
@@ -75,7 +76,7 @@ class Supervisor:
         self._around = AttemptContext(job, places, self._loop, self._record, self._judge, self._lacks_hosts)
 
     def run(self) -> int:
-        """Run the job to its end; returns the exit code. Its secrets do not outlive it."""
+        """Run the job to its end, then remove its secrets everywhere; return the exit code."""
         _live = hold_live(self._job.name, self._places.run)
         point_out_to(self._job.name, self._places.run)
         self._record.write()
@@ -92,7 +93,8 @@ class Supervisor:
             self._forget_secrets()
 
     def _runs(self) -> str:
-        """Run after run; returns the state in which the job ends."""
+        """Run the launcher until the job succeeds, is stopped, or has no restart left; return the job's final
+        state."""
         seats = self._first_seats()
         while not self._loop.stops:
             outcome = self._run_on(seats)
@@ -135,8 +137,8 @@ class Supervisor:
         return words_for(launcher, seats) if seats != self._job.seats else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
-        """Note how the run ended, and which hosts are gone. A rank that failed because its peer is gone is
-        still the first failure; the person is told what lies behind it."""
+        """Note how the run ended and which hosts were lost. A rank that failed because a peer's host is gone
+        stays the first failure in the record; the message to the user names the lost host."""
         attempt.finished, attempt.launcher_code = time.time(), outcome.code
         attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.ledger.hosts()]))
         self._record.write()
@@ -148,35 +150,43 @@ class Supervisor:
         self._record.write()
 
     def _hear_out(self, attempt: AttemptRecord) -> None:
-        """A rank that raises takes its leave of the others, who fail of it, and may be done before it is."""
+        """Find a failure that never reached us. A rank that raises an exception first shuts Horovod down, its
+        peers fail because of that and may end sooner, and the launcher then closes the connection of the rank
+        that raised. So if all reported failures are consequences, read the end of the rank that raised from
+        its own host."""
         ledger = self._record.ledger
         if (suspect := ledger.suspect(time.monotonic())) is None:
             return
         rank, host = suspect[0], str(suspect[1])
         is_here, wait_s = host == self._job.host, self._job.grace_s + GONE_EXTRA_S
         end = end_of_rank(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
-        # Its own words may have been cut off on their way here, and tell that it followed another, too.
+        # Its last lines may have been lost on the way here; in its log they may show that it failed because
+        # of another rank.
         if end.get("code") and not FOLLOWS.search(end.pop("said")) and ledger.is_of_this_start(end):
             ledger.add({"event": "rank-exit", **end})
-            # That it was killed while it took its leave is our own doing.
+            # Our own launcher killed it during its shutdown: report the exception, not the signal.
             attempt.first_failure = {**end, **RAISED} if end.get("asked") else end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
+        """Return the hosts that the run lost. Hosts are asked before the record is final, because a lost host
+        is the cause of a failure, whatever its peers' ranks report."""
         others = [host for host in attempt.hosts if host != self._job.host]
         if outcome.state != "failed" or not others:
             return self._away(others)
         there = answering(self._loop, self._places, others)
         there |= self._survived(attempt)
         if (first := attempt.first_failure) and not self._record.ledger.is_consequence(first):
-            # It told how it failed: that its host is slow to answer, or gone by now, is no better a reason.
+            # A rank on this host reported its own failure. That explains more than a host that responds
+            # slowly, or is gone now.
             there.add(str(first.get("host")))
         if not (outcome.was_hung or outcome.was_given_up):
-            # A worker that died may be back by now; its ranks are not.
+            # A worker that died may respond again by now; its ranks are gone all the same.
             there -= {self._record.ledger.vanished()}
         return [host for host in others if host not in there]
 
     def _survived(self, attempt: AttemptRecord) -> set[str]:
-        """The hosts whose loss an elastic job had got over by the time it failed."""
+        """Return the hosts whose loss is not why an elastic job failed: it had gone on without them. An
+        elastic job is one run for hours, so earlier losses must not be named as the cause."""
         if self._discovery is None:
             return set()
         ledger, first = self._record.ledger, attempt.first_failure
@@ -184,14 +194,18 @@ class Supervisor:
         return ledger.lost_before(time.monotonic() - loss_counts_s(self._job.launcher, is_own))
 
     def _away(self, hosts: Sequence[str]) -> list[str]:
-        """Those that are known to be gone without being asked; only the logins of an elastic job tell."""
+        """Return the hosts that are known to be gone without asking them. Only the logins of an elastic job
+        show that."""
         if self._discovery is None:
             return []
         there = {seat.name for seat in self._discovery.seats()} | self._dropped
         return [host for host in hosts if host not in there]
 
     def _see_off(self) -> None:
-        """Who stops a job frees its slots and fetches its outputs next: no rank may be at them by then."""
+        """Wait for the ranks that still run on hosts that respond: all hosts at once, for the grace and a few
+        seconds. horovodrun only closes the connections of ranks on other hosts. After a stop the controller
+        frees the job's slots and fetches its outputs, so no rank may still write them. The controller kills
+        the master STOP_S (45 s) after it asks it to stop."""
         hosts = self._left_behind()
         if self._discovery:
             self._discovery.close()
@@ -200,7 +214,7 @@ class Supervisor:
             say(STILL.format(host))
 
     def _left_behind(self) -> list[str]:
-        """The other hosts where ranks may still be, without those that are known to be lost."""
+        """Return the other hosts on which ranks may still run, without those known to be lost."""
         used: dict[str, None] = {}
         for attempt in self._record.attempts:
             used.update(dict.fromkeys(attempt.hosts))
@@ -215,7 +229,8 @@ class Supervisor:
         return may_restart(self._job.endurance, self._record.restarts, stopped)
 
     def _next_seats(self) -> tuple[JobHost, ...]:
-        """Wait a moment, longer where runs fail at once, and for what the last one left; see who is there."""
+        """Pause (longer after quick failures), wait for the ranks of the last run to end, and return the
+        hosts of the next run."""
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
         self._loop.pause(pause_before(runs))
         hosts = self._discovery.names() if self._discovery else self._job.other_hosts
@@ -230,7 +245,7 @@ class Supervisor:
         if outcome.was_hung:
             why = "hung"
         elif attempt.lost_hosts:
-            # What ranks elsewhere died of followed from it.
+            # Failures of ranks on other hosts are consequences of the loss.
             why = f"failed ({', '.join(attempt.lost_hosts)} stopped answering)"
         else:
             why = failure_words(attempt.first_failure, outcome.code)
@@ -238,7 +253,8 @@ class Supervisor:
         say(restart_sentence(attempt.number, why, seats, self._job.endurance, used))
 
     def _leads_nowhere(self, end: Mark) -> bool:
-        """A rank has ended. Only Horovod Elastic starts ranks again by itself."""
+        """Note the exit of a rank; return whether to end the run because its head keeps failing. Only Horovod
+        Elastic restarts ranks by itself."""
         if self._discovery is None or self._loop.stops:
             return False
         is_nowhere = self._strikes.see(end, self._record.ledger.fails_by_itself(end))
@@ -250,7 +266,7 @@ class Supervisor:
 
     @property
     def _dropped(self) -> set[str]:
-        """By a rule, or because their ranks fail."""
+        """The hosts that were dropped by a log rule or because their ranks fail at every start."""
         return {*self._judge.dropped, *self._strikes.struck}
 
     def _drop(self, host: str) -> None:
@@ -273,7 +289,7 @@ class Supervisor:
 
 
 def find_versions(job: Job, places: Layout) -> dict[str, str]:
-    """Of what the launcher runs with; nothing where there is no launcher."""
+    """Return the versions of the packages beside the launcher; empty if there is no launcher."""
     image = read_image_env(places.image_env)
     try:
         return versions_beside(launcher_path(job.launcher[0], image.get("PATH")))

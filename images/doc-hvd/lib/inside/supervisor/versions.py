@@ -1,23 +1,24 @@
-"""Which versions of what the launcher's Python has, from the names of folders: importing takes seconds."""
+"""The versions of the packages in the launcher's Python, read from the names of folders: importing TensorFlow
+would take seconds."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 DIST = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
-# The same TensorFlow under other names.
+# Packages that are TensorFlow under another name.
 TENSORFLOWS = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 
 def versions_beside(launcher: Path) -> dict[str, str]:
-    """Of the virtual environment, or prefix, that the launcher lies in."""
+    """Return the versions in the virtual environment, or prefix, that contains the launcher."""
     prefix = launcher.parent.parent
     names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
     return {**python_version(prefix), **versions_of(names)}
 
 
 def versions_of(names: Iterable[str]) -> dict[str, str]:
-    """From the names of *.dist-info folders."""
+    """Return the versions by package name, from the names of *.dist-info folders."""
     matches = (DIST.fullmatch(name) for name in names)
     found = {match["name"].lower().replace("_", "-"): match["version"] for match in matches if match}
     for name in TENSORFLOWS:
@@ -27,7 +28,7 @@ def versions_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def python_version(prefix: Path) -> dict[str, str]:
-    """As exact as can be had without running it."""
+    """Return Python's version as precisely as it can be read without running it; empty if unknown."""
     try:
         for line in (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition("=")
