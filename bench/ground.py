@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hvdocker.inventory.inventory import Host, SshSettings
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import side_by_side
@@ -106,7 +106,7 @@ class Ground:
     def links(self, hosts: Sequence[LabHost]) -> Iterator[Mapping[str, SshLink]]:
         """All hosts, connected at once, as a verb does."""
         named = {host.name: host for host in hosts}
-        opened = each(named, lambda name: self.link(named[name])).or_raise("connecting failed")
+        opened = for_each_host(named, lambda name: self.link(named[name])).or_raise("connecting failed")
         try:
             yield opened
         finally:

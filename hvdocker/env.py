@@ -12,21 +12,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hvdocker import __version__
-from hvdocker.events import Listener, ignore
+from hvdocker.events import EventListener, ignore_events
 from hvdocker.names import Maker
 
 
-def nobody(question: str) -> bool:
+def answer_no(question: str) -> bool:
     """The answer to every question where there is no terminal: no."""
     return False
 
 
-def nobody_knows(question: str) -> str:
+def answer_nothing(question: str) -> str:
     """The answer to every question for a secret where there is no terminal: empty."""
     return ""
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """The default of `Env.while_connecting`: no work."""
 
 
@@ -40,16 +40,16 @@ class Env:
 
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    listener: Listener = ignore
-    ask: Callable[[str], bool] = nobody
-    ask_secret: Callable[[str], str] = nobody_knows
+    listener: EventListener = ignore_events
+    ask: Callable[[str], bool] = answer_no
+    ask_secret: Callable[[str], str] = answer_nothing
     is_interactive: bool = False
     passphrases: dict[str, str] = field(default_factory=dict, repr=False)
     now: Callable[[], float] = time.time
     entropy: Callable[[int], bytes] = secrets.token_bytes
     run: str = ""
     # Work on the controller, such as imports, that is done while the hosts answer.
-    while_connecting: Callable[[], None] = nothing
+    while_connecting: Callable[[], None] = do_nothing
 
     def maker(self) -> Maker:
         """Return owner, version and run for the labels of new containers. HVDOCKER_OWNER sets the owner."""

@@ -124,7 +124,7 @@ class UnknownHostKey(HostUnreachable):
         self.known_hosts = known_hosts
 
 
-class LockedKey(HostUnreachable):
+class PassphraseRequired(HostUnreachable):
     """No key was accepted, and a key file needs a passphrase. The caller may ask the user and retry."""
 
     stage = "login"
@@ -138,7 +138,7 @@ class LockedKey(HostUnreachable):
         self.path = path
 
 
-class TookTooLong(HvdockerError):
+class CommandTimeout(HvdockerError):
     """A command did not finish within its time limit. It may still be running on the host."""
 
 
@@ -172,7 +172,7 @@ class HostErrors(HvdockerError):
     def __init__(self, what: str, errors: Iterable[HvdockerError]) -> None:
         self.errors = tuple(errors)
         super().__init__(what)
-        self.exit_code = worst(error.exit_code for error in self.errors)
+        self.exit_code = gravest_exit_code(error.exit_code for error in self.errors)
 
     def grouped(self) -> list[tuple[list[str], HvdockerError]]:
         """Return each distinct error once, with the hosts on which it occurred."""
@@ -183,7 +183,7 @@ class HostErrors(HvdockerError):
         return list(groups.values())
 
 
-def worst(codes: Iterable[int]) -> ExitCode:
+def gravest_exit_code(codes: Iterable[int]) -> ExitCode:
     """Return the gravest exit code: unreachable hosts before unfit ones, and both before a plain error."""
     seen = set(codes)
     order = (ExitCode.UNREACHABLE, ExitCode.UNFIT, ExitCode.LOCKED, ExitCode.NO_SLOTS, ExitCode.USAGE)

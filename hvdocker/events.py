@@ -19,8 +19,8 @@ class Event:
     is_end: bool = False
 
 
-Listener = Callable[[Event], None]
+EventListener = Callable[[Event], None]
 
 
-def ignore(event: Event) -> None:
+def ignore_events(event: Event) -> None:
     """A listener that ignores all events."""

@@ -59,26 +59,26 @@ DEFAULT_IMAGE = "doc-hvd:cpu"
 # The default image if hosts have GPUs.
 GPU_IMAGE = "doc-hvd:gpu"
 # Prefixes of the names of images that hvdocker makes.
-IMAGES_OF_OURS = ("doc-hvd:", "hvdocker-req:")
+OWN_IMAGE_PREFIXES = ("doc-hvd:", "hvdocker-req:")
 IMAGE_ENTRYPOINT = ("/opt/hvdocker/bin/entrypoint",)
 IMAGE_COMMAND = ("/bin/bash",)
 
-IN_CONTAINER = "/run/hvdocker"
+CONTAINER_FOLDER = "/run/hvdocker"
 CODE_MOUNT = "/train"
-JOBS_MOUNT = f"{IN_CONTAINER}/jobs"
-SECRETS = f"{IN_CONTAINER}/secrets"
+JOBS_MOUNT = f"{CONTAINER_FOLDER}/jobs"
+SECRETS_FOLDER = f"{CONTAINER_FOLDER}/secrets"
 
-RUN_MARKS = "run"
+RUN_MARKS_FOLDER = "run"
 
-CLUSTER_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
-CLUSTER_SHOULD = "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
-_PLAIN = re.compile(r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,200}")
+CLUSTER_NAME_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
+CLUSTER_NAME_RULE = "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
+_SAFE_FILE_NAME = re.compile(r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def cluster_name_problem(name: str) -> str | None:
     """Return what is wrong with a cluster name; None if it is valid."""
-    return None if re.fullmatch(CLUSTER_PATTERN, name) else CLUSTER_SHOULD
+    return None if re.fullmatch(CLUSTER_NAME_PATTERN, name) else CLUSTER_NAME_RULE
 
 
 def as_cluster_name(text: str) -> str:
@@ -94,7 +94,7 @@ def run_cluster(cluster: str, entropy: bytes) -> str:
 def run_mark(folder: str, token: str, owner: str) -> str:
     """Return the path `run/<token>@<owner>` of an empty folder in the folder of a run's cluster. It
     identifies the run when no container with LABEL_RUN is left."""
-    return f"{folder}/{RUN_MARKS}/{token}@{quote(owner, safe='')}"
+    return f"{folder}/{RUN_MARKS_FOLDER}/{token}@{quote(owner, safe='')}"
 
 
 def read_run_mark(name: str) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def requirements_image(key: str) -> str:
     return f"hvdocker-req:{key}"
 
 
-def trial_name(cluster: str, token: str) -> str:
+def trial_container_name(cluster: str, token: str) -> str:
     return f"hvdocker-{cluster}-doctor-{token}"
 
 
@@ -145,10 +145,10 @@ def _base32(entropy: bytes) -> str:
     return "".join(_BASE32[byte % 32] for byte in entropy[:4])
 
 
-def is_plain(name: str) -> bool:
+def is_safe_file_name(name: str) -> bool:
     """Return whether a name is safe as a folder name on the controller. Job names come from hosts, so they
     must not contain a slash, a control character or a leading dot."""
-    return bool(_PLAIN.fullmatch(name))
+    return bool(_SAFE_FILE_NAME.fullmatch(name))
 
 
 def match_job(wanted: str | None, newest_first: list[str]) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-MEBI = 1 << 20
+MIB = 1 << 20
 
 _UNITS = {"": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 SIZE = r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*([KkMmGgTt]?)(?:[Ii]?[Bb])?[ ]*"
 _TIME_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_TIME = r"[ ]*([0-9]{1,9}(?:\.[0-9]{1,9})?)[ ]*([smhd]?)[ ]*"
+_TIME_PATTERN = r"[ ]*([0-9]{1,9}(?:\.[0-9]{1,9})?)[ ]*([smhd]?)[ ]*"
 # The largest size that an engine accepts.
-_MOST = 2**63 - 1
+_MAX_BYTES = 2**63 - 1
 
 GIB = 1024**3
 
@@ -23,12 +23,12 @@ def parse_bytes(text: str) -> int | None:
     if not found:
         return None
     size = int(float(found[1]) * _UNITS[found[2].upper()])
-    return size if size <= _MOST else None
+    return size if size <= _MAX_BYTES else None
 
 
 def parse_seconds(text: str) -> float | None:
     """Parse `90`, `90s`, `10m`, `1.5h` or `2d` into seconds; None if it is invalid."""
-    found = re.fullmatch(_TIME, text)
+    found = re.fullmatch(_TIME_PATTERN, text)
     return float(found[1]) * _TIME_UNITS[found[2]] if found else None
 
 
@@ -50,6 +50,6 @@ def show_seconds(seconds: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
-def count(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """Return the number with the noun, which gets an `s` unless the number is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

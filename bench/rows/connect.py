@@ -7,7 +7,7 @@ from functools import partial
 from bench.contest import Bar, Contest, Contestant, Prepared, Row
 from bench.ground import SMALL_IMAGE, USER, Ground, run, together
 from hvdocker.shell.command import command
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from tests.cluster.lab import LabHost
 
 
@@ -24,7 +24,7 @@ def _connect(count: int) -> Prepared:
             link.close()
 
         def ours() -> None:
-            each(hosts, one).or_raise("connecting failed")
+            for_each_host(hosts, one).or_raise("connecting failed")
 
         def theirs() -> None:
             together([ground.ssh(host, "true") for host in hosts.values()])

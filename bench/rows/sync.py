@@ -13,7 +13,7 @@ from bench.contest import Bar, Contest, Contestant, Row, doing
 from bench.ground import Ground, pipes, together
 from bench.rows import rsync
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import Target
+from hvdocker.sync.host_index import SyncTarget
 from hvdocker.sync.sync import sync_all
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.ssh.link import SshLink
@@ -29,7 +29,7 @@ FOLDER = "/home/trainer/bench"
 def _push(links: Mapping[str, SshLink], source: Path, folder: str) -> None:
     """As `train` does it: the folder is read and packed once for all hosts."""
     tree = read_tree(source, HashCache.of_user())
-    targets = {name: Target(link, folder) for name, link in links.items()}
+    targets = {name: SyncTarget(link, folder) for name, link in links.items()}
     sync_all(targets, tree).or_raise("syncing failed")
 
 

@@ -14,7 +14,7 @@ from bench.rows.by_hand import SSH, Worker, workers
 from hvdocker.cluster.up import UpOptions, up
 from hvdocker.env import Env
 from hvdocker.inventory.locate import read_inventory
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 
@@ -120,7 +120,9 @@ def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
     def theirs() -> None:
         with ground.links(hosts) as links:
-            each(links, lambda name: links[name].engine().containers(all=True)).or_raise("asking failed")
+            for_each_host(links, lambda name: links[name].engine().containers(all=True)).or_raise(
+                "asking failed"
+            )
 
     yield {"hvdocker": Contestant(ours), "calls": Contestant(theirs)}
     side_by_side(LabHost.reset, hosts)

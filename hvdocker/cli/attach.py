@@ -50,8 +50,8 @@ def attach(
 def _finish(report: AttachReport, flag: str) -> None:
     from hvdocker.console.style import err
     from hvdocker.console.views.job import show_summary
-    from hvdocker.jobs.outcome import Ended, verdict
+    from hvdocker.jobs.outcome import EndedJob, raise_unless_succeeded
 
     if report.end.record:
         show_summary(err(), report.job, report.placement, report.end.record)
-    verdict(Ended(report.job, report.placement, report.end, report.last_lines, flag))
+    raise_unless_succeeded(EndedJob(report.job, report.placement, report.end, report.last_lines, flag))

@@ -78,4 +78,4 @@ def down(
     if report.plan.is_empty:
         out().print(f"nothing to do: {located.inventory.cluster} is not up on any host")
     else:
-        out().print(messages.is_down(located.inventory.cluster, report.hosts))
+        out().print(messages.cluster_down(located.inventory.cluster, report.hosts))

@@ -32,14 +32,14 @@ def execute(
     from hvdocker.console.views.exec_output import HostView
     from hvdocker.errors import UsageProblem
     from hvdocker.inventory.locate import locate
-    from hvdocker.inventory.select_hosts import hosts_meant
+    from hvdocker.inventory.select_hosts import named_hosts_or_all
 
     argv = ctx.obj.rest or ()
     if not argv:
         raise UsageProblem("what should be run goes after --", fix="hvdocker exec -- nvidia-smi -L")
     with working() as (env, progress):
         located = locate(env, inventory, cluster)
-        view = HostView(out(), err(), hosts_meant(located.inventory, hosts or ()))
+        view = HostView(out(), err(), named_hosts_or_all(located.inventory, hosts or ()))
 
         def show(host: str, line: str, is_error: bool) -> None:
             progress.pause()

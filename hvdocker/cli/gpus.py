@@ -43,7 +43,7 @@ def gpus(
     3 when the GPUs of a host are not known, 4 when it cannot be reached.
     """
     no_rest(ctx)
-    from hvdocker.errors import worst
+    from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate
     from hvdocker.placement.gpus import gpus as run
 
@@ -61,7 +61,7 @@ def gpus(
 
         show_gpus(out(), report)
     if report.errors:
-        raise typer.Exit(int(worst(error.exit_code for error in report.errors)))
+        raise typer.Exit(int(gravest_exit_code(error.exit_code for error in report.errors)))
 
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:

@@ -126,4 +126,4 @@ def push(
 
         write_script(as_script(report.plan, report.inventory, report.hosts))
     elif report.plan.is_empty or not dry_run:
-        out().print(messages.is_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))
+        out().print(messages.image_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))

@@ -12,7 +12,7 @@ import typer
 from hvdocker.cli.shared import AcceptFlag, QuietFlag, no_rest, working
 
 if TYPE_CHECKING:
-    from hvdocker.inventory.init import Offer
+    from hvdocker.inventory.init import SshConfigHost
 
 
 def init(
@@ -44,7 +44,7 @@ def init(
     """
     no_rest(ctx)
     from hvdocker.console.style import err, out
-    from hvdocker.console.views.init import show_written, written
+    from hvdocker.console.views.init import show_written, written_message
     from hvdocker.inventory.init import DEFAULT_FILE, InitRequest
     from hvdocker.inventory.init import init as run
 
@@ -52,12 +52,12 @@ def init(
     request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force)
     with working(quiet) as (env, progress):
 
-        def choose(offers: Sequence[Offer]) -> list[str]:
+        def choose(offers: Sequence[SshConfigHost]) -> list[str]:
             progress.pause()
             return _ask(offers)
 
         report = run(env, request, choose if env.is_interactive else None)
-    out().print(written(report))
+    out().print(written_message(report))
     if not quiet:
         show_written(err(), report)
     if not report.hosts:
@@ -72,18 +72,18 @@ def init(
         err().print(f"next: {shlex.join(words)}", style="quiet", markup=False)
 
 
-def _ask(offers: Sequence[Offer]) -> list[str]:
+def _ask(offers: Sequence[SshConfigHost]) -> list[str]:
     """Until the answer can be used; no answer means none."""
     from hvdocker.console.style import err
-    from hvdocker.console.views.init import question, show_offers
+    from hvdocker.console.views.init import hosts_question, show_offers
     from hvdocker.errors import Interrupted, UsageProblem
-    from hvdocker.inventory.init import understand
+    from hvdocker.inventory.init import parse_host_choice
 
     show_offers(err(), offers)
     while True:
         try:
-            return understand(
-                typer.prompt(question(offers), default="", show_default=False, err=True), offers
+            return parse_host_choice(
+                typer.prompt(hosts_question(offers), default="", show_default=False, err=True), offers
             )
         except typer.Abort:
             raise Interrupted("nothing was written") from None

@@ -28,7 +28,7 @@ def jobs(
     came home (fetch, down) stay listed when their cluster is gone.
     """
     no_rest(ctx)
-    from hvdocker.errors import worst
+    from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate_past
     from hvdocker.jobs.jobs import jobs as run
 
@@ -44,4 +44,4 @@ def jobs(
 
         show_jobs(out(), report, env.now())
     if report.errors:
-        raise typer.Exit(int(worst(error.exit_code for error in report.errors.values())))
+        raise typer.Exit(int(gravest_exit_code(error.exit_code for error in report.errors.values())))

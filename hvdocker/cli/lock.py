@@ -26,7 +26,7 @@ def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag =
     no_rest(ctx)
     from hvdocker.console.style import out
     from hvdocker.console.views.lock import show_locks
-    from hvdocker.errors import worst
+    from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate
     from hvdocker.locks.lock import lock_status as run
 
@@ -39,7 +39,7 @@ def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag =
     else:
         show_locks(out(), report)
     if report.errors:
-        raise typer.Exit(int(worst(error.exit_code for error in report.errors.values())))
+        raise typer.Exit(int(gravest_exit_code(error.exit_code for error in report.errors.values())))
 
 
 @app.command("release")

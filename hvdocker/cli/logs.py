@@ -9,7 +9,7 @@ import typer
 from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
 
 if TYPE_CHECKING:
-    from hvdocker.jobs.logs import LogsWish
+    from hvdocker.jobs.logs import LogsRequest
 
 JobArgument = Annotated[
     Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
@@ -81,9 +81,9 @@ def logs(
 
 def _wish(
     follow: bool, tail: int | None, since: str | None, ranks: list[int], hosts: list[str], regex: str | None
-) -> LogsWish:
+) -> LogsRequest:
     from hvdocker.jobs.log.since import parse_since
-    from hvdocker.jobs.logs import LogsWish, line_filter
+    from hvdocker.jobs.logs import LogsRequest, line_filter
 
     wanted = line_filter(ranks, hosts, regex)
-    return LogsWish(follow, tail, parse_since(since) if since else None, wanted)
+    return LogsRequest(follow, tail, parse_since(since) if since else None, wanted)

@@ -49,7 +49,7 @@ from hvdocker.cli.shared import (
     working,
 )
 from hvdocker.cli.train import attach
-from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
+from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
 if TYPE_CHECKING:
     from hvdocker.training.run import RunReport
@@ -113,9 +113,9 @@ def run(
     it running: [bold]hvdocker gc[/] gives back what is left when it has ended.
     """
     words = [word for word in (inventory, script) if word]
-    plain, tuning = sort_words([*words, *ctx.args])
+    plain, tuning = split_tuning_flags([*words, *ctx.args])
     file, plain = _inventory(plain, inventory_flag)
-    refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
     from hvdocker.training.inputs.resilience import ResilienceFlags

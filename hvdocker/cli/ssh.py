@@ -26,12 +26,12 @@ def ssh(
     Through OpenSSH's own client, with the inventory's user, port, key and
     jump host, and with its exit code. Words after -- are run as they are.
     """
-    from hvdocker.cluster.ssh import become, machine_words, worker_words
+    from hvdocker.cluster.ssh import machine_argv, replace_process, worker_argv
     from hvdocker.inventory.locate import locate
 
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    words_for = machine_words if machine else worker_words
+    words_for = machine_argv if machine else worker_argv
     with working() as (env, _):
         located = locate(env, inventory, cluster)
         words = words_for(env, located, host, ctx.obj.rest or (), has_terminal)
-    become(words)
+    replace_process(words)

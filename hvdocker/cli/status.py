@@ -22,7 +22,7 @@ def status(
     from hvdocker.cluster.status import status as run
     from hvdocker.console.style import out
     from hvdocker.console.views.status import show_status
-    from hvdocker.errors import worst
+    from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate
 
     with working(is_quiet=json) as (env, _):
@@ -34,4 +34,4 @@ def status(
     else:
         show_status(out(), report, env.now())
     if report.errors:
-        raise typer.Exit(int(worst(error.exit_code for error in report.errors)))
+        raise typer.Exit(int(gravest_exit_code(error.exit_code for error in report.errors)))

@@ -47,7 +47,7 @@ from hvdocker.cli.shared import (
     plan_shower,
     working,
 )
-from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
+from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
@@ -113,8 +113,8 @@ def train(
     """
     check_script(as_script, dry_run)
     # A tuning flag in front of the script is what typer took for the script.
-    plain, tuning = sort_words([*([script] if script else []), *ctx.args])
-    refuse_strays([word for word in plain if word.startswith("-")] or plain[1:])
+    plain, tuning = split_tuning_flags([*([script] if script else []), *ctx.args])
+    refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
     from hvdocker.training.inputs.resilience import ResilienceFlags
@@ -183,7 +183,7 @@ def finish(
 ) -> None:
     from hvdocker.console.style import err, out, write_script
     from hvdocker.console.views.job import show_summary
-    from hvdocker.jobs.outcome import verdict
+    from hvdocker.jobs.outcome import raise_unless_succeeded
 
     if as_script:
         from hvdocker.script.script import as_script as render
@@ -199,6 +199,6 @@ def finish(
         return
     if ended.end.record and not quiet:
         show_summary(err(), report.job, report.placement, ended.end.record, ended.restarts_before)
-    verdict(ended, request.propagates_exit)
+    raise_unless_succeeded(ended, request.propagates_exit)
     if not quiet:
         err().print(f"bring its outputs home: hvdocker fetch {report.job}{located.flag}", style="quiet")

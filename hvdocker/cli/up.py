@@ -130,7 +130,7 @@ def up(
     elif report.plan.is_empty:
         out().print(messages.nothing_to_do(located.inventory.cluster, len(report.places)))
     elif not dry_run:
-        out().print(messages.is_up(located.inventory.cluster, len(report.places), report.slots))
+        out().print(messages.cluster_up(located.inventory.cluster, len(report.places), report.slots))
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.ranks}{located.flag}", style="quiet")
     report.complain()

@@ -15,7 +15,7 @@ from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import forget, former_hosts, former_note
-from hvdocker.jobs.fetch import bring_home, home_from, mark_fetched, unfetched
+from hvdocker.jobs.fetch import fetch_job_files, hosts_fetched_into, mark_fetched, unfetched_jobs
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
@@ -24,13 +24,13 @@ from hvdocker.plan.plan import CONTROLLER, Plan
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.jobs.results.merge import Fetched
+    from hvdocker.jobs.results.merge import FetchedFiles
     from hvdocker.locks.hold import HeldLocks
     from hvdocker.plan.apply import Context
     from hvdocker.transport.link import HostLink
 
 # Stages that come before removal: if one of them fails, nothing is removed.
-_FIRST = ("jobs", "fetch")
+_BEFORE_REMOVAL = ("jobs", "fetch")
 
 Show = Callable[[Plan], None]
 
@@ -54,7 +54,7 @@ class DownReport:
     """The result of `down`: what was fetched, by job, and which errors occurred."""
 
     plan: Plan
-    fetched: dict[str, Fetched] = field(default_factory=dict)
+    fetched: dict[str, FetchedFiles] = field(default_factory=dict)
     errors: list[HvdockerError] = field(default_factory=list)
     seen: Mapping[str, HostSeen] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ def down(
     `show` gets the plan. `agreed` is called once the user has agreed, before anything is locked or
     removed."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        seen = look(env, located, session.links, options, tuple(session.failed.values()))
+        seen = observe_and_plan(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.lost:
             for name, error in session.failed.items():
                 env.listener(Event("note", f"no part of the cluster, and left alone: {error.what}", name))
@@ -117,7 +117,7 @@ def down(
     return report
 
 
-def look(
+def observe_and_plan(
     env: Env,
     located: Located,
     links: Mapping[str, HostLink],
@@ -125,12 +125,12 @@ def look(
     lost: tuple[HvdockerError, ...],
 ) -> ClusterToRemove:
     """Observe the hosts in `links` and plan the removal. `lost` are errors of hosts without a link."""
-    from hvdocker.observe.hosts import as_state, observe
+    from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
-    outcomes = observe(inventory, links, without_gpus=links)
-    state = as_state(inventory, outcomes.done, with_images=False)
-    jobs = () if options.discards else unfetched(located, state)
+    outcomes = observe_hosts(inventory, links, without_gpus=links)
+    state = cluster_state(inventory, outcomes.done, with_images=False)
+    jobs = () if options.discards else unfetched_jobs(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     # A cluster that was made for some slots only, and has them all on observed hosts, has no other hosts.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
@@ -145,13 +145,13 @@ def _take_down(
     links = {name: session.links[name] for name in seen.state.hosts}
     with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
         # Hosts may have changed before we had the locks: ask about jobs that started since.
-        now = look(env, located, links, options, seen.lost)
+        now = observe_and_plan(env, located, links, options, seen.lost)
         _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)
         show(now.plan)
-        return remove(env, located, session, now, held)
+        return fetch_and_remove(env, located, session, now, held)
 
 
-def remove(
+def fetch_and_remove(
     env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
 ) -> DownReport:
     """Fetch, then remove, under the locks `held`. What could not be removed is in the report's errors."""
@@ -162,20 +162,20 @@ def remove(
     def bring(job: str) -> None:
         folder = located.jobs / job
         env.listener(Event("fetch", f"bringing home {job}"))
-        before = home_from(located, job, folder)
-        fetched = bring_home(located, session, seen.state, job, folder)
+        before = hosts_fetched_into(located, job, folder)
+        fetched = fetch_job_files(located, session, seen.state, job, folder)
         mark_fetched(located, job, folder, before | set(fetched.hosts))
         report.fetched[job] = fetched
 
     context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)
-    stages = {is_first: tuple(s for s in seen.plan.stages if (s.name in _FIRST) == is_first)
+    stages = {is_first: tuple(s for s in seen.plan.stages if (s.name in _BEFORE_REMOVAL) == is_first)
               for is_first in (True, False)}  # fmt: skip
-    _fetch_first(replace(seen.plan, stages=stages[True]), context, located.flag)
+    _stop_and_fetch(replace(seen.plan, stages=stages[True]), context, located.flag)
     report.errors += apply_all(replace(seen.plan, stages=stages[False]), context)
     return report
 
 
-def _fetch_first(before: Plan, context: Context, flag: str) -> None:
+def _stop_and_fetch(before: Plan, context: Context, flag: str) -> None:
     """Apply the stages before removal. The error says that nothing was removed."""
     from hvdocker.plan.apply import apply
 

@@ -10,7 +10,7 @@ from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HostErrors, HvdockerError, raise_all
 from hvdocker.inventory.locate import Located, cluster_flag
-from hvdocker.inventory.select_hosts import check_hosts
+from hvdocker.inventory.select_hosts import select_named_hosts
 from hvdocker.jobs.lookup import JobsSeen, observe_jobs
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.protocol.output import LineAssembler
@@ -62,12 +62,12 @@ def execute(
 
     Ctrl-C ends the command on the hosts too: what it started there carries a token in its environment, which
     child processes inherit. A lost link ends nothing on its host."""
-    named = check_hosts(located.inventory, hosts)
+    named = select_named_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         sighting = observe_jobs(located, session)
         refuse_foreign_owner(located.inventory, sighting.state, env.maker().owner, is_forced)
         workers, missing = workers_of(env, located, sighting, named)
-        outcomes = _run(env, sighting, workers, argv, on_line)
+        outcomes = _run_on_hosts(env, sighting, workers, argv, on_line)
     asked = named or (*workers, *(error.host or "?" for error in missing))
     return ExecReport(asked, outcomes[0], (*missing, *outcomes[1]))
 
@@ -105,13 +105,13 @@ def _no_worker(env: Env, located: Located, name: str, state: str) -> HvdockerErr
     return HvdockerError(what, host=name, fix=f"hvdocker up{cluster_flag(env, located)} makes one")
 
 
-def _run(
+def _run_on_hosts(
     env: Env, sighting: JobsSeen, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
 ) -> tuple[Mapping[str, int], tuple[HvdockerError, ...]]:
-    from hvdocker.engine.container_exec import Inside, Patience, end_exec, run_inside
-    from hvdocker.transport.pool import each
+    from hvdocker.engine.container_exec import ContainerCommand, GracePeriod, end_exec, stream_in_container
+    from hvdocker.transport.pool import for_each_host
 
-    what = Inside(argv, names.CODE_MOUNT, env.entropy(8).hex())
+    what = ContainerCommand(argv, names.CODE_MOUNT, env.entropy(8).hex())
     # Hosts run in threads; `on_line` gets one line at a time.
     at_once = threading.Lock()
 
@@ -123,7 +123,7 @@ def _run(
                 with at_once:
                     on_line(name, line, is_error)
 
-        code = run_inside(
+        code = stream_in_container(
             sighting.links[name],
             workers[name],
             what,
@@ -134,9 +134,10 @@ def _run(
         return code
 
     def end() -> None:
-        each(
-            workers, lambda name: end_exec(sighting.links[name], workers[name], what.token, Patience(GRACE_S))
+        for_each_host(
+            workers,
+            lambda name: end_exec(sighting.links[name], workers[name], what.token, GracePeriod(GRACE_S)),
         )
 
-    outcomes = each(workers, run, on_interrupt=end)
+    outcomes = for_each_host(workers, run, on_interrupt=end)
     return outcomes.done, tuple(outcomes.failed.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 from hvdocker.cluster import steps
 from hvdocker.cluster.containers.files import master_update_files
-from hvdocker.cluster.worker_actions import current_trust, remove_folder
+from hvdocker.cluster.worker_actions import current_trust_files, remove_folder
 from hvdocker.engine import archive
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context
@@ -23,33 +23,33 @@ def _join_job(step: steps.JoinJob, context: Context) -> None:
 
     The head is the source, because the folder on the controller may have changed since the job started. The
     data goes through the controller, because hosts need not reach each other except on the worker port."""
-    _make_folders(step, context)
-    _bring_code(step, context)
-    _bring_secrets(step, context)
-    _bring_papers(step, context)
-    _write_job(step, context)
+    _make_job_folders(step, context)
+    _copy_code(step, context)
+    _copy_secrets(step, context)
+    _copy_capsule(step, context)
+    _write_job_file(step, context)
 
 
-def _make_folders(step: steps.JoinJob, context: Context) -> None:
+def _make_job_folders(step: steps.JoinJob, context: Context) -> None:
     link, root = context.link(step.host), step.job_folder
     result = link.run(host_folders.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
-    if host_folders.NEW in result.text.splitlines():
+    if host_folders.NEW_ROOT_LINE in result.text.splitlines():
         context.made(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
     raise_if_failed(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
 
 
-def _bring_code(step: steps.JoinJob, context: Context) -> None:
+def _copy_code(step: steps.JoinJob, context: Context) -> None:
     """Copy the code, and write its index on the host, so that the next sync sends nothing."""
     link = context.link(step.host)
-    packed = context.link(step.head).stream(host_folders.pack(step.source, host_folders.CODE))
+    packed = context.link(step.head).stream(host_folders.pack_tar(step.source, host_folders.CODE_PATHS))
     run_or_raise(
-        link, host_folders.take_code(step.folder, step.is_shared), "unpacking the code failed", packed
+        link, host_folders.replace_code(step.folder, step.is_shared), "unpacking the code failed", packed
     )
-    stage = commands.Stage(f"{step.folder}/code", "joining")
-    run_or_raise(link, commands.adopt(stage), "writing the index of the code failed")
+    stage = commands.SyncFolder(f"{step.folder}/code", "joining")
+    run_or_raise(link, commands.rewrite_index(stage), "writing the index of the code failed")
 
 
-def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
+def _copy_secrets(step: steps.JoinJob, context: Context) -> None:
     """Copy the secrets, which stay in memory on the way. If the job has just ended, there are none left."""
     if not step.secrets:
         return
@@ -58,14 +58,16 @@ def _bring_secrets(step: steps.JoinJob, context: Context) -> None:
     archive.put_secrets(context.engine(step.host), step.worker, step.job, values, step.uid, step.gid)
 
 
-def _bring_papers(step: steps.JoinJob, context: Context) -> None:
+def _copy_capsule(step: steps.JoinJob, context: Context) -> None:
     """Copy the job's capsule: capsule.json and code.patch."""
-    packed = context.link(step.head).stream(host_folders.pack(step.head_job_folder, host_folders.PAPERS))
-    unpack = host_folders.unpack(step.job_folder)
+    packed = context.link(step.head).stream(
+        host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES)
+    )
+    unpack = host_folders.unpack_tar(step.job_folder)
     run_or_raise(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
 
 
-def _write_job(step: steps.JoinJob, context: Context) -> None:
+def _write_job_file(step: steps.JoinJob, context: Context) -> None:
     """Write job.json as the head has it, adapted to the new host."""
     path = f"{step.head_job_folder}/job.json"
     told = run_or_raise(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
@@ -77,16 +79,16 @@ def _write_job(step: steps.JoinJob, context: Context) -> None:
     run_or_raise(context.link(step.host), write, "writing the job's file failed", [text.encode()])
 
 
-def _tell_master(step: steps.TellMaster, context: Context) -> None:
+def _update_master(step: steps.UpdateMaster, context: Context) -> None:
     """Write the current members, and for an elastic job its hosts, into the master.
 
     A failed run does not undo this: the job ignores a host whose worker does not answer, and the next `up`
     writes the files again."""
-    told = master_update_files(current_trust(context), step.seats)
+    told = master_update_files(current_trust_files(context), step.seats)
     archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.JoinJob: _join_job,
-    steps.TellMaster: _tell_master,
+    steps.UpdateMaster: _update_master,
 }

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
 from hvdocker.cluster.plan.up import plan_rotation
 from hvdocker.cluster.port_conflict import port_errors
-from hvdocker.cluster.up import UpReport, brought_public
+from hvdocker.cluster.up import UpReport, user_public_key
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, Interrupted, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_image
+from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located, cluster_flag
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.placement.complete_state import members_state
@@ -38,25 +38,25 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
     """Replace all workers by new ones with new keys.
 
     A failed rotation is not undone, because the old workers are gone. New workers stay for the next run."""
-    brought = brought_public(located)
+    brought = user_public_key(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        located = with_image(located, session)
+        located = with_default_image(located, session)
         if options.is_dry_run:
-            report = _look(env, located, session, options, brought)
+            report = _observe_and_plan(env, located, session, options, brought)
             show(report.plan)
             return report
         from hvdocker.locks.lock import locked
         from hvdocker.plan.apply import Context, apply
 
         with locked(env, located, session.links, "keys rotate", options.lock_wait_s) as held:
-            report = _look(env, located, session, options, brought)
+            report = _observe_and_plan(env, located, session, options, brought)
             show(report.plan)
-            with _unfinished(cluster_flag(env, located)):
+            with _marking_unfinished(cluster_flag(env, located)):
                 apply(report.plan, Context(located.inventory, session.links, env.listener, guard=held.check))
         return report
 
 
-def _look(
+def _observe_and_plan(
     env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
 ) -> UpReport:
     """Observe and plan. Raises if hosts are missing, or if another user owns the cluster."""
@@ -73,7 +73,7 @@ def _look(
 
 
 @contextmanager
-def _unfinished(flag: str) -> Iterator[None]:
+def _marking_unfinished(flag: str) -> Iterator[None]:
     """Add to every error that the rotation is not finished: old and new keys exist side by side."""
     again = f"finish it: hvdocker keys rotate{flag}"
     try:

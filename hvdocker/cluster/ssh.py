@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from hvdocker import names
 from hvdocker.cluster.exec import workers_of
-from hvdocker.engine.container_commands import any_shell
+from hvdocker.engine.container_commands import interactive_shell
 from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.inventory import Host
 from hvdocker.inventory.locate import Located
-from hvdocker.inventory.select_hosts import check_hosts
+from hvdocker.inventory.select_hosts import select_named_hosts
 from hvdocker.jobs.lookup import observe_jobs
 from hvdocker.shell.command import Command, shell
 from hvdocker.transport.session import connected
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 
-def machine_words(
+def machine_argv(
     env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
 ) -> tuple[str, ...]:
     """Return the command line for a shell, or the command `rest`, on the host itself: OpenSSH's client."""
-    host = _host(located, name)
+    host = _named_host(located, name)
     if host.is_local:
         raise UsageProblem(
             f"{name} is a worker on this very machine", fix=f"hvdocker ssh {name}, without --machine"
@@ -37,25 +37,33 @@ def machine_words(
     return _through_ssh(host, rest, has_terminal)
 
 
-def worker_words(
+def worker_argv(
     env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
 ) -> tuple[str, ...]:
     """Return the command line for a shell, or the command `rest`, in the host's worker.
 
     Connects to the host first. Raises if the worker does not run."""
-    host = _host(located, name)
+    host = _named_host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
     with connected(env, alone, must_all=False) as session:
         sighting = observe_jobs(alone, session)
         workers, missing = workers_of(env, alone, sighting, (name,))
         raise_all("the host cannot be reached", missing)
-        docker = _docker(session.links[name], host, bool(sighting.state.hosts[name].needs_sudo))
+        docker = _docker_argv(session.links[name], host, bool(sighting.state.hosts[name].needs_sudo))
     terminal = ("-it",) if has_terminal else ("-i",)
-    words = (*docker, "exec", *terminal, "-w", names.CODE_MOUNT, workers[name], *(rest or any_shell()))
+    words = (
+        *docker,
+        "exec",
+        *terminal,
+        "-w",
+        names.CODE_MOUNT,
+        workers[name],
+        *(rest or interactive_shell()),
+    )
     return words if host.is_local else _through_ssh(host, words, has_terminal)
 
 
-def become(words: tuple[str, ...]) -> None:
+def replace_process(words: tuple[str, ...]) -> None:
     """Replace this process by the program; does not return. Raises if the program is not installed."""
     from hvdocker.transport.local_process import exec_program as turn_into
 
@@ -71,8 +79,8 @@ def become(words: tuple[str, ...]) -> None:
         ) from error
 
 
-def _host(located: Located, name: str) -> Host:
-    check_hosts(located.inventory, (name,))
+def _named_host(located: Located, name: str) -> Host:
+    select_named_hosts(located.inventory, (name,))
     return located.inventory.named(name)
 
 
@@ -82,24 +90,24 @@ def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tupl
     They become one quoted argument, because OpenSSH joins several with blanks and quotes nothing."""
     ssh, *rest = ssh_words(host)
     terminal = ("-t",) if has_terminal and words else ()
-    return (ssh, *terminal, *_own_files(), *rest, *((Command(words).line(),) if words else ()))
+    return (ssh, *terminal, *_ssh_file_options(), *rest, *((Command(words).line(),) if words else ()))
 
 
-def _own_files() -> tuple[str, ...]:
+def _ssh_file_options() -> tuple[str, ...]:
     """Return options that name the SSH config and known_hosts file that all other verbs use.
 
     Empty unless HOME is not the user's home folder: then OpenSSH, which ignores HOME, would read other
     files."""
-    from hvdocker.transport.local_process import moved_home
+    from hvdocker.transport.local_process import home_override
 
-    home = moved_home()
+    home = home_override()
     if home is None:
         return ()
     config, known = home / ".ssh" / "config", home / ".ssh" / "known_hosts"
     return (*(("-F", str(config)) if config.is_file() else ()), "-o", f"UserKnownHostsFile={known}")
 
 
-def _docker(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
+def _docker_argv(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
     """Return the words that call the docker program for the host's engine. Raises if it is not installed."""
     if host.is_local:
         return ("docker",)

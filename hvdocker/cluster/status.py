@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
-from hvdocker.images.default_image import with_image
+from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.job_container import newest_masters
@@ -97,12 +97,12 @@ class StatusReport:
 def status(env: Env, located: Located) -> StatusReport:
     """Observe all hosts. Hosts that cannot be reached are reported, not raised."""
     with connected(env, located, must_all=False) as session:
-        inventory = with_image(located, session).inventory
-        from hvdocker.observe.hosts import as_state, observe
+        inventory = with_default_image(located, session).inventory
+        from hvdocker.observe.hosts import cluster_state, observe_hosts
         from hvdocker.placement.scope import is_complete
 
-        outcomes = observe(inventory, session.links)
-        state = as_state(inventory, outcomes.done, with_images=False)
+        outcomes = observe_hosts(inventory, session.links)
+        state = cluster_state(inventory, outcomes.done, with_images=False)
         failed = {**session.failed, **outcomes.failed}
         workers = state.workers()
         has_all = is_complete(inventory, state)
@@ -119,11 +119,13 @@ def status(env: Env, located: Located) -> StatusReport:
                 )
                 for host in inventory.hosts
             ),
-            tuple(_job(master, state.placement_of(master)) for master in newest_masters(state).values()),
+            tuple(
+                _job_status(master, state.placement_of(master)) for master in newest_masters(state).values()
+            ),
         )
 
 
-def _job(master: ContainerSeen, placement: Placement) -> JobStatus:
+def _job_status(master: ContainerSeen, placement: Placement) -> JobStatus:
     return JobStatus(
         job=master.job,
         state="running" if master.is_running else "ended" if master.state == "exited" else master.state,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.plan.plan import Step
 from hvdocker.protocol.job import JobHost
-from hvdocker.units import count
+from hvdocker.units import pluralize
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Trust:
 
     cluster: str
     port: int
-    members: tuple[Member, ...]
+    members: tuple[ClusterMember, ...]
     client_from: str | None = None
     client_container: str | None = None
     brought: tuple[str, str] | None = None
@@ -145,11 +145,11 @@ class JoinJob(Step):
         return f"{self.source}/jobs/{self.job}"
 
     def describe(self) -> str:
-        return f"join {self.job} with {count(self.seat.slots, 'slot')}: code and files from {self.head}"
+        return f"join {self.job} with {pluralize(self.seat.slots, 'slot')}: code and files from {self.head}"
 
 
 @dataclass(frozen=True)
-class TellMaster(Step):
+class UpdateMaster(Step):
     """Write the current members and their keys into the files of a running job's master.
 
     `job_hosts` are all hosts of the job, the head first; empty if the job is not elastic."""

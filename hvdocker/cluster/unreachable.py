@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.protocol.job import JobHost
 
 _ADDRESS = r"[\w.:-]+"
@@ -26,7 +26,7 @@ class UnreachableHost:
 
     `slots` are its slots by job, for the jobs that run on without it."""
 
-    member: Member
+    member: ClusterMember
     host_key: str
     slots: Mapping[str, int] = field(default_factory=dict)
 
@@ -63,12 +63,12 @@ def read_slots(hosts: str) -> dict[str, int]:
         return {}
 
 
-def _members(config: str) -> Iterator[Member]:
+def _members(config: str) -> Iterator[ClusterMember]:
     """Read the members from an SSH config.
 
     Only blocks exactly as templates/ssh_config.j2 writes them count, because a job can write to that file."""
     for found in _HOST.finditer(config):
-        yield Member(*found.groups())
+        yield ClusterMember(*found.groups())
 
 
 def _pinned(known_hosts: str) -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ def ask_master(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -
     from hvdocker.transport.errors import translating_errors
 
     def read(path: str) -> str:
-        return archive.read_text(link.engine(), master.name, f"{names.IN_CONTAINER}/{path}") or ""
+        return archive.read_text(link.engine(), master.name, f"{names.CONTAINER_FOLDER}/{path}") or ""
 
     with translating_errors(link.name, f"asking {master.name} about hosts that do not answer"):
         first = {share.host: share.slots for share in master.placement.shares}

@@ -16,9 +16,9 @@ from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.cluster.unreachable_hosts import unreachable_hosts
 from hvdocker.env import Env
-from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, raise_all, worst
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, gravest_exit_code, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_image
+from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import forget, former_hosts, former_note, point_at
@@ -39,7 +39,7 @@ Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]
 
 # What --keep leaves in place: nothing, what a failed run created, or everything.
-KEEPS = ("never", "failed", "always")
+KEEP_CHOICES = ("never", "failed", "always")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class UpReport:
 
     @property
     def exit_code(self) -> int:
-        return worst(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
+        return gravest_exit_code(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
 
     def complain(self) -> None:
         """Raise an error if hosts were missing. The plan for the other hosts was carried out all the same."""
@@ -89,7 +89,7 @@ class UpReport:
 
 def check_keep(keep: str) -> None:
     """Raise UsageProblem if the value of --keep is unknown."""
-    if keep not in KEEPS:
+    if keep not in KEEP_CHOICES:
         raise UsageProblem(f"--keep should be never, failed or always, got {keep!r}")
 
 
@@ -105,33 +105,33 @@ def up(
     `show` gets the plan before it is applied, and `tell` an explanation of the placement. A dry run, or an
     empty plan, takes no lock."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        located = with_image(located, session)
-        first = _look(env, located, session, options)
+        located = with_default_image(located, session)
+        first = _observe_and_plan(env, located, session, options)
         report, state = first.report, first.state
         if options.is_dry_run or report.plan.is_empty:
             _explain(env, located, options, state, tell)
             _show(env, report.plan, show)
             if not options.is_dry_run:
-                _point(env, located)
+                _point_at_cluster(env, located)
             return report
         from hvdocker.locks.lock import locked
 
-        links = {name: session.links[name] for name in _concerned(state, options.request)}
+        links = {name: session.links[name] for name in _hosts_to_lock(state, options.request)}
         with locked(env, located, links, "up", options.lock_wait_s) as held:
             # Hosts may have changed before we had the locks. If there was no wait, only what others can have
             # changed is observed again.
             known = None if held.has_waited or located.inventory.is_local else first
-            now = _look(env, located, session, options, known)
+            now = _observe_and_plan(env, located, session, options, known)
             report, state = now.report, now.state
             _explain(env, located, options, state, tell)
             _show(env, report.plan, show)
-            _point(env, located)
-            _make(env, located, session, report.plan, state, held, options.keep)
+            _point_at_cluster(env, located)
+            _apply_or_roll_back(env, located, session, report.plan, state, held, options.keep)
             return report
 
 
 @dataclass(frozen=True)
-class _Sight:
+class _UpObservation:
     """What was observed and planned. `failed` are errors of the hosts that `up` proceeds without."""
 
     report: UpReport
@@ -139,14 +139,14 @@ class _Sight:
     failed: Mapping[str, HvdockerError]
 
 
-def _look(
-    env: Env, located: Located, session: Session, options: UpOptions, known: _Sight | None = None
-) -> _Sight:
+def _observe_and_plan(
+    env: Env, located: Located, session: Session, options: UpOptions, known: _UpObservation | None = None
+) -> _UpObservation:
     """Observe the hosts, place the slots, and plan. `known` is an observation of a moment ago to refresh.
 
     Raises if the port is taken, if hosts cannot be used, or if another user owns the cluster."""
     inventory, request = located.inventory, options.request
-    state, failed = _seen(env, inventory, session, options, known)
+    state, failed = _observe(env, inventory, session, options, known)
     # Checked each time, because the job that runs on without these hosts may have ended.
     absent = unreachable_hosts(session.links, state, failed)
     if request:
@@ -155,22 +155,22 @@ def _look(
         extent = everything(inventory, state)
     placed = places(inventory, state, extent)
     raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
-    plan = plan_up(inventory, state, placed, env.maker(), brought_public(located), absent)
+    plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), absent)
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    return _Sight(UpReport(plan, placed, tuple(failed.values())), state, failed)
+    return _UpObservation(UpReport(plan, placed, tuple(failed.values())), state, failed)
 
 
-def _seen(
-    env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _Sight | None
+def _observe(
+    env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _UpObservation | None
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
     """Return the observed state, and the errors of hosts that are needed but could not be observed."""
-    from hvdocker.observe.hosts import partial_state, seen_again
+    from hvdocker.observe.hosts import partial_state, refresh_state
 
     if known:
-        return seen_again(inventory, session.links, known.state), known.failed
+        return refresh_state(inventory, session.links, known.state), known.failed
     if options.request:
-        return _usable(env, inventory, session, options), {}
+        return _observe_usable_hosts(env, inventory, session, options), {}
     state, unfit = partial_state(inventory, session.links)
     return state, {**session.failed, **unfit}
 
@@ -181,7 +181,7 @@ def _show(env: Env, plan: Plan, show: Show) -> None:
         env.listener(Event("note", note))
 
 
-def _concerned(state: ClusterState, request: SlotRequest | None) -> list[str]:
+def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str]:
     """Return the hosts to lock: all that may be changed. Excluded hosts count only if they have a worker."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
@@ -200,7 +200,9 @@ def _explain(
         env.listener(Event("note", "the cluster of this request is there already, and stays where it is"))
 
 
-def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
+def _observe_usable_hosts(
+    env: Env, inventory: Inventory, session: Session, options: UpOptions
+) -> ClusterState:
     """Observe the hosts for a request for some slots, and leave out hosts that cannot be used.
 
     Raises if the request names such a host. Also raises if the cluster exists and the observed workers are
@@ -221,7 +223,7 @@ def _usable(env: Env, inventory: Inventory, session: Session, options: UpOptions
     return state
 
 
-def _make(
+def _apply_or_roll_back(
     env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: HeldLocks, keep: str
 ) -> None:
     """Apply the plan. If that fails, remove what this run created, depending on --keep.
@@ -238,7 +240,7 @@ def _make(
         raise
 
 
-def _point(env: Env, located: Located) -> None:
+def _point_at_cluster(env: Env, located: Located) -> None:
     """Make this the current cluster of the folder, and print notes on the former one.
 
     This happens before anything is created, so that `down` finds what an interrupted run leaves."""
@@ -251,13 +253,13 @@ def _point(env: Env, located: Located) -> None:
         )
 
 
-def brought_public(located: Located) -> str | None:
+def user_public_key(located: Located) -> str | None:
     """Read and check the user's own key pair, before any host is changed, and return its public half.
 
     None if the inventory names no keys."""
     brought = located.inventory.keys
     if brought is None:
         return None
-    from hvdocker.transport.ssh.key_pairs import read_brought
+    from hvdocker.transport.ssh.key_pairs import read_user_key_pair
 
-    return read_brought(Path(brought.private), Path(brought.public)).public
+    return read_user_key_pair(Path(brought.private), Path(brought.public)).public

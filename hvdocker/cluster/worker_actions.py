@@ -12,7 +12,7 @@ from typing import Any
 from hvdocker import names
 from hvdocker.cluster import steps
 from hvdocker.cluster.containers.files import trust_files, worker_files
-from hvdocker.cluster.containers.ssh_files import FOLDER
+from hvdocker.cluster.containers.ssh_files import SSH_FOLDER
 from hvdocker.engine import archive
 from hvdocker.engine.container_commands import check_mesh, check_sshd
 from hvdocker.engine.container_exec import exec_output
@@ -34,18 +34,18 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
     context.trust = trust
     new_hosts = {name: key_pairs.make_pair() for name in trust.new_host_keys}
     publics = {**trust.known_host_keys, **{name: pair.public for name, pair in new_hosts.items()}}
-    context.keyring = key_pairs.Keyring(_client_key(step, context), new_hosts, publics)
+    context.keyring = key_pairs.ClusterKeys(_client_key(step, context), new_hosts, publics)
 
 
-def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.Pair:
+def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
     """Return the user's own key, else the key of a worker that stays, else a new one."""
     trust = step.trust
     if trust.brought:
-        return key_pairs.read_brought(*map(Path, trust.brought))
+        return key_pairs.read_user_key_pair(*map(Path, trust.brought))
     if not trust.client_from or not trust.client_container:
         return key_pairs.make_pair()
     text = archive.read_text(
-        context.engine(trust.client_from), trust.client_container, f"{FOLDER}/id_ed25519"
+        context.engine(trust.client_from), trust.client_container, f"{SSH_FOLDER}/id_ed25519"
     )
     if text is None:
         raise HvdockerError(
@@ -59,7 +59,7 @@ def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.Pair:
 def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     link = context.link(step.host)
     result = link.run(host_folders.make_folders(step.root, step.paths, step.is_shared))
-    if host_folders.NEW in result.text.splitlines():
+    if host_folders.NEW_ROOT_LINE in result.text.splitlines():
         context.made(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
     raise_if_failed(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
 
@@ -76,7 +76,9 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
     context.made(step.host, f"network {step.name}", lambda: engine.remove_network(made["Id"]))
 
 
-def create(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
+def create_container(
+    context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]
+) -> str:
     """Create a container without starting it, and return its id. A failed run removes it again."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
@@ -86,21 +88,23 @@ def create(context: Context, host: str, spec: ContainerSpec, extra_labels: Mappi
 
 
 def _create_worker(step: steps.CreateWorker, context: Context) -> None:
-    ring: key_pairs.Keyring = context.keyring
+    ring: key_pairs.ClusterKeys = context.keyring
     spec, engine = step.spec, context.engine(step.host)
     pair = ring.new_hosts[step.host]
     # Public keys are labels, so that any controller can rebuild known_hosts.
     labels = {names.LABEL_HOST_KEY: pair.public, names.LABEL_CLIENT_KEY: ring.client.public}
-    made = create(context, step.host, spec, labels)
+    made = create_container(context, step.host, spec, labels)
     wanted = worker_files(
-        current_trust(context),
+        current_trust_files(context),
         ring.client.private.reveal(),
         pair.private.reveal(),
         step.address,
         step.port,
         spec.uid,
     )
-    archive.furnish(engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made))
+    archive.put_initial_files(
+        engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made)
+    )
 
 
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
@@ -111,7 +115,7 @@ def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: s
     )
 
 
-def current_trust(context: Context) -> list[FileSpec]:
+def current_trust_files(context: Context) -> list[FileSpec]:
     """Return the SSH files with the current members and keys. MakeKeys must have run before."""
     trust, ring = context.trust, context.keyring
     return trust_files(
@@ -120,7 +124,9 @@ def current_trust(context: Context) -> list[FileSpec]:
 
 
 def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
-    archive.put_files(context.engine(step.host), step.container, current_trust(context), step.uid, step.gid)
+    archive.put_files(
+        context.engine(step.host), step.container, current_trust_files(context), step.uid, step.gid
+    )
 
 
 def _write_members(step: steps.WriteMembers, context: Context) -> None:
@@ -128,11 +134,11 @@ def _write_members(step: steps.WriteMembers, context: Context) -> None:
     run_or_raise(context.link(step.host), write, "writing the members failed", [f"{step.members}\n".encode()])
 
 
-def _start(step: steps.StartContainer, context: Context) -> None:
+def _start_container(step: steps.StartContainer, context: Context) -> None:
     context.engine(step.host).start(step.name)
 
 
-def _greets(step: steps.AwaitSshd, context: Context) -> bool:
+def _sshd_answers(step: steps.AwaitSshd, context: Context) -> bool:
     """Return whether the worker's sshd answers within a few seconds, asked through a channel of the link.
 
     This starts no process on the host. False also if the link cannot open such a channel."""
@@ -151,7 +157,7 @@ def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
 
     If it does not answer through the link, a command in the worker tries the worker's own address for up to
     SSHD_DEADLINE_S seconds. The error has the end of the container's log, which says why sshd died."""
-    if _greets(step, context):
+    if _sshd_answers(step, context):
         return
     from docker.errors import APIError
 
@@ -203,7 +209,7 @@ ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     steps.CreateWorker: _create_worker,
     steps.RefreshTrust: _refresh_trust,
     steps.WriteMembers: _write_members,
-    steps.StartContainer: _start,
+    steps.StartContainer: _start_container,
     steps.AwaitSshd: _await_sshd,
     steps.CheckMesh: _check_mesh,
 }

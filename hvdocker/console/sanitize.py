@@ -18,20 +18,20 @@ _SEQUENCE = re.compile(
 # Control characters except tab and newline; bidirectional marks; surrogates, which stand for bytes that are
 # not valid text and cannot be printed.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_HALF = re.compile("[\ud800-\udfff]")
-_ANY = re.compile(f"{_CONTROL.pattern}|{_HALF.pattern}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSAFE = re.compile(f"{_CONTROL.pattern}|{_SURROGATE.pattern}")
 # Colours and text styles (SGR). Longer sequences are not colours.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]{0,40}m)")
 
 
 def sanitized(text: str) -> str:
     """Return the text without control sequences, with U+FFFD for surrogates."""
-    if not _ANY.search(text):
+    if not _UNSAFE.search(text):
         return text
-    return _HALF.sub("\ufffd", _CONTROL.sub("", _SEQUENCE.sub("", text)))
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub("", _SEQUENCE.sub("", text)))
 
 
-def coloured(text: str) -> str:
+def sanitized_with_colours(text: str) -> str:
     """Return the sanitized text with its colours, because a rank may print in red. Rich parses them; they do
     not reach the terminal as they are."""
     pieces = _COLOUR.split(text)

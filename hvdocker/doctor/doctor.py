@@ -17,19 +17,19 @@ from hvdocker.cluster.plan.fitness import (
 )
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.doctor.examine_host import Examiner
-from hvdocker.doctor.facts.facts import HostHealth
-from hvdocker.doctor.facts.interfaces import InterfaceSeen, interfaces, read_interfaces
-from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.facts.facts import HostFacts
+from hvdocker.doctor.facts.interfaces import InterfaceSeen, query_interfaces, read_interfaces
+from hvdocker.doctor.judges.between_hosts import judge_between_hosts
 from hvdocker.doctor.judges.cluster import why_replaced
-from hvdocker.doctor.judges.host import Case, Words, judge_host
+from hvdocker.doctor.judges.host import FixCommands, JudgeInput, judge_host
 from hvdocker.doctor.judges.interfaces import judge_interfaces
 from hvdocker.doctor.pairs.examine import examine_pairs
-from hvdocker.doctor.pairs.keep_speeds import keep_links
-from hvdocker.doctor.report import Finding, PairReport, Report
+from hvdocker.doctor.pairs.keep_speeds import save_link_speeds
+from hvdocker.doctor.report import DoctorReport, Finding, PairReport
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_image
+from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
 from hvdocker.observe.state import ClusterState, HostSeen
@@ -40,7 +40,7 @@ from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
-    from hvdocker.transport.pool import Outcomes
+    from hvdocker.transport.pool import HostOutcomes
 
 INTERFACES_TIMEOUT_S = 20.0
 
@@ -57,24 +57,24 @@ class DoctorOptions:
     is_cheap: bool = False
 
 
-def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
-    words = Words(inventory_flag(env, located), cluster_flag(env, located))
+def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
+    words = FixCommands(inventory_flag(env, located), cluster_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
-        inventory = with_image(located, session).inventory
-        from hvdocker.observe.hosts import as_state, observe
+        inventory = with_default_image(located, session).inventory
+        from hvdocker.observe.hosts import cluster_state, observe_hosts
 
         _say(env, "looking at every host")
-        outcomes = observe(inventory, session.links)
-        state = as_state(inventory, outcomes.done, with_images=True)
+        outcomes = observe_hosts(inventory, session.links)
+        state = cluster_state(inventory, outcomes.done, with_images=True)
         words = replace(words, asked=asked_in(state))
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
         networks, pairs = _between(env, inventory, session, state, placed, options, words)
-        keep_links(located, pairs)
+        save_link_speeds(located, pairs)
     whys = why_replaced(inventory, state, placed, env.maker())
     cases = [
-        Case(
+        JudgeInput(
             inventory,
             host,
             healths[host.name],
@@ -89,8 +89,8 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> Report:
         )
         for host in inventory.hosts
     ]
-    across = tuple(judge_across(inventory, healths, words.up, words.retrain))
-    return Report(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
+    across = tuple(judge_between_hosts(inventory, healths, words.up, words.retrain))
+    return DoctorReport(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
 
 
 def _between(
@@ -100,7 +100,7 @@ def _between(
     state: ClusterState,
     placed: Mapping[str, HostPlan],
     options: DoctorOptions,
-    words: Words,
+    words: FixCommands,
 ) -> tuple[Mapping[str, Finding], tuple[PairReport, ...]]:
     if options.is_cheap:
         return {}, ()
@@ -112,14 +112,14 @@ def _between(
 
 def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
     """Return a finding by host on its training interface. Hosts of a local cluster have none."""
-    from hvdocker.transport.pool import each
+    from hvdocker.transport.pool import for_each_host
 
     addresses = {name: place.address for name, place in placed.items() if not place.host.is_local}
 
     def look(name: str) -> tuple[InterfaceSeen, ...] | None:
-        return read_interfaces(links[name].run(interfaces(), timeout_s=INTERFACES_TIMEOUT_S).text)
+        return read_interfaces(links[name].run(query_interfaces(), timeout_s=INTERFACES_TIMEOUT_S).text)
 
-    seen = each([name for name in addresses if name in links], look).done
+    seen = for_each_host([name for name in addresses if name in links], look).done
     return judge_interfaces(addresses, seen)
 
 
@@ -138,15 +138,15 @@ def _examine(
     env: Env,
     inventory: Inventory,
     session: Session,
-    outcomes: Outcomes[HostSeen],
+    outcomes: HostOutcomes[HostSeen],
     placed: Mapping[str, HostPlan],
-) -> dict[str, HostHealth]:
+) -> dict[str, HostFacts]:
     """Examine every host. The hosts of a local cluster are one machine, which is examined once."""
-    from hvdocker.transport.pool import each
+    from hvdocker.transport.pool import for_each_host
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
 
-    def look(name: str) -> HostHealth:
+    def look(name: str) -> HostFacts:
         _say(env, "looking around", name)
         found = examiner.examine(
             session.links[name], outcomes.done.get(name), outcomes.failed.get(name), placed.get(name)
@@ -155,9 +155,9 @@ def _examine(
         return found
 
     wanted = list(session.links)[:1] if inventory.is_local else list(session.links)
-    found = each(wanted, look)
-    healths = {name: HostHealth(name, unreached=error) for name, error in session.failed.items()}
-    healths |= {name: HostHealth(name, unreached=error) for name, error in found.failed.items()}
+    found = for_each_host(wanted, look)
+    healths = {name: HostFacts(name, unreached=error) for name, error in session.failed.items()}
+    healths |= {name: HostFacts(name, unreached=error) for name, error in found.failed.items()}
     healths |= found.done
     for name in session.links:
         if name not in healths:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from hvdocker import names
-from hvdocker.doctor.facts.facts import EngineState, HostHealth, Trial
+from hvdocker.doctor.facts.facts import EngineState, HostFacts, TrialResult
 from hvdocker.doctor.facts.trial_commands import trial_spec
-from hvdocker.doctor.judges.host_names import looked_up
+from hvdocker.doctor.judges.host_names import names_to_resolve
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.locks.lock_commands import look_at_lock
 from hvdocker.names import Maker
-from hvdocker.observe.gpu_query import HUNG
+from hvdocker.observe.gpu_query import HUNG_ERROR
 from hvdocker.observe.state import HostSeen
 from hvdocker.placement.host_plan import HostPlan
 
@@ -35,14 +35,20 @@ class Examiner:
 
     def examine(
         self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: HostPlan | None
-    ) -> HostHealth:
+    ) -> HostFacts:
         """Return all facts about the host. Errors are collected in `failures`, not raised.
 
         `seen` is the result of the ordinary observation; where that failed it is None, and `unfit` is the
         error. Without `place` (the cheap checks, or a host that cannot be placed) no trial container is
         started and the code is not looked at."""
-        from hvdocker.doctor.facts.gather import USUAL_ROOT, Attempts, see_clock, see_engine, see_machine
-        from hvdocker.locks.hold import ask
+        from hvdocker.doctor.facts.gather import (
+            DEFAULT_DOCKER_ROOT,
+            Attempts,
+            see_clock,
+            see_engine,
+            see_machine,
+        )
+        from hvdocker.locks.hold import run_lock_command
         from hvdocker.transport.ssh.link import SshLink
 
         attempts = Attempts(link.name)
@@ -53,11 +59,11 @@ class Examiner:
         if info is not None:
             told = info
             engine = attempts.to("listing what is ours", lambda: see_engine(link.engine(), told))
-        root = str((info or {}).get("DockerRootDir") or USUAL_ROOT)
+        root = str((info or {}).get("DockerRootDir") or DEFAULT_DOCKER_ROOT)
         mounts = [mount.source for mount in self.inventory.mounts]
-        peers = list(looked_up(self.inventory.named(link.name), self.inventory.hosts))
-        is_hung = seen is not None and seen.gpu_error == HUNG
-        health = HostHealth(
+        peers = list(names_to_resolve(self.inventory.named(link.name), self.inventory.hosts))
+        is_hung = seen is not None and seen.gpu_error == HUNG_ERROR
+        health = HostFacts(
             link.name,
             login=link.login if isinstance(link, SshLink) else None,
             seen=seen,
@@ -67,15 +73,15 @@ class Examiner:
             ),
             clock=attempts.to("asking for the time", lambda: see_clock(link, self.now)),
             engine=engine,
-            lock=attempts.to("looking at its lock", lambda: ask(link, look_at_lock()).holder),
+            lock=attempts.to("looking at its lock", lambda: run_lock_command(link, look_at_lock()).holder),
         )
         if seen and place:
             health = self._with_cluster(health, link, place, attempts)
         return replace(health, failures=tuple(attempts.failures))
 
     def _with_cluster(
-        self, health: HostHealth, link: HostLink, place: HostPlan, attempts: Attempts
-    ) -> HostHealth:
+        self, health: HostFacts, link: HostLink, place: HostPlan, attempts: Attempts
+    ) -> HostFacts:
         from hvdocker.doctor.facts.code_drift import see_code
 
         trial = attempts.to("trying a container", lambda: self._try(health, link, place))
@@ -84,16 +90,16 @@ class Examiner:
         code = attempts.to("looking at its code", lambda: see_code(link, f"{place.folder}/code"))
         return replace(health, trial=trial, code=code)
 
-    def _try(self, health: HostHealth, link: HostLink, place: HostPlan) -> Trial | None:
+    def _try(self, health: HostFacts, link: HostLink, place: HostPlan) -> TrialResult | None:
         """Run the trial container in the image of the ranks. Return None where the host has no such image:
         the doctor ships none. On a host with GPUs any other hvdocker image serves to test `--gpus`."""
-        from hvdocker.doctor.facts.trial_container import own_image, try_container
+        from hvdocker.doctor.facts.trial_container import any_own_image, try_container
 
         has_gpus = bool(place.seen.gpus)
-        image = _image_of(place)
+        image = _rank_image(place)
         is_other = image is None
         if image is None and has_gpus:
-            image = own_image(link.engine())
+            image = any_own_image(link.engine())
         if image is None:
             return None
         chosen = image
@@ -108,7 +114,7 @@ class Examiner:
         return replace(found, is_other=is_other)
 
 
-def _image_of(place: HostPlan) -> str | None:
+def _rank_image(place: HostPlan) -> str | None:
     """Return the id of the image that ranks run in: the running worker's, else the cluster's.
 
     None where the cluster's image is missing or is not made for hvdocker."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hvdocker.doctor.doctor import DoctorOptions, doctor
-from hvdocker.doctor.report import Finding, Mark, Report
+from hvdocker.doctor.report import DoctorReport, Finding, Mark
 from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, raise_all
 from hvdocker.events import Event
@@ -14,7 +14,7 @@ from hvdocker.inventory.locate import Located
 from hvdocker.placement.slots import SlotRequest
 
 
-def check_hosts(
+def run_preflight(
     env: Env, located: Located, accept_new_host_keys: bool, request: SlotRequest | None
 ) -> SlotRequest | None:
     """Raise an error if hosts are not fit to train; send warnings as note events.
@@ -22,18 +22,20 @@ def check_hosts(
     With a `request` (some slots only), unfit hosts that it does not name are left out instead. Return the
     request with these hosts added to `exclude`, or None if there was no request."""
     report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
-    errors = bad_news(report)
-    spared = _spared(located, request, errors)
+    errors = report_errors(report)
+    spared = _hosts_to_leave_out(located, request, errors)
     raise_all("some hosts are not fit to train", [one for one in errors if one.host not in spared])
     for error in errors:
         env.listener(Event("note", f"left out: {error.what}", error.host))
-    for host, finding in _found(report, Mark.WARN):
+    for host, finding in _findings_marked(report, Mark.WARN):
         if host not in spared:
             env.listener(Event("note", f"{finding.check}: {finding.shown}", host))
     return replace(request, exclude=(*request.exclude, *sorted(spared))) if request else None
 
 
-def _spared(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
+def _hosts_to_leave_out(
+    located: Located, request: SlotRequest | None, errors: list[HvdockerError]
+) -> set[str]:
     """Return the unfit hosts that the request can do without. Empty where no other host would be left: then
     the hosts' own errors explain more than "not enough slots"."""
     if request is None:
@@ -44,12 +46,12 @@ def _spared(located: Located, request: SlotRequest | None, errors: list[Hvdocker
     return bad if usable - bad else set()
 
 
-def bad_news(report: Report) -> list[HvdockerError]:
+def report_errors(report: DoctorReport) -> list[HvdockerError]:
     """Return every BAD finding about hosts as an error. Pairs are left out: the cheap checks try none."""
-    return [_error(host, finding) for host, finding in _found(report, Mark.BAD)]
+    return [_error(host, finding) for host, finding in _findings_marked(report, Mark.BAD)]
 
 
-def _found(report: Report, mark: Mark) -> list[tuple[str | None, Finding]]:
+def _findings_marked(report: DoctorReport, mark: Mark) -> list[tuple[str | None, Finding]]:
     found: list[tuple[str | None, Finding]] = [
         (one.host, finding) for one in report.hosts for finding in one.findings if finding.mark is mark
     ]

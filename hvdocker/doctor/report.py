@@ -50,7 +50,7 @@ class PairReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     """All findings. Those in `across` compare the hosts with each other, so each concerns all of them."""
 
     cluster: str

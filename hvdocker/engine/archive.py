@@ -15,18 +15,18 @@ from hvdocker.engine.file_spec import FileSpec, with_user
 
 def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int) -> None:
     """Put files below /run/hvdocker, owned by the container's user, with exactly their modes."""
-    folder, _, top = names.IN_CONTAINER.rpartition("/")
+    folder, _, top = names.CONTAINER_FOLDER.rpartition("/")
     engine.put_archive(container, folder, _pack(files, uid, gid, top))
 
 
-def furnish(
+def put_initial_files(
     engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int, passwd: str
 ) -> None:
     """Put all files of a new container before its first start, in one archive, because the engine mounts the
     container's file system for every archive. `passwd` is /etc/passwd of the image; the container's user is
     added to it, because sshd and ssh require an entry."""
     users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
-    engine.put_archive(container, "/", _pack(files, uid, gid, names.IN_CONTAINER.lstrip("/"), users))
+    engine.put_archive(container, "/", _pack(files, uid, gid, names.CONTAINER_FOLDER.lstrip("/"), users))
 
 
 def put_secrets(
@@ -39,12 +39,12 @@ def put_secrets(
             _add(tar, folder, None, 0o700, uid, gid)
         for name, value in values.items():
             _add(tar, f"secrets/{job}/{name}", value, 0o400, uid, gid)
-    engine.put_archive(container, names.IN_CONTAINER, buffer.getvalue())
+    engine.put_archive(container, names.CONTAINER_FOLDER, buffer.getvalue())
 
 
 def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
     """Return the secrets that `put_secrets` put there, by name; empty when the job is over."""
-    files = read_files(engine, container, f"{names.SECRETS}/{job}")
+    files = read_files(engine, container, f"{names.SECRETS_FOLDER}/{job}")
     return {name.rpartition("/")[2]: value for name, value in files.items()}
 
 

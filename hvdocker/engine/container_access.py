@@ -10,11 +10,11 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 # The states that an engine reports for a container that is being removed.
-_LEAVING = ("removing", "dead")
+_REMOVAL_STATES = ("removing", "dead")
 
 
 @contextmanager
-def asking_container(link: HostLink, container: str, what: str) -> Iterator[None]:
+def translating_container_errors(link: HostLink, container: str, what: str) -> Iterator[None]:
     """Like `translating_errors`, but raise JobStopped if the container was removed.
 
     The engine's answer for a container that is being removed depends on how far the removal is (404, 409, or
@@ -25,12 +25,12 @@ def asking_container(link: HostLink, container: str, what: str) -> Iterator[None
         try:
             yield
         except APIError as error:
-            if is_gone(link, container):
-                raise taken_down(link.name) from error
+            if is_container_gone(link, container):
+                raise container_gone_error(link.name) from error
             raise
 
 
-def is_gone(link: HostLink, container: str) -> bool:
+def is_container_gone(link: HostLink, container: str) -> bool:
     """Return whether the container does not exist or is being removed."""
     from docker.errors import NotFound
 
@@ -38,10 +38,10 @@ def is_gone(link: HostLink, container: str) -> bool:
         state = link.engine().inspect_container(container)["State"]
     except NotFound:
         return True
-    return state.get("Status") in _LEAVING
+    return state.get("Status") in _REMOVAL_STATES
 
 
-def taken_down(host: str) -> JobStopped:
+def container_gone_error(host: str) -> JobStopped:
     """Return the error for a job whose container was removed by another user."""
     return JobStopped(
         "the job was taken down by someone else: its container is gone",

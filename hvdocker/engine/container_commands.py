@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from hvdocker import names
 from hvdocker.shell.command import Command, command, shell
 
-JOB = "HVDOCKER_JOB"
-EXEC = "HVDOCKER_EXEC"
-CHECK = "/opt/hvdocker/bin/check"
+JOB_VARIABLE = "HVDOCKER_JOB"
+EXEC_VARIABLE = "HVDOCKER_EXEC"
+CHECK_PROGRAM = "/opt/hvdocker/bin/check"
 
 # $1 is the signal, $2 the variable with its value, the rest are process ids. Prints the ids that were
 # signalled. A process that leads a process group is signalled with its group.
-_SIGNAL = r"""
+_SIGNAL_SCRIPT = r"""
 signal=$1; mark=$2; shift 2
 for pid; do
     case $pid in *[!0-9]*|""|0|1|$$) continue;; esac
@@ -28,34 +28,34 @@ done
 true
 """
 # Signals all processes that have the variable; the shell that runs this script does not have it.
-_ALL = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
+_ALL_PROCESSES = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
 
 
 def check_sshd(address: str, port: int, seconds: int) -> Command:
     """Wait for an SSH server: exit code 0 as soon as it sends its banner, 1 if it does not in that time."""
-    return command(CHECK, "sshd", address, str(port), str(seconds))
+    return command(CHECK_PROGRAM, "sshd", address, str(port), str(seconds))
 
 
 def check_mesh(members: Iterable[str]) -> Command:
     """Log in to each of the given members by ssh: exit code 0 if all logins work, else 1."""
-    return command(CHECK, "mesh", *members)
+    return command(CHECK_PROGRAM, "mesh", *members)
 
 
 def ranks_folder(job: str) -> str:
     """Return the folder in a container in which every rank wrapper of a job writes its process id."""
-    return f"{names.IN_CONTAINER}/ranks/{job}"
+    return f"{names.CONTAINER_FOLDER}/ranks/{job}"
 
 
 def signal_ranks(signal: str, job: str, pids: Iterable[int]) -> Command:
     """Signal those processes that belong to the job, and print their ids. Signal 0 only prints."""
-    return shell(_SIGNAL, signal, f"{JOB}={job}", *map(str, pids))
+    return shell(_SIGNAL_SCRIPT, signal, f"{JOB_VARIABLE}={job}", *map(str, pids))
 
 
 def signal_exec(signal: str, token: str) -> Command:
     """Signal all processes that were started by the `exec` with this token, and print their ids."""
-    return shell(f"{_ALL}{_SIGNAL}", signal, f"{EXEC}={token}")
+    return shell(f"{_ALL_PROCESSES}{_SIGNAL_SCRIPT}", signal, f"{EXEC_VARIABLE}={token}")
 
 
-def any_shell() -> tuple[str, ...]:
+def interactive_shell() -> tuple[str, ...]:
     """Return a command for an interactive shell: bash if the image has it, else sh."""
     return ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi")

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from docker import APIClient
 
 from hvdocker.engine import archive
-from hvdocker.engine.container_commands import EXEC, ranks_folder, signal_exec, signal_ranks
+from hvdocker.engine.container_commands import EXEC_VARIABLE, ranks_folder, signal_exec, signal_ranks
 from hvdocker.errors import HvdockerError
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 # The interval between checks whether signalled processes have ended.
-_LOOK_S = 0.3
+_POLL_S = 0.3
 
 # Called with a piece of output, and whether it is from standard error.
-OnPiece = Callable[[bytes, bool], None]
+OnOutput = Callable[[bytes, bool], None]
 
 
 @dataclass(frozen=True)
-class Patience:
+class GracePeriod:
     """How long processes may run after SIGTERM, and the clock by which that is measured."""
 
     grace_s: float
@@ -32,7 +32,7 @@ class Patience:
 
 
 @dataclass(frozen=True)
-class Inside:
+class ContainerCommand:
     """A command to run in a container. `token` goes into its environment and identifies its processes."""
 
     argv: tuple[str, ...]
@@ -40,14 +40,14 @@ class Inside:
     token: str
 
 
-def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) -> int:
+def stream_in_container(link: HostLink, container: str, what: ContainerCommand, on_piece: OnOutput) -> int:
     """Run a command to its end, as the container's user and without standard input; return its exit code.
 
     `on_piece` gets the output as it arrives. Raises an error if the engine does not report an exit code."""
     with translating_errors(link.name, f"running a command in {container}"):
         engine = link.engine()
         made = engine.exec_create(
-            container, list(what.argv), workdir=what.workdir, environment={EXEC: what.token}
+            container, list(what.argv), workdir=what.workdir, environment={EXEC_VARIABLE: what.token}
         )["Id"]
         for out, err in engine.exec_start(made, stream=True, demux=True):
             on_piece(out or err or b"", err is not None)
@@ -57,31 +57,31 @@ def run_inside(link: HostLink, container: str, what: Inside, on_piece: OnPiece) 
     return code
 
 
-def end_exec(link: HostLink, container: str, token: str, patience: Patience) -> None:
+def end_exec(link: HostLink, container: str, token: str, patience: GracePeriod) -> None:
     """Send SIGTERM to all processes of an `exec`, and SIGKILL to those left after the grace period."""
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_exec(number, token).argv))[1])
 
-    _end(signal, patience)
+    _end_processes(signal, patience)
 
 
-def end_ranks(link: HostLink, container: str, job: str, patience: Patience) -> int:
+def end_ranks(link: HostLink, container: str, job: str, patience: GracePeriod) -> int:
     """End the ranks of a job in a container, like `end_exec`; return how many were running."""
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_ranks(number, job, pids).argv))[1])
 
-    return _end(signal, patience) if pids else 0
+    return _end_processes(signal, patience) if pids else 0
 
 
-def _end(signal: Callable[[str], list[int]], patience: Patience) -> int:
+def _end_processes(signal: Callable[[str], list[int]], patience: GracePeriod) -> int:
     found = signal("TERM")
     deadline = patience.clock() + patience.grace_s
     left = found
     while left and patience.clock() < deadline:
-        patience.sleep(_LOOK_S)
+        patience.sleep(_POLL_S)
         left = signal("0")
     if left:
         signal("KILL")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hvdocker import names
 
-HOME = f"{names.IN_CONTAINER}/home"
+HOME = f"{names.CONTAINER_FOLDER}/home"
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ for dir in "$home"/.hvdocker/*/; do
     dir=${dir%/}
     # Where homes are shared, a host's folder lies one level deeper, under its name.
     for mark in "$dir/"""
-    + names.RUN_MARKS
+    + names.RUN_MARKS_FOLDER
     + r""""/* "$dir/$host/"""
-    + names.RUN_MARKS
+    + names.RUN_MARKS_FOLDER
     + r""""/*; do
         case $mark in *"$nl"*) continue;; esac
         [ -d "$mark" ] && printf '%s\n' "run ${dir##*/} ${mark##*/}"

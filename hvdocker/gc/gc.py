@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from hvdocker.cluster.down import ClusterToRemove, DownOptions, look, remove
+from hvdocker.cluster.down import ClusterToRemove, DownOptions, fetch_and_remove, observe_and_plan
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
-from hvdocker.events import Event, ignore
+from hvdocker.events import Event, ignore_events
 from hvdocker.gc.leftovers import HostLeftovers
-from hvdocker.gc.plan import DeadRun, dead_runs, plan_rest, whole
+from hvdocker.gc.plan import DeadRun, combined_plan, dead_runs, plan_other_leftovers
 from hvdocker.inventory.locate import Located, named
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.plan.plan import Plan, Stage
 from hvdocker.transport.session import Session, connected
-from hvdocker.units import count
+from hvdocker.units import pluralize
 
 if TYPE_CHECKING:
-    from hvdocker.jobs.results.merge import Fetched
+    from hvdocker.jobs.results.merge import FetchedFiles
     from hvdocker.locks.hold import HeldLocks
     from hvdocker.transport.link import HostLink
 
@@ -45,12 +45,12 @@ class GcReport:
 
     plan: Plan
     runs: tuple[str, ...] = ()
-    fetched: dict[str, Fetched] = field(default_factory=dict)
+    fetched: dict[str, FetchedFiles] = field(default_factory=dict)
     errors: list[HvdockerError] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Unused:
     """Dead runs by cluster name, the plan for everything else, and the errors of unseen hosts."""
 
     runs: Mapping[str, tuple[Located, ClusterToRemove]]
@@ -58,7 +58,7 @@ class _Found:
     errors: tuple[HvdockerError, ...]
 
     def plan(self, cluster: str) -> Plan:
-        return whole(cluster, [sight.plan for _, sight in self.runs.values()], self.rest)
+        return combined_plan(cluster, [sight.plan for _, sight in self.runs.values()], self.rest)
 
 
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
@@ -66,33 +66,33 @@ def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan:
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         clear_dead_locks(env, located, session.links, options.is_dry_run)
-        found = _look(env, located, session, options, list(session.failed.values()))
+        found = _find_unused(env, located, session, options, list(session.failed.values()))
         plan = found.plan(cluster)
         show(plan)
         report = GcReport(plan, errors=list(found.errors))
         if not plan.is_empty and not options.is_dry_run:
-            report = _collect(env, located, session, _agreed(env, found, options), options)
+            report = _collect(env, located, session, _confirmed(env, found, options), options)
     return report
 
 
-def _look(
+def _find_unused(
     env: Env, located: Located, session: Session, options: GcOptions, lost: list[HvdockerError]
-) -> _Found:
+) -> _Unused:
     from hvdocker.gc.observe import see_leftovers
 
     env.listener(Event("gc", "looking for what nobody uses"))
     is_local = located.inventory.is_local
     links = dict(list(session.links.items())[: 1 if is_local else None])
     seen = see_leftovers(links, options.with_images, clears=not options.is_dry_run)
-    mine = _mine(env, seen.done, options)
-    runs = {run.cluster: _sight(env, located, session.links, run, options) for run in mine}
+    mine = _removable_runs(env, seen.done, options)
+    runs = {run.cluster: _look_at_run(env, located, session.links, run, options) for run in mine}
     owner = None if options.is_forced else env.maker().owner
     is_whole = not session.failed and not seen.failed
-    rest = plan_rest(located.inventory.cluster, seen.done, list(runs), owner, is_whole)
-    return _Found(runs, rest, (*lost, *seen.failed.values()))
+    rest = plan_other_leftovers(located.inventory.cluster, seen.done, list(runs), owner, is_whole)
+    return _Unused(runs, rest, (*lost, *seen.failed.values()))
 
 
-def _mine(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
+def _removable_runs(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
     """Return the dead runs of this user, or with --force of all users."""
     mine = []
     for run in dead_runs(found):
@@ -104,14 +104,14 @@ def _mine(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> l
     return mine
 
 
-def _sight(
+def _look_at_run(
     env: Env, located: Located, links: Mapping[str, HostLink], run: DeadRun, options: GcOptions
 ) -> tuple[Located, ClusterToRemove]:
     own = named(env, located, run.cluster)
-    return own, look(env, own, links, DownOptions(discards=options.discards, is_forced=True), ())
+    return own, observe_and_plan(env, own, links, DownOptions(discards=options.discards, is_forced=True), ())
 
 
-def _agreed(env: Env, found: _Found, options: GcOptions) -> _Found:
+def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
     """Ask the user, and return what may be removed. Each run with a job that still trains is asked about
     separately; the rest is confirmed as a whole."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
@@ -137,45 +137,49 @@ def _agreed(env: Env, found: _Found, options: GcOptions) -> _Found:
     }
     kept = replace(found, runs={name: found.runs[name] for name in found.runs if name not in left})
     steps = len(list(kept.plan("").steps))
-    if not steps or not env.ask(f"Do this ({count(steps, 'step')})?"):
+    if not steps or not env.ask(f"Do this ({pluralize(steps, 'step')})?"):
         raise HvdockerError("nothing was done")
     return kept
 
 
-def _collect(env: Env, located: Located, session: Session, agreed: _Found, options: GcOptions) -> GcReport:
+def _collect(env: Env, located: Located, session: Session, agreed: _Unused, options: GcOptions) -> GcReport:
     from hvdocker.locks.lock import locked
     from hvdocker.plan.apply import Context, apply_all
 
     with locked(env, located, session.links, "gc", options.lock_wait_s, is_needed=False) as held:
         # Another client may have changed the hosts before we got the locks: remove only what is still unused.
-        now = _look(replace(env, listener=ignore), located, session, options, list(agreed.errors))
-        runs = {name: one for name, one in now.runs.items() if _is_agreed(agreed.runs.get(name), one)}
-        rest = _still(now.rest, agreed.rest)
-        plan = whole(located.inventory.cluster, [sight.plan for _, sight in runs.values()], rest)
-        report = GcReport(plan, tuple(runs), errors=_unlike(now.errors))
+        now = _find_unused(
+            replace(env, listener=ignore_events), located, session, options, list(agreed.errors)
+        )
+        runs = {name: one for name, one in now.runs.items() if _was_confirmed(agreed.runs.get(name), one)}
+        rest = _still_planned(now.rest, agreed.rest)
+        plan = combined_plan(located.inventory.cluster, [sight.plan for _, sight in runs.values()], rest)
+        report = GcReport(plan, tuple(runs), errors=_without_duplicates(now.errors))
         for own, sight in runs.values():
-            _give_back(env, own, session, sight, held, report)
+            _remove_run(env, own, session, sight, held, report)
         context = Context(located.inventory, session.links, env.listener, guard=held.check)
         report.errors += apply_all(rest, context)
     return report
 
 
-def _is_agreed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]) -> bool:
+def _was_confirmed(
+    before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]
+) -> bool:
     """Return whether the user confirmed this run, and no job has started in it since."""
     return before is not None and set(now[1].running()) <= set(before[1].running())
 
 
-def _unlike(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:
+def _without_duplicates(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:
     """Remove duplicates: a host that failed in both observations is reported once."""
     return list({(error.host, error.what): error for error in errors}.values())
 
 
-def _give_back(
+def _remove_run(
     env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
 ) -> None:
     """Remove one run. If its outputs cannot be fetched, nothing of it is removed; other runs still are."""
     try:
-        done = remove(env, own, session, sight, held)
+        done = fetch_and_remove(env, own, session, sight, held)
     except HvdockerError as error:
         if error.exit_code == ExitCode.LOCKED:
             raise
@@ -185,7 +189,7 @@ def _give_back(
     report.errors += done.errors
 
 
-def _still(now: Plan, before: Plan) -> Plan:
+def _still_planned(now: Plan, before: Plan) -> Plan:
     """Return the steps of `now` that were already in `before`, which the user confirmed."""
     known = set(before.steps)
     stages = (Stage(s.name, tuple(step for step in s.steps if step in known)) for s in now.stages)

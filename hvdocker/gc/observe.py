@@ -13,20 +13,22 @@ from hvdocker.gc.commands import list_leftovers, read_leftovers
 from hvdocker.gc.leftovers import HostLeftovers, UnusedImage
 from hvdocker.images.ship.part_tags import stale_parts
 from hvdocker.images.ship.parts import LABEL_PART
-from hvdocker.locks.tickets import queue_of
+from hvdocker.locks.tickets import read_queue
 from hvdocker.observe.engine import see_containers
 from hvdocker.observe.hosts import find_engine
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 TIMEOUT_S = 60.0
 _UNTAGGED = "<none>:<none>"
 
 
-def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> Outcomes[HostLeftovers]:
+def see_leftovers(
+    links: Mapping[str, HostLink], with_images: bool, clears: bool
+) -> HostOutcomes[HostLeftovers]:
     """Look at all hosts at once. With `clears` dead tickets are removed while the live ones are listed."""
-    return each(links, lambda name: _see(links[name], with_images, clears))
+    return for_each_host(links, lambda name: _see(links[name], with_images, clears))
 
 
 def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
@@ -45,18 +47,18 @@ def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
                 fix="a POSIX sh has to be on the PATH",
             )
         # The tickets on this host itself, whichever host has the queue.
-        tickets = queue_of({link.name: link}, {link.name: ("", "")}, clears)
+        tickets = read_queue({link.name: link}, {link.name: ("", "")}, clears)
         return HostLeftovers(
             containers=containers,
             living=frozenset(ticket.token for ticket in tickets),
             folders=found[0],
             feeds=found[1],
             parts=tuple(stale_parts(link.engine())),
-            images=tuple(_unused(link.engine())) if with_images else (),
+            images=tuple(_unused_images(link.engine())) if with_images else (),
         )
 
 
-def _unused(engine: APIClient) -> Iterable[UnusedImage]:
+def _unused_images(engine: APIClient) -> Iterable[UnusedImage]:
     used = {entry["ImageID"] for entry in engine.containers(all=True)}
     for image in engine.images(filters={"label": names.LABEL_IMAGE}):
         if image["Id"] not in used and LABEL_PART not in (image.get("Labels") or {}):
@@ -68,5 +70,5 @@ def _own_names(image: Mapping[str, Any]) -> list[str]:
     """Return the tags of hvdocker, or the id of an untagged image. An image that a user built on ours
     inherits our label, so tags that are not ours are the user's. Any: the engine's JSON."""
     tags = [tag for tag in image.get("RepoTags") or () if tag != _UNTAGGED]
-    ours = [tag for tag in tags if tag.startswith(names.IMAGES_OF_OURS)]
+    ours = [tag for tag in tags if tag.startswith(names.OWN_IMAGE_PREFIXES)]
     return ours if tags else [str(image["Id"])]

@@ -9,7 +9,7 @@ from hvdocker import names
 from hvdocker.cluster.steps import RemoveContainer, RemoveTree
 from hvdocker.gc.leftovers import HostLeftovers
 from hvdocker.images.steps import RemoveImage
-from hvdocker.jobs.secrets.plan import has_unseen, steps_for_unstarted_job
+from hvdocker.jobs.secrets.plan import has_unobserved_worker, steps_for_unstarted_job
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.plan.plan import Plan, Step, plan_of
 
@@ -27,7 +27,7 @@ class DeadRun:
 
 
 @dataclass
-class _Trace:
+class _RunSeen:
     """What was seen of one cluster of a `run`."""
 
     owners: set[str]
@@ -41,10 +41,10 @@ def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
     A ticket is compared with what the same host has, because clients keep their tickets on the hosts of their
     containers: inventories of different users name different hosts. One live ticket on one host is enough.
     A cluster that `run --keep` left counts as dead too."""
-    traces: dict[str, _Trace] = {}
+    traces: dict[str, _RunSeen] = {}
     for host, here in found.items():
-        for cluster, token, owner in _runs(here):
-            trace = traces.setdefault(cluster, _Trace(set(), []))
+        for cluster, token, owner in _runs_on_host(here):
+            trace = traces.setdefault(cluster, _RunSeen(set(), []))
             trace.owners.add(owner)
             trace.lives |= token in here.living
             if host not in trace.hosts:
@@ -56,7 +56,7 @@ def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
     ]
 
 
-def _runs(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
+def _runs_on_host(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
     """Yield cluster, token and owner of everything that runs made on a host."""
     for container in here.containers:
         token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
@@ -66,7 +66,7 @@ def _runs(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
     yield from ((folder.cluster, folder.token, folder.owner) for folder in here.folders)
 
 
-def plan_rest(
+def plan_other_leftovers(
     cluster: str,
     found: Mapping[str, HostLeftovers],
     taken: Sequence[str],
@@ -85,10 +85,10 @@ def plan_rest(
     seen_ids: set[str] = set()
     for host, here in found.items():
         for container in here.containers:
-            why = _why(container)
+            why = _why_removable(container)
             is_taken = container.labels.get(names.LABEL_CLUSTER) in taken
             is_foreign = owner is not None and container.owner != owner
-            is_needed = not is_whole and has_unseen(container, seen)
+            is_needed = not is_whole and has_unobserved_worker(container, seen)
             if why and not (is_taken or is_foreign or is_needed or container.id in seen_ids):
                 seen_ids.add(container.id)
                 containers.append(RemoveContainer(host, container.name, container.id, why))
@@ -111,7 +111,7 @@ def plan_rest(
     )  # fmt: skip
 
 
-def _why(container: ContainerSeen) -> str | None:
+def _why_removable(container: ContainerSeen) -> str | None:
     """Return why the container can be removed, or None if it must stay."""
     if container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
         return "a job that never started"
@@ -120,6 +120,6 @@ def _why(container: ContainerSeen) -> str | None:
     return None
 
 
-def whole(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
+def combined_plan(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
     """Return one plan for display: the plan of each dead run, then the rest."""
     return Plan("gc", cluster, tuple(stage for plan in (*runs, rest) for stage in plan.stages))

@@ -18,20 +18,20 @@ from hvdocker.errors import (
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 
-NAMES = ("pre-up", "post-up", "pre-train", "post-train", "on-failure", "pre-down")
+HOOK_NAMES = ("pre-up", "post-up", "pre-train", "post-train", "on-failure", "pre-down")
 # In the environment of a hook: the names of the running hooks, outermost first. A verb that a hook calls does
 # not run these again.
-VARIABLE = "HVDOCKER_HOOK"
+HOOK_VARIABLE = "HVDOCKER_HOOK"
 
-Say = Callable[[bytes], None]
+OutputSink = Callable[[bytes], None]
 
 
-def silent(line: bytes) -> None:
+def discard_output(line: bytes) -> None:
     """Discard the output of hooks."""
 
 
 @dataclass
-class VerbEnd:
+class VerbExit:
     """The exit code of a verb that finished without an exception; the verb sets it inside `around`."""
 
     code: int = 0
@@ -46,7 +46,7 @@ class Hooks:
     located: Located
     verb: str
     is_skipped: bool = False
-    say: Say = silent
+    say: OutputSink = discard_output
     job: str = ""
     hosts: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ class Hooks:
         name = f"pre-{what}"
         try:
             self._run(name, None)
-        except _Failed as error:
+        except _HookFailed as error:
             raise error.told(f"the hook {name} {error.how}, so nothing was done") from None
 
     def after(self, what: str, code: int) -> None:
@@ -72,12 +72,12 @@ class Hooks:
     def failed(self, error: BaseException) -> None:
         """Run the hook `on-failure`. Not after a UsageProblem, because then nothing was tried."""
         if not isinstance(error, UsageProblem):
-            self._gently("on-failure", code_of(error))
+            self._gently("on-failure", exit_code_of(error))
 
     @contextmanager
-    def around(self, what: str) -> Iterator[VerbEnd]:
+    def around(self, what: str) -> Iterator[VerbExit]:
         """Run the `pre-`, `post-` and `on-failure` hooks of a verb that is done when this context ends."""
-        end = VerbEnd()
+        end = VerbExit()
         with self.on_failure():
             self.before(what)
             yield end
@@ -95,7 +95,7 @@ class Hooks:
     def _gently(self, name: str, code: int) -> None:
         try:
             self._run(name, code)
-        except _Failed as error:
+        except _HookFailed as error:
             last = f": {error.lines[-1]}" if error.lines else ""
             self.env.listener(Event("note", f"the hook {name} {error.how}{last}"))
         except HvdockerError as error:
@@ -111,11 +111,11 @@ class Hooks:
         try:
             end = run_hook(path, self.located.folder, self._variables(name, code), self.say)
         except OSError as error:
-            raise _Failed(path, f"cannot be run: {error.strerror}") from error
+            raise _HookFailed(path, f"cannot be run: {error.strerror}") from error
         self.env.listener(Event("hook", name, is_end=True))
         if end.code:
             how = f"was killed by signal {-end.code}" if end.code < 0 else f"failed with exit code {end.code}"
-            raise _Failed(path, how, end.last_lines)
+            raise _HookFailed(path, how, end.last_lines)
 
     def _found(self, name: str) -> Path | None:
         """Return the path of the hook, or None if it must not or cannot run. Raise if it is not trusted."""
@@ -124,10 +124,10 @@ class Hooks:
             return None
         from os import X_OK, access
 
-        from hvdocker.hooks.run_hook import trouble_with
+        from hvdocker.hooks.run_hook import trust_problem
 
         for part in (path.parent, path):
-            if trouble := trouble_with(part):
+            if trouble := trust_problem(part):
                 raise HvdockerError(
                     f"{part} is not run: {trouble.what}",
                     fix=f"{trouble.mend}; or leave hooks out: --skip-hooks",
@@ -141,7 +141,7 @@ class Hooks:
     @property
     def running(self) -> tuple[str, ...]:
         """The names of the hooks inside which this command was called, outermost first."""
-        return tuple(filter(None, self.env.environ.get(VARIABLE, "").split(",")))
+        return tuple(filter(None, self.env.environ.get(HOOK_VARIABLE, "").split(",")))
 
     def _variables(self, name: str, code: int | None) -> dict[str, str]:
         """Return the environment of the hook. The job and exit code of an outer hook are removed from it."""
@@ -151,7 +151,7 @@ class Hooks:
         return {
             **around,
             **{each: value for each, value in known.items() if value},
-            VARIABLE: ",".join((*self.running, name)),
+            HOOK_VARIABLE: ",".join((*self.running, name)),
             "HVDOCKER_VERB": self.verb,
             "HVDOCKER_CLUSTER": inventory.cluster,
             "HVDOCKER_INVENTORY": str(self.located.path),
@@ -159,7 +159,7 @@ class Hooks:
         }
 
 
-class _Failed(Exception):
+class _HookFailed(Exception):
     """A hook failed; `how` completes the sentence "the hook NAME ..."."""
 
     def __init__(self, path: Path, how: str, lines: tuple[str, ...] = ()) -> None:
@@ -171,7 +171,7 @@ class _Failed(Exception):
         return HvdockerError(what, command=str(self.path), lines=self.lines, fix=fix)
 
 
-def code_of(error: BaseException) -> int:
+def exit_code_of(error: BaseException) -> int:
     """Return the exit code with which hvdocker will end because of this error."""
     if isinstance(error, KeyboardInterrupt):
         return int(ExitCode.INTERRUPTED)

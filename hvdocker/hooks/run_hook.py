@@ -15,21 +15,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # How long to read on after the hook has ended. A process that it left running may never close the pipe.
-_REST_S = 1.0
+_DRAIN_S = 1.0
 # Time to end after Ctrl-C, which the hook receives too, before it is killed.
 _GRACE_S = 5.0
 _LAST_LINES = 10
 
 
 @dataclass(frozen=True)
-class HookEnd:
+class HookResult:
     """How a hook ended. `code` is the negative signal number if a signal killed it, as in subprocess."""
 
     code: int
     last_lines: tuple[str, ...] = ()
 
 
-def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookEnd:
+def run_hook(
+    path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]
+) -> HookResult:
     """Run the hook until it ends; `say` gets its output by lines. Raise OSError if it cannot be started."""
     process = subprocess.Popen(
         [str(path)],
@@ -39,18 +41,18 @@ def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    told = _Told(process, say)
+    told = _OutputReader(process, say)
     try:
         process.wait()
     except KeyboardInterrupt:
-        _end(process)
+        _wait_or_kill(process)
         raise
     finally:
         told.finish()
-    return HookEnd(process.returncode, told.last_lines())
+    return HookResult(process.returncode, told.last_lines())
 
 
-class _Told:
+class _OutputReader:
     """Reads the output of the hook in a thread, and stops soon after the hook ends even if another process
     keeps the pipe open."""
 
@@ -67,7 +69,7 @@ class _Told:
             self._say(line)
 
     def finish(self) -> None:
-        self._reader.join(_REST_S)
+        self._reader.join(_DRAIN_S)
 
     def last_lines(self) -> tuple[str, ...]:
         return tuple(line.decode("utf-8", "replace").rstrip() for line in list(self._last))
@@ -83,7 +85,7 @@ def is_private_group(uid: int, gid: int) -> bool:
     return group.gr_name == owner and set(group.gr_mem) <= {owner}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_S)
     except subprocess.TimeoutExpired:
@@ -92,25 +94,27 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @dataclass(frozen=True)
-class Trouble:
+class TrustProblem:
     """Why a file cannot be trusted, and the command or advice that fixes it."""
 
     what: str
     mend: str = "make it your own and writable by you alone"
 
 
-def trouble_with(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> Trouble | None:
+def trust_problem(
+    path: Path, is_private: Callable[[int, int], bool] = is_private_group
+) -> TrustProblem | None:
     """Return why the file or folder may be under another user's control, or None. A hook is code, so it must
     belong to the user or root, and no other user may write to it."""
     try:
         found = path.stat()
     except OSError as error:
-        return Trouble(f"it cannot be looked at: {error.strerror}")
+        return TrustProblem(f"it cannot be looked at: {error.strerror}")
     if found.st_uid not in (0, os.geteuid()):
-        return Trouble(f"it belongs to another user (uid {found.st_uid})")
+        return TrustProblem(f"it belongs to another user (uid {found.st_uid})")
     if found.st_mode & stat.S_IWOTH:
-        return Trouble("everybody may write to it", shlex.join(("chmod", "go-w", str(path))))
+        return TrustProblem("everybody may write to it", shlex.join(("chmod", "go-w", str(path))))
     if found.st_mode & stat.S_IWGRP and not is_private(found.st_uid, found.st_gid):
         what = f"everybody in its group may write to it (gid {found.st_gid})"
-        return Trouble(what, shlex.join(("chmod", "g-w", str(path))))
+        return TrustProblem(what, shlex.join(("chmod", "g-w", str(path))))
     return None

@@ -11,7 +11,7 @@ from typing import Any
 from hvdocker.images import registry
 from hvdocker.images.build.build import BuildOptions, build_image, site_ca_bundle
 from hvdocker.images.build.requirements_layer import build_layer
-from hvdocker.images.ship.shipment import ShipmentRequest, shipping
+from hvdocker.images.ship.shipment import ShipmentRequest, open_shipment
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.plan.apply import Context
 from hvdocker.plan.plan import Step
@@ -27,13 +27,15 @@ def prepare(some: list[Step], context: Context) -> Iterator[None]:
     ships = [step for step in some if isinstance(step, ShipImage)]
     with contextlib.ExitStack() as stack:
         if ships:
-            context.shipment = stack.enter_context(shipping(_errand(ships, context)))
+            context.shipment = stack.enter_context(open_shipment(_shipment_request(ships, context)))
             context.say("image", f"read {ships[0].image}", ships[0].source, is_end=True)
         yield
-    registry.demand_same({host: image for (what, host), image in context.results.items() if what == PULLED})
+    registry.check_same_content(
+        {host: image for (what, host), image in context.results.items() if what == PULLED}
+    )
 
 
-def _errand(ships: list[ShipImage], context: Context) -> ShipmentRequest:
+def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentRequest:
     first = ships[0]
     described = {step.host: step.describe() for step in ships}
 
@@ -72,15 +74,15 @@ def _ship_image(step: ShipImage, context: Context) -> None:
 
 
 def _push_image(step: PushImage, context: Context) -> None:
-    registry.push(context.engine(step.host), step.image, step.registry, _counting(step, context))
+    registry.push(context.engine(step.host), step.image, step.registry, _progress_of(step, context))
 
 
 def _pull_image(step: PullImage, context: Context) -> None:
-    found = registry.pull(context.engine(step.host), step, _counting(step, context))
+    found = registry.pull(context.engine(step.host), step, _progress_of(step, context))
     context.results[(PULLED, step.host)] = found
 
 
-def _counting(step: Step, context: Context) -> Callable[[int, int], None]:
+def _progress_of(step: Step, context: Context) -> Callable[[int, int], None]:
     return lambda done, total: context.say("image", step.describe(), step.host, done=done, total=total)
 
 

@@ -11,7 +11,7 @@ from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_image
+from hvdocker.images.default_image import with_default_image
 from hvdocker.images.plan import plan_push
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.inventory.locate import Located, locate
@@ -65,7 +65,7 @@ def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str
         return _build_on_host(env, locate(env, inventory), request)
     from hvdocker.transport.local_link import LocalLink
 
-    return _build(env, LocalLink("this machine"), request)
+    return _build_on_engine(env, LocalLink("this machine"), request)
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         inventory = replace(inventory, image=request.image, has_named_image=True)
         located = replace(located, inventory=inventory)
     with connected(env, located, request.accept_new_host_keys) as session:
-        inventory = with_image(located, session).inventory
-        report = _look(inventory, session)
+        inventory = with_default_image(located, session).inventory
+        report = _observe_and_plan(inventory, session)
         if request.is_dry_run or report.plan.is_empty:
             show(report.plan)
             return report
@@ -100,13 +100,13 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         from hvdocker.plan.apply import Context, apply
 
         with locked(env, located, session.links, "image push", request.lock_wait_s) as held:
-            report = _look(inventory, session)
+            report = _observe_and_plan(inventory, session)
             show(report.plan)
             apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))
         return report
 
 
-def _look(inventory: Inventory, session: Session) -> PushReport:
+def _observe_and_plan(inventory: Inventory, session: Session) -> PushReport:
     from hvdocker.observe.hosts import whole_state
 
     state = whole_state(inventory, session.links)
@@ -118,19 +118,19 @@ def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:
     if not hosts:
         known = ", ".join(host.name for host in located.inventory.hosts)
         raise UsageProblem(f"{request.on!r} is not in the inventory", fix=f"hosts are {known}")
-    only = _only(located, hosts[0])
+    only = _with_one_host(located, hosts[0])
     with connected(env, only) as session:
         from hvdocker.observe.hosts import whole_state
 
         whole_state(only.inventory, session.links, with_images=False)
-        return _build(env, session.links[hosts[0].name], request)
+        return _build_on_engine(env, session.links[hosts[0].name], request)
 
 
-def _only(located: Located, host: Host) -> Located:
+def _with_one_host(located: Located, host: Host) -> Located:
     return replace(located, inventory=replace(located.inventory, hosts=(host,)))
 
 
-def _build(env: Env, target: HostLink, request: BuildRequest) -> str:
+def _build_on_engine(env: Env, target: HostLink, request: BuildRequest) -> str:
     from hvdocker.images.build.build import BuildOptions, build_image
     from hvdocker.transport.errors import translating_errors
 

@@ -37,17 +37,19 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
     hosts', or one that is not made for hvdocker."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
-    source = _source(state, hosts, arch)
+    source = _find_source(state, hosts, arch)
     if source is None and inventory.registry:
         return ImagePlan(ship=tuple(PullImage(name, inventory.image, inventory.registry) for name in hosts))
     if source is None:
-        return _build(inventory, state, placed, arch)
+        return _plan_build(inventory, state, placed, arch)
     where, image = source
-    _refuse_foreign(inventory, image, arch, where)
-    return ImagePlan(ship=_delivery(inventory, hosts, source), image_id=image.id, content=image.content)
+    _check_is_ours(inventory, image, arch, where)
+    return ImagePlan(
+        ship=_steps_to_deliver(inventory, hosts, source), image_id=image.id, content=image.content
+    )
 
 
-def runs(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
+def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
     """Return whether the container runs the cluster's image, perhaps with a requirements layer on it.
 
     An image id is valid on its own engine only (a configuration digest on a classic engine, a manifest
@@ -64,11 +66,11 @@ def runs(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
 def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
     """Plan `image push`: bring the inventory's image, whatever it is, to every host that lacks it."""
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
-    source = _source(state, state.hosts, arch)
+    source = _find_source(state, state.hosts, arch)
     if source is None:
-        raise _nowhere(inventory)
-    _refuse_architecture(inventory, source[1], arch, source[0])
-    ship = _delivery(inventory, state.hosts, source, needs_label=False)
+        raise _image_not_found(inventory)
+    _check_architecture(inventory, source[1], arch, source[0])
+    ship = _steps_to_deliver(inventory, state.hosts, source, needs_label=False)
     push = [PushImage(CONTROLLER, inventory.image, inventory.registry)] if inventory.registry and ship else []
     if push and source[0] != CONTROLLER:
         raise HvdockerError(
@@ -78,14 +80,14 @@ def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
     return plan_of("image push", inventory.cluster, ("image", [*push]), ("image", list(ship)))
 
 
-def _delivery(
+def _steps_to_deliver(
     inventory: Inventory,
     hosts: Mapping[str, HostSeen],
     source: tuple[str, ImageSeen],
     needs_label: bool = True,
 ) -> tuple[Step, ...]:
     where, image = source
-    lacking = [name for name, seen in hosts.items() if not _has(seen, image)]
+    lacking = [name for name, seen in hosts.items() if not _has_same_image(seen, image)]
     if inventory.is_local:
         # The workers of a local cluster share the engine that has the image.
         return ()
@@ -97,7 +99,9 @@ def _delivery(
     return tuple(ShipImage(name, inventory.image, where, image.size_bytes) for name in lacking)
 
 
-def _source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:
+def _find_source(
+    state: ClusterState, hosts: Mapping[str, HostSeen], arch: str
+) -> tuple[str, ImageSeen] | None:
     """Return where the image is and what it is: on the controller if the hosts can run it, else on the first
     host that has it. None where no engine has it."""
     own = state.controller_image
@@ -110,13 +114,15 @@ def _source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tu
     return (CONTROLLER, own) if own else None
 
 
-def _has(seen: HostSeen, image: ImageSeen) -> bool:
+def _has_same_image(seen: HostSeen, image: ImageSeen) -> bool:
     return seen.image is not None and seen.image.content == image.content
 
 
-def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str) -> ImagePlan:
+def _plan_build(
+    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str
+) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
-        raise _nowhere(inventory)
+        raise _image_not_found(inventory)
     engine = state.controller_engine
     can_build_here = engine is not None and docker_arch(engine.architecture) == arch
     builder = CONTROLLER if can_build_here or inventory.is_local else next(iter(placed))
@@ -125,7 +131,7 @@ def _build(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostP
     return ImagePlan(build=(BuildImage(builder, inventory.image),), ship=ship)
 
 
-def _nowhere(inventory: Inventory) -> HvdockerError:
+def _image_not_found(inventory: Inventory) -> HvdockerError:
     return HvdockerError(
         f"the image {inventory.image} is on no host and not on this machine",
         command=shlex.join(("docker", "image", "inspect", inventory.image)),
@@ -133,8 +139,8 @@ def _nowhere(inventory: Inventory) -> HvdockerError:
     )
 
 
-def _refuse_foreign(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:
-    _refuse_architecture(inventory, image, arch, where)
+def _check_is_ours(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:
+    _check_architecture(inventory, image, arch, where)
     if not image.is_ours:
         raise HvdockerError(
             f"the image {inventory.image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
@@ -142,7 +148,7 @@ def _refuse_foreign(inventory: Inventory, image: ImageSeen, arch: str, where: st
         )
 
 
-def _refuse_architecture(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:
+def _check_architecture(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:
     if image.architecture != arch:
         raise HostUnfit(
             f"the image {inventory.image} on {where} is for {image.architecture}, the hosts are {arch}",

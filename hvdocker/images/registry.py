@@ -26,31 +26,31 @@ Progress = Callable[[int, int], None]
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
     """Push the image. An engine pushes only a tag that names the registry, so it gets one temporarily."""
-    with _borrowed(engine, image, registry) as remote:
+    with _temporary_tag(engine, image, registry) as remote:
         repository, tag = _split(remote)
         if remote != full_reference(image):
             engine.tag(image, repository, tag)
         messages = engine.push(repository, tag, stream=True, decode=True, auth_config=credentials())
-        _follow(messages, f"pushing {image} to {registry} failed", progress)
+        _follow_progress(messages, f"pushing {image} to {registry} failed", progress)
 
 
 def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
     """Pull the image and return its content. It gets the image's own name only after it passed the checks.
 
     `up` pushes nothing, so the registry may have another build than the plan's source: an error."""
-    with _borrowed(engine, step.image, step.registry) as remote:
-        _fetch(engine, remote, progress)
+    with _temporary_tag(engine, step.image, step.registry) as remote:
+        _pull(engine, remote, progress)
         found = engine.inspect_image(remote)
-        _demand_build(step, image_content(found))
+        _check_content(step, image_content(found))
         if step.needs_label:
-            _demand_label(step.image, found)
+            _check_label(step.image, found)
         if remote != full_reference(step.image):
             engine.tag(remote, *_split(full_reference(step.image)))
     return image_content(found)
 
 
 @contextmanager
-def _borrowed(engine: APIClient, image: str, registry: str) -> Iterator[str]:
+def _temporary_tag(engine: APIClient, image: str, registry: str) -> Iterator[str]:
     """Yield the image's name in the registry, and restore that tag afterwards.
 
     The tag is removed, or moved back to the image that it named before. The image's own name stays."""
@@ -68,18 +68,18 @@ def _borrowed(engine: APIClient, image: str, registry: str) -> Iterator[str]:
             engine.tag(before, *_split(remote))
 
 
-def _fetch(engine: APIClient, remote: str, progress: Progress) -> None:
+def _pull(engine: APIClient, remote: str, progress: Progress) -> None:
     from docker.errors import APIError
 
     what = f"pulling {remote} failed"
     try:
         messages = engine.pull(*_split(remote), stream=True, decode=True, auth_config=credentials())
-        _follow(messages, what, progress)
+        _follow_progress(messages, what, progress)
     except APIError as error:
-        raise _refused(what, str(error.explanation or error)) from error
+        raise _registry_error(what, str(error.explanation or error)) from error
 
 
-def _demand_build(step: PullImage, found: str) -> None:
+def _check_content(step: PullImage, found: str) -> None:
     """Raise where the pulled image is another build than the one that the plan's source has."""
     if step.content in (None, found):
         return
@@ -93,7 +93,7 @@ def _demand_build(step: PullImage, found: str) -> None:
     )
 
 
-def _demand_label(image: str, found: Mapping[str, Any]) -> None:
+def _check_label(image: str, found: Mapping[str, Any]) -> None:
     labels = (found.get("Config") or {}).get("Labels") or {}
     if names.LABEL_IMAGE not in labels:
         raise HvdockerError(
@@ -102,7 +102,7 @@ def _demand_label(image: str, found: Mapping[str, Any]) -> None:
         )
 
 
-def demand_same(contents: Mapping[str, str]) -> None:
+def check_same_content(contents: Mapping[str, str]) -> None:
     """Raise where hosts have different contents: a push between two pulls gives them two builds of one tag.
 
     `contents` maps a host to the content of the image that it pulled."""
@@ -136,7 +136,7 @@ def _id_of(engine: APIClient, reference: str) -> str | None:
         return None
 
 
-def _follow(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:
+def _follow_progress(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:
     """Report progress summed over all layers; raise where the engine reports an error.
 
     Any: the engine's JSON, a message per layer and step."""
@@ -144,14 +144,14 @@ def _follow(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress
     total: dict[str, int] = {}
     for message in messages:
         if "error" in message:
-            raise _refused(what, str(message["error"]))
+            raise _registry_error(what, str(message["error"]))
         detail, layer = message.get("progressDetail") or {}, str(message.get("id", ""))
         if detail.get("total"):
             done[layer], total[layer] = detail.get("current", 0), detail["total"]
             progress(sum(done.values()), sum(total.values()))
 
 
-def _refused(what: str, said: str) -> HvdockerError:
+def _registry_error(what: str, said: str) -> HvdockerError:
     words = said.lower()
     if any(sign in words for sign in ("unauthorized", "no basic auth", "denied", "authentication required")):
         fix = f"give {USER_VARIABLE} and {PASSWORD_VARIABLE}, or docker login here"

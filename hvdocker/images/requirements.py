@@ -26,18 +26,18 @@ class Wheel:
         return PurePath(self.path).name
 
 
-Read = Callable[[PurePath], str]
-Wheels = Callable[[PurePath], Iterable[Wheel]]
+ReadFile = Callable[[PurePath], str]
+ListWheels = Callable[[PurePath], Iterable[Wheel]]
 
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _INCLUDE = re.compile(r"(-r|--requirement|-c|--constraint)(?:\s*=\s*|\s+|(?<=-[rc]))(\S.*)")
-_PASSED_ON = re.compile(
+_ALLOWED_OPTION = re.compile(
     r"(-i|--(index-url|extra-index-url|no-index|pre|prefer-binary|only-binary|no-binary|trusted-host"
     r"|require-hashes|use-feature)|-f|--find-links)\b"
 )
-_WHEELS = re.compile(r"(?:-f|--find-links)(?:\s*=\s*|\s+)((?!.*://)\S.*)")
+_FIND_LINKS = re.compile(r"(?:-f|--find-links)(?:\s*=\s*|\s+)((?!.*://)\S.*)")
 _ARCHIVE = re.compile(r".*\.(whl|zip|tgz|tar\.\w+)")
-_SECRET = re.compile(r"://[^/\s@]+@")
+_URL_CREDENTIALS = re.compile(r"://[^/\s@]+@")
 _VARIABLE = re.compile(r"\$\{\w+\}")
 _KEY_LENGTH = 16
 
@@ -59,8 +59,8 @@ class Requirements:
 
 
 @dataclass
-class _Reading:
-    read: Read
+class _RequirementsReader:
+    read: ReadFile
     lines: list[str] = field(default_factory=list)
     constraints: list[str] = field(default_factory=list)
     folders: list[PurePath] = field(default_factory=list)
@@ -68,12 +68,12 @@ class _Reading:
     open: tuple[PurePath, ...] = ()
 
 
-def parse_requirements(path: PurePath, read: Read, wheels_in: Wheels) -> Requirements | None:
+def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) -> Requirements | None:
     """Parse the file and the files that it includes; None where they require nothing.
 
     Raises one UsageProblem that lists all lines that cannot become part of an image."""
-    reading = _Reading(read)
-    _take(path, reading, reading.lines)
+    reading = _RequirementsReader(read)
+    _read_file(path, reading, reading.lines)
     if reading.problems:
         count = len(reading.problems)
         raise UsageProblem(
@@ -87,26 +87,28 @@ def parse_requirements(path: PurePath, read: Read, wheels_in: Wheels) -> Require
     return Requirements(str(path), tuple(reading.lines), tuple(reading.constraints), tuple(wheels.values()))
 
 
-def _take(path: PurePath, reading: _Reading, target: list[str]) -> None:
+def _read_file(path: PurePath, reading: _RequirementsReader, target: list[str]) -> None:
     """Read one file, and those that it includes, into `target`; constraints go to `reading.constraints`."""
     before = reading.open
     reading.open = (*before, path)
     for number, line in _logical_lines(reading.read(path)):
         included = _INCLUDE.fullmatch(line)
-        problem = _problem(line, included, path, reading.open)
+        problem = _problem_of_line(line, included, path, reading.open)
         if problem:
-            reading.problems.append(f"{path.name}:{number}: {problem}: {_SECRET.sub('://…@', line)}")
+            reading.problems.append(f"{path.name}:{number}: {problem}: {_URL_CREDENTIALS.sub('://…@', line)}")
         elif included:
             is_constraint = included[1] in ("-c", "--constraint")
-            _take(_beside(path, included[2]), reading, reading.constraints if is_constraint else target)
-        elif folder := _WHEELS.fullmatch(line):
-            reading.folders.append(_beside(path, folder[1]))
+            _read_file(
+                _resolve_path(path, included[2]), reading, reading.constraints if is_constraint else target
+            )
+        elif folder := _FIND_LINKS.fullmatch(line):
+            reading.folders.append(_resolve_path(path, folder[1]))
         else:
             target.append(line)
     reading.open = before
 
 
-def _beside(path: PurePath, other: str) -> PurePath:
+def _resolve_path(path: PurePath, other: str) -> PurePath:
     return type(path)(posixpath.normpath(str(path.parent / other)))
 
 
@@ -129,22 +131,22 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def _problem(
+def _problem_of_line(
     line: str, included: re.Match[str] | None, path: PurePath, reading: tuple[PurePath, ...]
 ) -> str | None:
     """Return why the line cannot become part of an image; None where it can."""
-    if _SECRET.search(line):
+    if _URL_CREDENTIALS.search(line):
         return "a user or token in an address would stand in plans and scripts"
     if _VARIABLE.search(line):
         return "variables are not known where the image is built"
     if included:
         if "://" in included[2]:
             return "only files of this machine can be included"
-        return "it includes itself" if _beside(path, included[2]) in reading else None
+        return "it includes itself" if _resolve_path(path, included[2]) in reading else None
     if re.match(r"(-e|--editable)\b", line):
         return "an editable package is not in the image; code beside the script is synced anyway"
     if line.startswith("-"):
-        return None if _PASSED_ON.match(line) else "pip's option is not passed on"
+        return None if _ALLOWED_OPTION.match(line) else "pip's option is not passed on"
     return "a path of this machine is not there where the image is built" if _is_path(line) else None
 
 

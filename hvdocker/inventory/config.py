@@ -8,7 +8,7 @@ from pathlib import Path
 from hvdocker.env import Env
 from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
 from hvdocker.inventory.locate import choose, read_text, resolved, understood
-from hvdocker.inventory.origin import origins
+from hvdocker.inventory.origin import find_origins
 from hvdocker.inventory.redact import redacted
 from hvdocker.inventory.schema import schema_text
 
@@ -24,7 +24,7 @@ def config(env: Env, explicit: Path | None) -> ConfigView:
     choice = choose(env, explicit)
     path = resolved(env, choice.path)
     text = read_text(path)
-    located, found = understood(text, path), origins(text)
+    located, found = understood(text, path), find_origins(text)
     view = ConfigView(redacted(located.inventory), str(located.path), choice.why, found.top)
     if located.inventory.is_local:
         return view

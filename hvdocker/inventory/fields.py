@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hvdocker import names
-from hvdocker.inventory.safe_text import has_hidden
+from hvdocker.inventory.safe_text import has_invisible_characters
 from hvdocker.protocol.resilience import RULE_THEN
 from hvdocker.units import SIZE
 
@@ -22,14 +22,14 @@ MOST_SLOTS = 4096
 MOST_CPUS = 1_000_000
 
 
-def is_word(text: str) -> bool:
+def is_safe_text(text: str) -> bool:
     """Return whether text may be written into a file or a command: not too long, no invisible characters.
 
     Values of environment variables are not checked with this."""
-    return len(text) <= MOST_TEXT and not has_hidden(text)
+    return len(text) <= MOST_TEXT and not has_invisible_characters(text)
 
 
-class Kind(Enum):
+class FieldKind(Enum):
     TEXT = "text"
     WHOLE = "a whole number"
     NUMBER = "a number"
@@ -50,7 +50,7 @@ class Field:
     inclusively and NUMBER exclusively. `fields` are the keys inside a GROUP or a list entry."""
 
     name: str
-    kind: Kind
+    kind: FieldKind
     help: str
     example: str
     default: str = ""
@@ -63,7 +63,7 @@ class Field:
 
     def matches(self, text: str) -> bool:
         """Return whether the whole text is safe and matches the pattern."""
-        return is_word(text) and re.fullmatch(self.pattern, text) is not None
+        return is_safe_text(text) and re.fullmatch(self.pattern, text) is not None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,12 +71,12 @@ class Field:
         return tuple(field.name for field in self.fields)
 
 
-_LINE = r"[^\x00-\x1f\x7f-\x9f]"
+_LINE_CHARACTER = r"[^\x00-\x1f\x7f-\x9f]"
 # Excludes the characters that ssh itself refuses in a login: a shell would interpret them, for example in a
 # ProxyCommand.
 _LOGIN = r"""(?!-)[^\s,\x00-\x1f\x7f-\x9f'`";&<>|(){}]+(?<!\\)"""
 _HOST = r"[A-Za-z0-9_:][A-Za-z0-9_.:%-]*"
-_HOP = rf"(?:{_LOGIN}@)?[A-Za-z0-9_:\[][A-Za-z0-9_.:%\[\]-]*"
+_JUMP_HOST = rf"(?:{_LOGIN}@)?[A-Za-z0-9_:\[][A-Za-z0-9_.:%\[\]-]*"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 
 HOST_PATTERN = rf"(?:{_LOGIN}@)?(?:{_HOST}|\[{_HOST}\](?::[0-9]{{1,5}})?)"
@@ -84,30 +84,30 @@ NAME_PATTERN = _NAME
 ENV_NAME_PATTERN = r"[A-Za-z_][A-Za-z0-9_]*"
 ENV_VALUE_PATTERN = r"[^\x00]*"
 MOUNT_PATTERN = r"/[^:\x00-\x1f\x7f]*:/[^:\x00-\x1f\x7f]*(?::r[ow])?"
-FREE_PATTERN = r"x-"
+EXTENSION_KEY_PATTERN = r"x-"
 
-_PATH = rf"{_LINE}+"
+_PATH = rf"{_LINE_CHARACTER}+"
 _PATH_SHOULD = "should be a path on one line"
 
 
-def _port(help: str, example: str, default: str) -> Field:
-    return Field("port", Kind.WHOLE, help, example, default, low=1, high=MOST_PORT)
+def _port_field(help: str, example: str, default: str) -> Field:
+    return Field("port", FieldKind.WHOLE, help, example, default, low=1, high=MOST_PORT)
 
 
-SSH = (
+SSH_FIELDS = (
     Field(
         "user",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "The user to log in as.",
         "ubuntu",
         "as ~/.ssh/config says, else your own user name",
         _LOGIN,
         "should be a user name, without blanks and characters that a shell reads",
     ),
-    _port("The port of the hosts' own sshd.", "22", "as ~/.ssh/config says, else 22"),
+    _port_field("The port of the hosts' own sshd.", "22", "as ~/.ssh/config says, else 22"),
     Field(
         "key",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "The private key to log in with; a path, relative to the inventory's folder.",
         "~/.ssh/id_ed25519",
         "the agent's keys, those of ~/.ssh/config, then the usual files in ~/.ssh",
@@ -116,19 +116,19 @@ SSH = (
     ),
     Field(
         "jump",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "A host to go through, or several with commas: user@host:port.",
         "bastion",
         "as ~/.ssh/config says, else none",
-        rf"{_HOP}(?:,[ ]?{_HOP})*",
+        rf"{_JUMP_HOST}(?:,[ ]?{_JUMP_HOST})*",
         "should be a host to jump through such as user@bastion:22",
     ),
 )
 
-HOST = (
+HOST_FIELDS = (
     Field(
         "host",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "What ssh calls it: a name, an address, or a Host of ~/.ssh/config; perhaps with user@ in front.",
         "gpu-a",
         pattern=HOST_PATTERN,
@@ -137,7 +137,7 @@ HOST = (
     ),
     Field(
         "name",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "What hvdocker calls it.",
         "a",
         "what stands in `host:`",
@@ -146,7 +146,7 @@ HOST = (
     ),
     Field(
         "address",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "Its IP address on the training network.",
         "10.0.0.12",
         "its address in `network:`, else the one it is reached by",
@@ -155,7 +155,7 @@ HOST = (
     ),
     Field(
         "slots",
-        Kind.WHOLE,
+        FieldKind.WHOLE,
         "How many ranks fit; on a host with GPUs, the most of them that are taken.",
         "4",
         "its GPUs, else 1",
@@ -164,42 +164,44 @@ HOST = (
     ),
     Field(
         "ssh",
-        Kind.GROUP,
+        FieldKind.GROUP,
         "How to log in to this host, where it differs.",
         "{user: root, port: 2222}",
         "the general `ssh:`",
-        fields=SSH,
+        fields=SSH_FIELDS,
     ),
 )
 
-KEYS = tuple(
-    Field(name, Kind.TEXT, f"The {name} half; a path.", example, "", _PATH, _PATH_SHOULD, is_required=True)
+KEYS_FIELDS = tuple(
+    Field(
+        name, FieldKind.TEXT, f"The {name} half; a path.", example, "", _PATH, _PATH_SHOULD, is_required=True
+    )
     for name, example in (("private", "keys/mine"), ("public", "keys/mine.pub"))
 )
 
-GPUS = (
+GPUS_FIELDS = (
     Field(
         "busy",
-        Kind.SIZE,
+        FieldKind.SIZE,
         "A GPU counts as used where processes that are not ours have so much of its memory.",
         "500MB",
         "500 MB",
     ),
 )
 
-RULE = (
+RULE_FIELDS = (
     Field(
         "match",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "A regular expression, searched for in every line that a rank writes.",
         "'uncorrectable ECC error'",
-        pattern=rf"{_LINE}+",
+        pattern=rf"{_LINE_CHARACTER}+",
         should="should be a regular expression on one line",
         is_required=True,
     ),
     Field(
         "then",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "What follows: drop (the rank's host takes no further part) or stop (the job is not run again).",
         "drop",
         pattern="|".join(RULE_THEN),
@@ -208,33 +210,33 @@ RULE = (
     ),
 )
 
-TOP = (
+TOP_FIELDS = (
     Field(
         "cluster",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "The cluster's name.",
         "lab",
         "the inventory's folder name",
-        names.CLUSTER_PATTERN,
-        names.CLUSTER_SHOULD,
+        names.CLUSTER_NAME_PATTERN,
+        names.CLUSTER_NAME_RULE,
     ),
     Field(
         "image",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "The training image. One of ours is built where it is nowhere; hosts that lack it are sent it.",
         names.DEFAULT_IMAGE,
         f"{names.GPU_IMAGE} where hosts have GPUs, else {names.DEFAULT_IMAGE}",
         r"[A-Za-z0-9][A-Za-z0-9_./:@-]*",
         "should be an image such as doc-hvd:cpu",
     ),
-    _port(
+    _port_field(
         "The port of the workers' sshd, the same on every host.",
         str(names.DEFAULT_PORT),
         f"the first port from {names.DEFAULT_PORT} up that is free on every host",
     ),
     Field(
         "network",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "The training network: each host's address in it is used between the ranks.",
         "10.0.0.0/24",
         "the address each host is reached by",
@@ -243,22 +245,22 @@ TOP = (
     ),
     Field(
         "ssh",
-        Kind.GROUP,
+        FieldKind.GROUP,
         "How to log in, for all hosts; ~/.ssh/config and a running agent are honoured anyway.",
         "{user: ubuntu, port: 22, key: ~/.ssh/id_ed25519, jump: bastion}",
         "as ~/.ssh/config says",
-        fields=SSH,
+        fields=SSH_FIELDS,
     ),
     Field(
         "env",
-        Kind.VALUES,
+        FieldKind.VALUES,
         "The environment of every rank. Not for secrets: the file may be shared.",
         "{NCCL_DEBUG: WARN}",
         "nothing",
     ),
     Field(
         "mounts",
-        Kind.MOUNTS,
+        FieldKind.MOUNTS,
         "Folders of the hosts in every container: /on/host:/in/container, with :ro read-only. "
         "A missing one is an error.",
         '["/mnt/datasets:/data:ro"]',
@@ -266,16 +268,18 @@ TOP = (
     ),
     Field(
         "shm",
-        Kind.SIZE,
+        FieldKind.SIZE,
         "Shared memory of each container.",
         "16GB",
         "half of RAM, at most 16 GB",
     ),
-    Field("memory", Kind.SIZE, "At most so much memory for each container.", "64GB", "no limit"),
-    Field("cpus", Kind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS),
+    Field("memory", FieldKind.SIZE, "At most so much memory for each container.", "64GB", "no limit"),
+    Field(
+        "cpus", FieldKind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS
+    ),
     Field(
         "user",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "Who the containers run as: host (the SSH user's uid and gid), root, or uid:gid.",
         "host",
         "host",
@@ -284,23 +288,23 @@ TOP = (
     ),
     Field(
         "gpus",
-        Kind.GROUP,
+        FieldKind.GROUP,
         "When a GPU counts as free.",
         "{busy: 500MB}",
         "where processes that are not ours have less than 500 MB of it",
-        fields=GPUS,
+        fields=GPUS_FIELDS,
     ),
     Field(
         "keys",
-        Kind.GROUP,
+        FieldKind.GROUP,
         "A key pair of your own for use inside the cluster; paths, relative to the inventory's folder.",
         "{private: keys/mine, public: keys/mine.pub}",
         "a fresh pair per cluster",
-        fields=KEYS,
+        fields=KEYS_FIELDS,
     ),
     Field(
         "registry",
-        Kind.TEXT,
+        FieldKind.TEXT,
         "A registry that hosts pull the image from.",
         "registry.lab:5000/team",
         "hvdocker sends images itself",
@@ -309,23 +313,23 @@ TOP = (
     ),
     Field(
         "rules",
-        Kind.RULES,
+        FieldKind.RULES,
         "What lines of a job's output mean: drop leaves the host that said it out when the job is run again, "
         "stop runs it no more (--restarts, --min-np).",
         "[{match: 'uncorrectable ECC error', then: drop}]",
         "none",
-        fields=RULE,
+        fields=RULE_FIELDS,
     ),
     Field(
         "hosts",
-        Kind.HOSTS,
+        FieldKind.HOSTS,
         "The hosts: each a name or an address, or a mapping with more about it.",
         "[gpu-a, {host: gpu-b, slots: 4}]",
-        fields=HOST,
+        fields=HOST_FIELDS,
     ),
     Field(
         "local",
-        Kind.WHOLE,
+        FieldKind.WHOLE,
         "Instead of `hosts:`, that many workers on this machine's own engine.",
         "2",
         low=1,
@@ -333,5 +337,5 @@ TOP = (
     ),
 )
 
-INVENTORY = Field("inventory", Kind.GROUP, "An hvdocker inventory.", "", fields=TOP)
+INVENTORY_FIELD = Field("inventory", FieldKind.GROUP, "An hvdocker inventory.", "", fields=TOP_FIELDS)
 SIZE_PATTERN = SIZE

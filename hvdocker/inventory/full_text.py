@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from hvdocker.inventory.fields import HOST, INVENTORY, SSH, Field
+from hvdocker.inventory.fields import HOST_FIELDS, INVENTORY_FIELD, SSH_FIELDS, Field
 from hvdocker.inventory.inventory import Host, Inventory
-from hvdocker.inventory.origin import Reach, Setting
-from hvdocker.inventory.safe_text import printable, scalar
+from hvdocker.inventory.origin import EffectiveSsh, Setting
+from hvdocker.inventory.safe_text import printable, yaml_scalar
 
-Plain = str | int | float | None
+PlainValue = str | int | float | None
 
 
 @dataclass(frozen=True)
@@ -25,14 +25,14 @@ class ConfigView:
     path: str = ""
     why: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
-    reaches: tuple[Reach, ...] = ()
+    reaches: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
         """Return user, port, key and jump of the host, as far as they are known."""
         if self.reaches:
             reach = self.reaches[index]
             return {"user": reach.user, "port": reach.port, "key": reach.key, "jump": reach.jump}
-        return {each.name: Setting(getattr(host.ssh, each.name), "") for each in SSH}
+        return {each.name: Setting(getattr(host.ssh, each.name), "") for each in SSH_FIELDS}
 
 
 def config_yaml(view: ConfigView) -> str:
@@ -46,7 +46,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
     return {
         "inventory": view.path,
         "why": view.why,
-        **_plain(inventory),
+        **_plain_settings(inventory),
         "env": dict(inventory.env),
         "mounts": [mount.bind() for mount in inventory.mounts],
         "gpus": {"busy": inventory.gpu_busy_bytes},
@@ -55,7 +55,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
         else None,
         "rules": [{"match": rule.pattern, "then": rule.then} for rule in inventory.rules],
         "local": len(inventory.hosts) if inventory.is_local else None,
-        "hosts": [_host_json(view, host, index) for index, host in enumerate(_remote(inventory))],
+        "hosts": [_host_json(view, host, index) for index, host in enumerate(_remote_hosts(inventory))],
     }
 
 
@@ -75,8 +75,8 @@ def _lines(view: ConfigView) -> Iterator[str]:
     if view.path:
         yield f"# {printable(view.path)}: {printable(view.why)}"
     inventory = view.inventory
-    plain = _plain(inventory)
-    for each in INVENTORY.fields:
+    plain = _plain_settings(inventory)
+    for each in INVENTORY_FIELD.fields:
         if each.name in plain:
             yield from _entry(each, plain[each.name], _origin(view, each.name))
     yield from _env(inventory, _origin(view, "env"))
@@ -92,7 +92,7 @@ def _lines(view: ConfigView) -> Iterator[str]:
         yield from _host(view, host, index)
 
 
-def _plain(inventory: Inventory) -> dict[str, Plain]:
+def _plain_settings(inventory: Inventory) -> dict[str, PlainValue]:
     return {
         "cluster": inventory.cluster,
         "image": inventory.image if inventory.has_named_image else None,
@@ -106,7 +106,7 @@ def _plain(inventory: Inventory) -> dict[str, Plain]:
     }
 
 
-def _remote(inventory: Inventory) -> tuple[Host, ...]:
+def _remote_hosts(inventory: Inventory) -> tuple[Host, ...]:
     return () if inventory.is_local else inventory.hosts
 
 
@@ -114,50 +114,52 @@ def _origin(view: ConfigView, name: str) -> str:
     return f"  # {view.origins.get(name, 'default')}" if view.path else ""
 
 
-def _entry(each: Field, value: Plain, comment: str = "", indent: str = "") -> Iterator[str]:
+def _entry(each: Field, value: PlainValue, comment: str = "", indent: str = "") -> Iterator[str]:
     if value is not None:
-        yield f"{indent}{each.name}: {_written(value)}{comment}"
+        yield f"{indent}{each.name}: {_yaml_value(value)}{comment}"
     elif each.default:
         yield f"{indent}# {each.name}: {each.default}"
 
 
-def _written(value: str | int | float) -> str:
+def _yaml_value(value: str | int | float) -> str:
     if isinstance(value, str):
-        return scalar(value)
+        return yaml_scalar(value)
     return str(value) if isinstance(value, int) else f"{Decimal(repr(value)):f}"
 
 
 def _env(inventory: Inventory, comment: str) -> Iterator[str]:
     yield f"env:{'' if inventory.env else ' {}'}{comment}"
     for name, value in inventory.env.items():
-        yield f"  {scalar(name)}: {scalar(value)}"
+        yield f"  {yaml_scalar(name)}: {yaml_scalar(value)}"
 
 
 def _mounts(inventory: Inventory, comment: str) -> Iterator[str]:
     yield f"mounts:{'' if inventory.mounts else ' []'}{comment}"
     for mount in inventory.mounts:
-        yield f"  - {scalar(mount.bind())}"
+        yield f"  - {yaml_scalar(mount.bind())}"
 
 
 def _rules(inventory: Inventory, comment: str) -> Iterator[str]:
     yield f"rules:{'' if inventory.rules else ' []'}{comment}"
     for rule in inventory.rules:
-        yield f"  - {{match: {scalar(rule.pattern)}, then: {rule.then}}}"
+        yield f"  - {{match: {yaml_scalar(rule.pattern)}, then: {rule.then}}}"
 
 
 def _keys(inventory: Inventory, comment: str) -> Iterator[str]:
     if not inventory.keys:
-        yield from (line for each in INVENTORY.fields if each.name == "keys" for line in _entry(each, None))
+        yield from (
+            line for each in INVENTORY_FIELD.fields if each.name == "keys" for line in _entry(each, None)
+        )
         return
     yield f"keys:{comment}"
-    yield f"  private: {scalar(inventory.keys.private)}"
-    yield f"  public: {scalar(inventory.keys.public)}"
+    yield f"  private: {yaml_scalar(inventory.keys.private)}"
+    yield f"  public: {yaml_scalar(inventory.keys.public)}"
 
 
 def _host(view: ConfigView, host: Host, index: int) -> Iterator[str]:
-    values: dict[str, Plain] = {"name": host.name, "address": host.address, "slots": host.slots}
-    yield f"  - host: {scalar(host.host)}"
-    for each in HOST:
+    values: dict[str, PlainValue] = {"name": host.name, "address": host.address, "slots": host.slots}
+    yield f"  - host: {yaml_scalar(host.host)}"
+    for each in HOST_FIELDS:
         if each.name in values:
             yield from _entry(each, values[each.name], indent="    ")
     reach = view.reaches[index] if view.reaches else None
@@ -167,11 +169,11 @@ def _host(view: ConfigView, host: Host, index: int) -> Iterator[str]:
         yield "    # reached through a ProxyCommand"
     if reach or any(setting.value is not None for setting in view.settings(host, index).values()):
         yield "    ssh:"
-    for each in SSH:
+    for each in SSH_FIELDS:
         yield from _ssh(each, view.settings(host, index)[each.name], reach)
 
 
-def _ssh(each: Field, setting: Setting, reach: Reach | None) -> Iterator[str]:
+def _ssh(each: Field, setting: Setting, reach: EffectiveSsh | None) -> Iterator[str]:
     comment = f"  # {printable(setting.origin)}" if setting.origin else ""
     if setting.value is None:
         if reach and each.name == "key":
@@ -181,4 +183,4 @@ def _ssh(each: Field, setting: Setting, reach: Reach | None) -> Iterator[str]:
     if isinstance(setting.value, str) and not each.matches(setting.value):
         yield f"      # {each.name}: {printable(setting.value)}{comment}"
     else:
-        yield f"      {each.name}: {_written(setting.value)}{comment}"
+        yield f"      {each.name}: {_yaml_value(setting.value)}{comment}"

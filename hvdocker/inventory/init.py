@@ -13,7 +13,7 @@ from pathlib import Path
 from hvdocker.env import Env
 from hvdocker.errors import InventoryError, UsageProblem
 from hvdocker.inventory.locate import FOLDER, resolved
-from hvdocker.inventory.menu_choice import picked
+from hvdocker.inventory.menu_choice import parse_menu_choice
 from hvdocker.inventory.parse import parse
 from hvdocker.inventory.safe_text import printable
 from hvdocker.inventory.template import inventory_file
@@ -22,7 +22,7 @@ DEFAULT_FILE = Path("inventory.yaml")
 
 
 @dataclass(frozen=True)
-class Offer:
+class SshConfigHost:
     """A host that ~/.ssh/config names. `about` shows its HostName and User, as far as they are set."""
 
     name: str
@@ -53,14 +53,14 @@ class InitReport:
 
 
 # Shows the hosts of ~/.ssh/config and returns the names that the user chose, perhaps none.
-Chooser = Callable[[Sequence[Offer]], list[str]]
+HostChooser = Callable[[Sequence[SshConfigHost]], list[str]]
 
 
-def init(env: Env, request: InitRequest, choose: Chooser | None = None) -> InitReport:
+def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> InitReport:
     """Write the inventory file. Calls `choose` if the request names no hosts and does not take all."""
     path = resolved(env, request.path)
-    _check_place(path, request.is_forced)
-    offers, left_out = _offers()
+    _check_target_path(path, request.is_forced)
+    offers, left_out = _ssh_config_hosts()
     known = [offer.name for offer in offers]
     hosts = list(request.hosts)
     if request.takes_all:
@@ -72,20 +72,20 @@ def init(env: Env, request: InitRequest, choose: Chooser | None = None) -> InitR
     elif not hosts and choose:
         hosts = choose(offers)
     if hosts:
-        check_hosts(hosts)
+        check_host_names(hosts)
     _write(path, inventory_file(path.name, hosts, known), request.is_forced)
     return InitReport(path, tuple(hosts), left_out, _is_state_ignored(path.parent))
 
 
-def understand(text: str, offers: Sequence[Offer]) -> list[str]:
+def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
     """Return the hosts of the user's answer to the numbered list; raise if an inventory cannot name one."""
-    hosts = picked(text, [offer.name for offer in offers])
+    hosts = parse_menu_choice(text, [offer.name for offer in offers])
     if hosts:
-        check_hosts(hosts)
+        check_host_names(hosts)
     return hosts
 
 
-def check_hosts(hosts: Sequence[str]) -> None:
+def check_host_names(hosts: Sequence[str]) -> None:
     """Raise InventoryError if an inventory cannot name one of these hosts.
 
     Parses the file that would be written. Line numbers are removed from the problems, because the user has
@@ -97,31 +97,31 @@ def check_hosts(hosts: Sequence[str]) -> None:
         raise InventoryError("the list of hosts", problems) from error
 
 
-def _offers() -> tuple[list[Offer], tuple[str, ...]]:
+def _ssh_config_hosts() -> tuple[list[SshConfigHost], tuple[str, ...]]:
     from hvdocker.inventory.ssh_config import config as ssh_config
 
     config = ssh_config.load()
     good = [name for name in config.hosts if _is_nameable(name)]
     left_out = tuple(printable(name) for name in config.hosts if name not in good)
-    return [Offer(name, _about(name, config.lookup(name))) for name in good], left_out
+    return [SshConfigHost(name, _describe_host(name, config.lookup(name))) for name in good], left_out
 
 
 def _is_nameable(name: str) -> bool:
     try:
-        check_hosts([name])
+        check_host_names([name])
     except UsageProblem:
         return False
     return True
 
 
-def _about(name: str, said: object) -> str:
+def _describe_host(name: str, said: object) -> str:
     values = said if isinstance(said, dict) else {}
     address = str(values.get("hostname", name))
     parts = [address if address != name else "", f"user {values['user']}" if "user" in values else ""]
     return printable(", ".join(part for part in parts if part))
 
 
-def _check_place(path: Path, is_forced: bool) -> None:
+def _check_target_path(path: Path, is_forced: bool) -> None:
     if not path.parent.is_dir():
         raise UsageProblem(
             f"there is no folder {path.parent}",
@@ -133,10 +133,10 @@ def _check_place(path: Path, is_forced: bool) -> None:
             fix=f"name a file in it: hvdocker init {shlex.quote(str(path / 'inventory.yaml'))}",
         )
     if path.exists() and not is_forced:
-        raise _exists(path)
+        raise _exists_error(path)
 
 
-def _exists(path: Path) -> UsageProblem:
+def _exists_error(path: Path) -> UsageProblem:
     return UsageProblem(f"{path} is already there", fix="write another file, or over this one with --force")
 
 
@@ -150,9 +150,9 @@ def _write(path: Path, text: str, is_forced: bool) -> None:
         if is_forced:
             draft.replace(path)
         else:
-            _put(draft, path, text)
+            _write_new_file(draft, path, text)
     except FileExistsError as error:
-        raise _exists(path) from error
+        raise _exists_error(path) from error
     except OSError as error:
         raise UsageProblem(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
@@ -160,7 +160,7 @@ def _write(path: Path, text: str, is_forced: bool) -> None:
             draft.unlink()
 
 
-def _put(draft: Path, path: Path, text: str) -> None:
+def _write_new_file(draft: Path, path: Path, text: str) -> None:
     try:
         path.hardlink_to(draft)
     except FileExistsError:

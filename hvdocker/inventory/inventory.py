@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from hvdocker.names import DEFAULT_IMAGE
 from hvdocker.protocol.resilience import Rule
-from hvdocker.units import MEBI
+from hvdocker.units import MIB
 
 # GPU memory below which foreign processes do not count: a desktop, or a monitor that only queries.
-BUSY_BYTES = 500 * MEBI
+BUSY_BYTES = 500 * MIB
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.safe_text import printable
 
-_SPAN = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
+_NUMBER_RANGE = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
 
 
-def picked(text: str, offered: Sequence[str]) -> list[str]:
+def parse_menu_choice(text: str, offered: Sequence[str]) -> list[str]:
     """Return the chosen names in the order of the answer, each once.
 
     A word that is an offered name is that name, even if it is a number. Words that are neither names nor
@@ -19,16 +19,16 @@ def picked(text: str, offered: Sequence[str]) -> list[str]:
     found: dict[str, None] = {}
     for word in re.split(r"[,\s]+", re.sub(r"(?<=[0-9])\s*-\s*(?=[0-9])", "-", text.strip())):
         if word:
-            found |= dict.fromkeys(_meant(word, offered))
+            found |= dict.fromkeys(_names_for_word(word, offered))
     return list(found)
 
 
-def _meant(word: str, offered: Sequence[str]) -> list[str]:
+def _names_for_word(word: str, offered: Sequence[str]) -> list[str]:
     if word in offered:
         return [word]
     if word.lower() == "all" and offered:
         return list(offered)
-    span = _SPAN.fullmatch(word)
+    span = _NUMBER_RANGE.fullmatch(word)
     if not span or not offered:
         return [word]
     first, last = int(span[1]), int(span[2] or span[1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.inventory.fields import SSH
-from hvdocker.inventory.yaml_document import Document, Path, read
+from hvdocker.inventory.fields import SSH_FIELDS
+from hvdocker.inventory.yaml_document import Document, KeyPath, read_yaml
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Reach:
+class EffectiveSsh:
     """The SSH settings of one host after combining the inventory, ~/.ssh/config and the defaults.
 
     `keys` are the key files that are tried if `key` is not set. `address` is the HostName of ~/.ssh/config,
@@ -41,27 +41,27 @@ class Origins:
     ssh: tuple[Mapping[str, str], ...] = ()
 
 
-def origins(text: str) -> Origins:
+def find_origins(text: str) -> Origins:
     """Return the origins of the settings in the text of a valid inventory."""
-    document = read(text, "")
+    document = read_yaml(text, "")
     value = _mapping(document.value)
     hosts = value.get("hosts")
     count = len(hosts) if isinstance(hosts, list) else 0
     return Origins(
         {name: f"line {document.lines[(name,)]}" for name, item in value.items() if item is not None},
-        tuple(_of_host(document, index) for index in range(count)),
+        tuple(_ssh_origins(document, index) for index in range(count)),
     )
 
 
-def _of_host(document: Document, index: int) -> dict[str, str]:
+def _ssh_origins(document: Document, index: int) -> dict[str, str]:
     top = _mapping(document.value)
     hosts = top["hosts"]
     item = hosts[index] if isinstance(hosts, list) else None
     host = _mapping({"host": item} if isinstance(item, str) else item)
     found: dict[str, str] = {}
-    for field in SSH:
-        own: Path = ("hosts", index, "ssh", field.name)
-        if _is_in_name(field.name, str(host["host"])):
+    for field in SSH_FIELDS:
+        own: KeyPath = ("hosts", index, "ssh", field.name)
+        if _is_in_host_text(field.name, str(host["host"])):
             found[field.name] = document.where(("hosts", index))
         elif _mapping(host.get("ssh")).get(field.name) is not None:
             found[field.name] = document.where(own)
@@ -70,7 +70,7 @@ def _of_host(document: Document, index: int) -> dict[str, str]:
     return found
 
 
-def _is_in_name(setting: str, host: str) -> bool:
+def _is_in_host_text(setting: str, host: str) -> bool:
     """Return whether the host text has the setting itself, as in user@host or [address]:port."""
     user, _, rest = host.rpartition("@")
     return bool(user if setting == "user" else setting == "port" and "]:" in rest)

@@ -12,41 +12,41 @@ from hvdocker.errors import InventoryError
 from hvdocker.inventory.fields import (
     ENV_NAME_PATTERN,
     ENV_VALUE_PATTERN,
-    INVENTORY,
+    INVENTORY_FIELD,
     MOST_PORT,
     MOUNT_PATTERN,
     Field,
-    is_word,
+    is_safe_text,
 )
 from hvdocker.inventory.inventory import BUSY_BYTES, Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
-from hvdocker.inventory.reader import MOST_SHOWN, Check, Reader, Values, quoted
+from hvdocker.inventory.reader import MOST_SHOWN, FieldReader, TextCheck, Values, quoted
 from hvdocker.inventory.safe_text import shortened
-from hvdocker.inventory.yaml_document import Path, read
+from hvdocker.inventory.yaml_document import KeyPath, read_yaml
 from hvdocker.protocol.resilience import Rule
 
 _BRACKETS = re.compile(r"\[([^\[\]]+)\](?::([0-9]{1,5}))?")
-_OWN_FOLDERS = (names.CODE_MOUNT, names.IN_CONTAINER, "/out", "/opt/hvdocker", "/etc/passwd")
+_RESERVED_PATHS = (names.CODE_MOUNT, names.CONTAINER_FOLDER, "/out", "/opt/hvdocker", "/etc/passwd")
 
 
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
     """Return the inventory in `text`; raise InventoryError with all problems.
 
     `source` names the file in messages. No file is read."""
-    document = read(text, source)
+    document = read_yaml(text, source)
     if document.value is None:
         raise InventoryError(source, ["the file is empty; it needs at least `hosts:`"])
-    reader = Reader(document)
+    reader = FieldReader(document)
     inventory = _inventory(reader, default_cluster)
     if document.problems:
         raise InventoryError(source, document.problems)
     return inventory
 
 
-def _inventory(reader: Reader, default_cluster: str) -> Inventory:
-    top = reader.group(reader.document.value, (), INVENTORY, "settings")
-    fields = {field.name: field for field in INVENTORY.fields}
+def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:
+    top = reader.group(reader.document.value, (), INVENTORY_FIELD, "settings")
+    fields = {field.name: field for field in INVENTORY_FIELD.fields}
 
-    def text(name: str, check: Check | None = None) -> str | None:
+    def text(name: str, check: TextCheck | None = None) -> str | None:
         return reader.text(top, (), fields[name], check)
 
     ssh = _ssh(reader, top, (), fields["ssh"])
@@ -70,20 +70,20 @@ def _inventory(reader: Reader, default_cluster: str) -> Inventory:
     )
 
 
-def _hosts(reader: Reader, top: Values, ssh: SshSettings) -> tuple[Host, ...]:
+def _hosts(reader: FieldReader, top: Values, ssh: SshSettings) -> tuple[Host, ...]:
     value = top.get("hosts")
     if not isinstance(value, list) or not value:
         if isinstance(reader.document.value, dict):
             got = reader.got(value, ("hosts",))
             reader.complain(("hosts",), f"should be a list of at least one host, got {got}")
         return ()
-    field = next(field for field in INVENTORY.fields if field.name == "hosts")
+    field = next(field for field in INVENTORY_FIELD.fields if field.name == "hosts")
     hosts = [_host(reader, item, ("hosts", index), field, ssh) for index, item in enumerate(value)]
-    _complain_of_doubles(reader, hosts)
+    _complain_of_duplicates(reader, hosts)
     return tuple(host for host in hosts if host)
 
 
-def _local(reader: Reader, top: Values, field: Field) -> tuple[Host, ...]:
+def _local(reader: FieldReader, top: Values, field: Field) -> tuple[Host, ...]:
     if "hosts" in top:
         reader.complain(("local",), "`local:` and `hosts:` exclude each other")
     if top["local"] is None:
@@ -92,9 +92,11 @@ def _local(reader: Reader, top: Values, field: Field) -> tuple[Host, ...]:
     return local_hosts(count) if count else ()
 
 
-def _host(reader: Reader, item: object, path: Path, field: Field, general: SshSettings) -> Host | None:
+def _host(
+    reader: FieldReader, item: object, path: KeyPath, field: Field, general: SshSettings
+) -> Host | None:
     # A host may be plain text. Its problems are then reported for the list entry itself.
-    host_path: Path = path if isinstance(item, str) else (*path, "host")
+    host_path: KeyPath = path if isinstance(item, str) else (*path, "host")
     if isinstance(item, str):
         item = {"host": item}
     values = reader.group(item, path, field, "host settings")
@@ -113,7 +115,7 @@ def _host(reader: Reader, item: object, path: Path, field: Field, general: SshSe
     rest, port = _without_brackets(rest)
     ssh = SshSettings(user=user or None, port=port).over(_ssh(reader, values, path, fields["ssh"]))
     return Host(
-        name=reader.text(values, path, fields["name"]) or _as_name(rest),
+        name=reader.text(values, path, fields["name"]) or _name_from_host(rest),
         host=rest,
         address=reader.text(values, path, fields["address"], _address_problem),
         slots=reader.whole(values, path, fields["slots"]),
@@ -121,7 +123,7 @@ def _host(reader: Reader, item: object, path: Path, field: Field, general: SshSe
     )
 
 
-def _complain_of_doubles(reader: Reader, hosts: list[Host | None]) -> None:
+def _complain_of_duplicates(reader: FieldReader, hosts: list[Host | None]) -> None:
     """Report hosts that have the name, the training address or the SSH target of an earlier host."""
     seen: dict[tuple[str, object], int] = {}
     for index, host in enumerate(hosts):
@@ -143,7 +145,7 @@ def _complain_of_doubles(reader: Reader, hosts: list[Host | None]) -> None:
                 break
 
 
-def _ssh(reader: Reader, values: Values, path: Path, field: Field) -> SshSettings:
+def _ssh(reader: FieldReader, values: Values, path: KeyPath, field: Field) -> SshSettings:
     path = (*path, field.name)
     found = reader.group(values.get(field.name), path, field, "ssh settings")
     fields = {field.name: field for field in field.fields}
@@ -155,7 +157,7 @@ def _ssh(reader: Reader, values: Values, path: Path, field: Field) -> SshSetting
     )
 
 
-def _env(reader: Reader, value: object) -> Mapping[str, str]:
+def _env(reader: FieldReader, value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -178,7 +180,7 @@ def _env(reader: Reader, value: object) -> Mapping[str, str]:
     return env
 
 
-def _mounts(reader: Reader, value: object) -> tuple[Mount, ...]:
+def _mounts(reader: FieldReader, value: object) -> tuple[Mount, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -189,15 +191,15 @@ def _mounts(reader: Reader, value: object) -> tuple[Mount, ...]:
     return tuple(mount for mount in mounts if mount)
 
 
-def _mount(reader: Reader, item: object, path: Path) -> Mount | None:
-    if not isinstance(item, str) or not re.fullmatch(MOUNT_PATTERN, item) or not is_word(item):
+def _mount(reader: FieldReader, item: object, path: KeyPath) -> Mount | None:
+    if not isinstance(item, str) or not re.fullmatch(MOUNT_PATTERN, item) or not is_safe_text(item):
         should = "should be /on/host:/in/container or /on/host:/in/container:ro"
         reader.complain(path, f"{should}, got {reader.got(item, path)}")
         return None
     source, target, *mode = item.split(":")
     real = "/" + posixpath.normpath(target).strip("/")
     if any(
-        f"{real}/".startswith(f"{own}/") or own.startswith(real.rstrip("/") + "/") for own in _OWN_FOLDERS
+        f"{real}/".startswith(f"{own}/") or own.startswith(real.rstrip("/") + "/") for own in _RESERVED_PATHS
     ):
         shown = shortened(target, MOST_SHOWN)
         reader.complain(path, f"{shown} is hvdocker's own folder in the container; choose another target")
@@ -205,7 +207,7 @@ def _mount(reader: Reader, item: object, path: Path) -> Mount | None:
     return Mount(source, target, mode == ["ro"])
 
 
-def _keys(reader: Reader, top: Values, field: Field) -> KeyPair | None:
+def _keys(reader: FieldReader, top: Values, field: Field) -> KeyPair | None:
     if top.get(field.name) is None:
         return None
     path = (field.name,)
@@ -217,13 +219,13 @@ def _keys(reader: Reader, top: Values, field: Field) -> KeyPair | None:
     return KeyPair(private, public)
 
 
-def _gpu_busy(reader: Reader, top: Values, field: Field) -> int:
+def _gpu_busy(reader: FieldReader, top: Values, field: Field) -> int:
     values = reader.group(top.get(field.name), (field.name,), field, "what is said of GPUs")
     (busy,) = field.fields
     return reader.size(values, (field.name,), busy) or BUSY_BYTES
 
 
-def _rules(reader: Reader, value: object, field: Field) -> tuple[Rule, ...]:
+def _rules(reader: FieldReader, value: object, field: Field) -> tuple[Rule, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -234,7 +236,7 @@ def _rules(reader: Reader, value: object, field: Field) -> tuple[Rule, ...]:
     return tuple(rule for rule in rules if rule)
 
 
-def _rule(reader: Reader, item: object, path: Path, field: Field) -> Rule | None:
+def _rule(reader: FieldReader, item: object, path: KeyPath, field: Field) -> Rule | None:
     values = reader.group(item, path, field, "match and then")
     if item is not None and not isinstance(item, dict):
         return None
@@ -288,5 +290,5 @@ def _host_problem(text: str) -> str | None:
     return None
 
 
-def _as_name(host: str) -> str:
+def _name_from_host(host: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", host).strip("-").lstrip("_.-") or "host"

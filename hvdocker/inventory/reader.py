@@ -9,27 +9,27 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.inventory.fields import FREE_PATTERN, Field
+from hvdocker.inventory.fields import EXTENSION_KEY_PATTERN, Field
 from hvdocker.inventory.safe_text import shortened
-from hvdocker.inventory.yaml_document import Document, Path
+from hvdocker.inventory.yaml_document import Document, KeyPath
 from hvdocker.units import parse_bytes
 
 MOST_SHOWN = 80
 
 Values = Mapping[str, object]
-Check = Callable[[str], str | None]
+TextCheck = Callable[[str], str | None]
 
 
 @dataclass
-class Reader:
+class FieldReader:
     """Checks the values of one document. Its methods return None for a value that is missing or wrong."""
 
     document: Document
 
-    def complain(self, path: Path, text: str) -> None:
+    def complain(self, path: KeyPath, text: str) -> None:
         self.document.complain(path, text)
 
-    def group(self, value: object, path: Path, field: Field, label: str) -> Values:
+    def group(self, value: object, path: KeyPath, field: Field, label: str) -> Values:
         """Return a mapping, empty if missing or wrong. Unknown keys are problems, except `x-` keys."""
         if value is None:
             return {}
@@ -37,15 +37,17 @@ class Reader:
             self.complain(path, f"should be a mapping of {label}, got {self.got(value, path)}")
             return {}
         for key in value:
-            if key not in field.names and not re.match(FREE_PATTERN, key):
+            if key not in field.names and not re.match(EXTENSION_KEY_PATTERN, key):
                 self.complain((*path, key), f"unknown key{_nearest(key, field.names)}")
         return value
 
-    def text(self, values: Values, path: Path, field: Field, check: Check | None = None) -> str | None:
+    def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
         """Return the text of a field. `path` is that of the mapping `values`."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 
-    def checked(self, value: object, path: Path, field: Field, check: Check | None = None) -> str | None:
+    def checked(
+        self, value: object, path: KeyPath, field: Field, check: TextCheck | None = None
+    ) -> str | None:
         """Return the value as text if `check`, which returns a problem or None, and the pattern accept it."""
         text = self.as_text(value, path)
         if text is None:
@@ -56,7 +58,7 @@ class Reader:
             return None
         return text
 
-    def as_text(self, value: object, path: Path) -> str | None:
+    def as_text(self, value: object, path: KeyPath) -> str | None:
         """Return text, or a number as it is spelled in the file. Empty text is a problem."""
         if value is None or (isinstance(value, str) and value):
             return value
@@ -66,7 +68,7 @@ class Reader:
         self.complain(path, f"should be text, got {self.got(value, path)}")
         return None
 
-    def whole(self, values: Values, path: Path, field: Field) -> int | None:
+    def whole(self, values: Values, path: KeyPath, field: Field) -> int | None:
         """Return an integer within the bounds of the field."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
@@ -90,7 +92,7 @@ class Reader:
         self.complain(path, f"should be a number above {field.low}, got {self.got(value, path)}")
         return None
 
-    def size(self, values: Values, path: Path, field: Field) -> int | None:
+    def size(self, values: Values, path: KeyPath, field: Field) -> int | None:
         """Return a size such as 16GB in bytes."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
@@ -101,7 +103,7 @@ class Reader:
             self.complain(path, f"should be a size such as 16GB, got {self.got(value, path)}")
         return found
 
-    def got(self, value: object, path: Path) -> str:
+    def got(self, value: object, path: KeyPath) -> str:
         """Return the value for a message as it is written in the file, cut if it is long."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'

@@ -11,20 +11,20 @@ from hvdocker.inventory.inventory import Inventory
 HIDDEN = "***"
 
 # Compared with whole words of a name, so that KEYBOARD and TOKENIZERS_PARALLELISM stay readable.
-_WORDS = (
+_SECRET_WORDS = (
     "key", "keys", "pass", "pwd", "auth", "authorization", "credential", "credentials", "cookie", "dsn",
     "jwt",
 )  # fmt: skip
 # Compared with the end of each word, because they are often written without a separator: PGPASSWORD, APIKEY.
-_ENDS = tuple(
+_SECRET_SUFFIXES = tuple(
     f"{word}{plural}"
     for word in ("password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "accesskey")
     for plural in ("", "s")
 )
-_SEAMS = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#]*)@")
+_WORD_BOUNDARY = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_URL_LOGIN = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<login>[^\s/?#]*)@")
 # Private keys, JSON web tokens, and the token prefixes of well-known services.
-_LOOKS = re.compile(
+_TOKEN_FORMATS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:gh[pousr]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA|ASIA)"
     r"[A-Za-z0-9_-]{12,}|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\."
 )
@@ -43,17 +43,17 @@ def redacted_value(name: str, value: str) -> str:
     """Return the value, or stars if it is secret. Empty values are kept.
 
     In a URL only the login before the host is hidden; a user name before a password stays."""
-    if value and (is_secret_name(name) or _LOOKS.search(value)):
+    if value and (is_secret_name(name) or _TOKEN_FORMATS.search(value)):
         return HIDDEN
-    return _URL.sub(_without_login, value)
+    return _URL_LOGIN.sub(_without_login, value)
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether a variable of this name usually holds a secret. PWD and OLDPWD do not."""
-    words = [word.lower() for word in _SEAMS.split(name) if word]
+    words = [word.lower() for word in _WORD_BOUNDARY.split(name) if word]
     if words in (["pwd"], ["oldpwd"]):
         return False
-    return any(word in _WORDS or word.endswith(_ENDS) for word in words)
+    return any(word in _SECRET_WORDS or word.endswith(_SECRET_SUFFIXES) for word in words)
 
 
 def _without_login(found: re.Match[str]) -> str:

@@ -11,15 +11,15 @@ import yaml
 _PLAIN = re.compile(r"[A-Za-z0-9_/.~][A-Za-z0-9_/.~@+-]*(?::[A-Za-z0-9_/.~@+-]+)*")
 _RESOLVER: Any = yaml.resolver.Resolver()  # Any: it carries no types
 _TEXT_TAG = "tag:yaml.org,2002:str"
-_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
-_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-def scalar(text: str) -> str:
+def yaml_scalar(text: str) -> str:
     """Return a YAML scalar that parses to exactly this text; unquoted if it cannot mean anything else."""
     if _PLAIN.fullmatch(text) and _is_text(text):
         return text
-    return '"' + "".join(_SHORT.get(letter) or printable(letter) for letter in text) + '"'
+    return '"' + "".join(_SHORT_ESCAPES.get(letter) or printable(letter) for letter in text) + '"'
 
 
 def printable(text: str) -> str:
@@ -27,9 +27,11 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
-def has_hidden(text: str) -> bool:
+def has_invisible_characters(text: str) -> bool:
     """Return whether the text has control, zero-width or bidirectional-formatting characters."""
-    return not text.isprintable() and any(unicodedata.category(letter) in _UNSEEN for letter in text)
+    return not text.isprintable() and any(
+        unicodedata.category(letter) in _INVISIBLE_CATEGORIES for letter in text
+    )
 
 
 def shortened(text: str, most: int) -> str:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from hvdocker.inventory.fields import (
     ENV_NAME_PATTERN,
     ENV_VALUE_PATTERN,
-    FREE_PATTERN,
-    INVENTORY,
+    EXTENSION_KEY_PATTERN,
+    INVENTORY_FIELD,
     MOST_TEXT,
     MOUNT_PATTERN,
     SIZE_PATTERN,
     Field,
-    Kind,
+    FieldKind,
 )
 
 Schema = dict[str, object]
@@ -33,8 +33,8 @@ def inventory_schema() -> Schema:
     return {
         "$schema": DRAFT,
         "$id": ID,
-        "title": INVENTORY.help,
-        **_properties(INVENTORY),
+        "title": INVENTORY_FIELD.help,
+        **_properties(INVENTORY_FIELD),
         "type": "object",
         "oneOf": one_of_both,
     }
@@ -50,17 +50,17 @@ def _described(field: Field) -> Schema:
 
     A key without a value counts as missing, so `null` is allowed almost everywhere."""
     default = f" Default: {field.default}." if field.default else ""
-    return {"description": field.help + default, **_SHAPES[field.kind](field)}
+    return {"description": field.help + default, **_SCHEMA_BY_KIND[field.kind](field)}
 
 
-def _whole(pattern: str) -> str:
+def _anchored(pattern: str) -> str:
     """Anchor the pattern, because JSON Schema patterns match anywhere in a text."""
     return f"^(?:{pattern})$"
 
 
 def _text(field: Field) -> Schema:
     kinds = ["string", "number"] if field.is_required else ["string", "number", "null"]
-    return {"type": kinds, "minLength": 1, "maxLength": MOST_TEXT, "pattern": _whole(field.pattern)}
+    return {"type": kinds, "minLength": 1, "maxLength": MOST_TEXT, "pattern": _anchored(field.pattern)}
 
 
 def _integer(field: Field) -> Schema:
@@ -73,7 +73,7 @@ def _number(field: Field) -> Schema:
 
 
 def _size(field: Field) -> Schema:
-    return {"type": ["string", "integer", "null"], "pattern": _whole(SIZE_PATTERN), "exclusiveMinimum": 0}
+    return {"type": ["string", "integer", "null"], "pattern": _anchored(SIZE_PATTERN), "exclusiveMinimum": 0}
 
 
 def _group(field: Field) -> Schema:
@@ -83,13 +83,13 @@ def _group(field: Field) -> Schema:
 def _values(field: Field) -> Schema:
     return {
         "type": ["object", "null"],
-        "propertyNames": {"pattern": _whole(ENV_NAME_PATTERN)},
-        "additionalProperties": {"type": ["string", "number"], "pattern": _whole(ENV_VALUE_PATTERN)},
+        "propertyNames": {"pattern": _anchored(ENV_NAME_PATTERN)},
+        "additionalProperties": {"type": ["string", "number"], "pattern": _anchored(ENV_VALUE_PATTERN)},
     }
 
 
 def _mounts(field: Field) -> Schema:
-    item = {"type": "string", "maxLength": MOST_TEXT, "pattern": _whole(MOUNT_PATTERN)}
+    item = {"type": "string", "maxLength": MOST_TEXT, "pattern": _anchored(MOUNT_PATTERN)}
     return {"type": ["array", "null"], "items": item}
 
 
@@ -109,19 +109,19 @@ def _properties(field: Field) -> Schema:
     return {
         **({"required": required} if required else {}),
         "properties": {inner.name: _described(inner) for inner in field.fields},
-        "patternProperties": {f"^{FREE_PATTERN}": {}},
+        "patternProperties": {f"^{EXTENSION_KEY_PATTERN}": {}},
         "additionalProperties": False,
     }
 
 
-_SHAPES: Mapping[Kind, Callable[[Field], Schema]] = {
-    Kind.TEXT: _text,
-    Kind.WHOLE: _integer,
-    Kind.NUMBER: _number,
-    Kind.SIZE: _size,
-    Kind.GROUP: _group,
-    Kind.VALUES: _values,
-    Kind.MOUNTS: _mounts,
-    Kind.RULES: _rules,
-    Kind.HOSTS: _hosts,
+_SCHEMA_BY_KIND: Mapping[FieldKind, Callable[[Field], Schema]] = {
+    FieldKind.TEXT: _text,
+    FieldKind.WHOLE: _integer,
+    FieldKind.NUMBER: _number,
+    FieldKind.SIZE: _size,
+    FieldKind.GROUP: _group,
+    FieldKind.VALUES: _values,
+    FieldKind.MOUNTS: _mounts,
+    FieldKind.RULES: _rules,
+    FieldKind.HOSTS: _hosts,
 }

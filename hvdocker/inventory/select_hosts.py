@@ -8,7 +8,7 @@ from hvdocker.errors import UsageProblem
 from hvdocker.inventory.inventory import Inventory
 
 
-def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+def select_named_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
     """Return the named hosts in the inventory's order, each once; raise UsageProblem for an unknown host."""
     wanted = set(hosts)
     known = [host.name for host in inventory.hosts]
@@ -21,6 +21,6 @@ def check_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in known if name in wanted)
 
 
-def hosts_meant(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
+def named_hosts_or_all(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
     """Return the named hosts like `select_named_hosts`, or all hosts if none is named."""
-    return check_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)
+    return select_named_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)

@@ -7,8 +7,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from hvdocker.inventory.fields import HOST, TOP, Field
-from hvdocker.inventory.safe_text import scalar
+from hvdocker.inventory.fields import HOST_FIELDS, TOP_FIELDS, Field
+from hvdocker.inventory.safe_text import yaml_scalar
 
 WIDTH = 98
 
@@ -24,7 +24,7 @@ def inventory_file(name: str, hosts: Sequence[str], suggested: Sequence[str] = (
         "",
         *_hosts(hosts, suggested),
     ]
-    for field in TOP:
+    for field in TOP_FIELDS:
         if field.name != "hosts":
             lines += ["", *_explained(field), f"#{field.name}: {field.example}"]
     free = "Keys that begin with x- are free: notes, or anchors for YAML's aliases."
@@ -41,11 +41,11 @@ def _hosts(hosts: Sequence[str], suggested: Sequence[str]) -> Iterator[str]:
     if not hosts:
         yield "  # Fill in at least one, a line each; without it this file is not complete."
     for host in hosts:
-        yield f"  - {scalar(host)}"
+        yield f"  - {yaml_scalar(host)}"
     for host in () if hosts else suggested or ("gpu-a", "ubuntu@10.0.0.12"):
-        yield f"  #- {scalar(host)}"
+        yield f"  #- {yaml_scalar(host)}"
     yield "  # More about a host, where it is needed:"
-    for field in HOST:
+    for field in HOST_FIELDS:
         yield from _explained(field, "  #   ", f"{field.name}: ")
     yield "  #- {host: gpu-b, name: b, address: 10.0.0.12, slots: 4, ssh: {user: root, port: 2222}}"
 

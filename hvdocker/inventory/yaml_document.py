@@ -16,22 +16,22 @@ import yaml
 from hvdocker.errors import InventoryError
 from hvdocker.inventory.safe_text import printable, shortened
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 MOST_DEPTH = 20
 MOST_VALUES = 100_000
 MOST_PROBLEM = 240
 
-_STANDARD = "tag:yaml.org,2002:"
-_TEXTS = ("str", "timestamp", "value", "merge")
-_TRUTHS = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
+_TAG_PREFIX = "tag:yaml.org,2002:"
+_TEXT_TAGS = ("str", "timestamp", "value", "merge")
+_BOOLEANS = {"yes": True, "no": False, "true": True, "false": False, "on": True, "off": False}
 # Only plain decimal numbers count as numbers. The others of YAML 1.1 (octal 022, hexadecimal, 1_000, 12:30 as
 # minutes) stay text, and so do numbers too long for any setting.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})")
 _RESOLVER: Any = yaml.resolver.Resolver()  # Any: it carries no types
 # The C parser is thirty times as fast, if PyYAML was built with it.
-_FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass
@@ -42,17 +42,17 @@ class Document:
     settings that mean them as text."""
 
     value: object = None
-    lines: dict[Path, int] = field(default_factory=dict)
-    texts: dict[Path, str] = field(default_factory=dict)
+    lines: dict[KeyPath, int] = field(default_factory=dict)
+    texts: dict[KeyPath, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
-    def where(self, path: Path) -> str:
+    def where(self, path: KeyPath) -> str:
         """Return the path with its line for a message: `hosts/1/port (line 14)`."""
         shown = "/".join(shortened(printable(str(part)), 60) for part in path) or "inventory"
         line = self.lines.get(path)
         return f"{shown} (line {line})" if line else shown
 
-    def complain(self, path: Path, text: str) -> None:
+    def complain(self, path: KeyPath, text: str) -> None:
         """Add a problem at this path."""
         self.problems.append(shortened(f"{self.where(path)}: {printable(text)}", MOST_PROBLEM))
 
@@ -70,11 +70,11 @@ class _Node:
     size: int = 1
 
 
-class _Bounds(Exception):
+class _TooLarge(Exception):
     """The document is nested too deep or has too many values."""
 
 
-def read(text: str, source: str) -> Document:
+def read_yaml(text: str, source: str) -> Document:
     """Read one YAML document; an empty one has the value None.
 
     Raises InventoryError, which names `source`, for invalid YAML and documents that are too large. Other
@@ -85,8 +85,8 @@ def read(text: str, source: str) -> Document:
         if root is not None:
             document.value = _convert(root, (), document)
     except yaml.YAMLError as error:
-        raise InventoryError(source, [_syntax(error)]) from error
-    except _Bounds as error:
+        raise InventoryError(source, [_syntax_problem(error)]) from error
+    except _TooLarge as error:
         raise InventoryError(source, [str(error)]) from error
     return document
 
@@ -96,14 +96,14 @@ def _events(text: str) -> Iterator[Any]:
 
     Any: the events have no types."""
     try:
-        yield from yaml.parse(text, Loader=_FAST)
+        yield from yaml.parse(text, Loader=_FAST_LOADER)
     except yaml.YAMLError:
         for _ in yaml.parse(text, Loader=yaml.SafeLoader):
             pass
         raise
 
 
-def _syntax(error: yaml.YAMLError) -> str:
+def _syntax_problem(error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     text = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     text = shortened(printable(text), MOST_PROBLEM)
@@ -127,13 +127,13 @@ class _Composer:
         next(self._events)  # the document's end
         after = next(self._events)
         if not isinstance(after, yaml.StreamEndEvent):
-            raise _wrong("but found another document", after)
+            raise _yaml_error("but found another document", after)
         return root
 
     def _node(self, event: Any) -> _Node:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
-                raise _wrong(f"found undefined alias '{event.anchor}'", event)
+                raise _yaml_error(f"found undefined alias '{event.anchor}'", event)
             return self._anchors[event.anchor]
         node = _empty_node(event)
         if event.anchor:
@@ -141,7 +141,7 @@ class _Composer:
         if node.kind != "str":
             self._depth += 1
             if self._depth > MOST_DEPTH:
-                raise _Bounds(f"line {node.line}: nested more than {MOST_DEPTH} deep")
+                raise _TooLarge(f"line {node.line}: nested more than {MOST_DEPTH} deep")
             node.value = list(self._pairs(node) if node.kind == "map" else self._items(node))
             self._depth -= 1
         return node
@@ -154,7 +154,7 @@ class _Composer:
             above.size += node.size
             if above.size > MOST_VALUES:
                 where = f"line {event.start_mark.line + 1}"
-                raise _Bounds(f"{where}: more than {MOST_VALUES:,} values; aliases count every time")
+                raise _TooLarge(f"{where}: more than {MOST_VALUES:,} values; aliases count every time")
             yield node
 
     def _pairs(self, above: _Node) -> Iterator[tuple[_Node, _Node]]:
@@ -163,7 +163,7 @@ class _Composer:
             yield key, next(items)
 
 
-def _wrong(problem: str, event: Any) -> yaml.MarkedYAMLError:
+def _yaml_error(problem: str, event: Any) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(None, None, problem, event.start_mark)
 
 
@@ -174,10 +174,10 @@ def _empty_node(event: Any) -> _Node:
             tag or _RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit), event.value, line
         )
     kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
-    return _Node(tag or _STANDARD + kind, [], line, kind)
+    return _Node(tag or _TAG_PREFIX + kind, [], line, kind)
 
 
-def _convert(node: _Node, path: Path, document: Document, above: tuple[_Node, ...] = ()) -> object:
+def _convert(node: _Node, path: KeyPath, document: Document, above: tuple[_Node, ...] = ()) -> object:
     document.lines.setdefault(path, node.line)
     if any(node is one for one in above):
         document.complain(path, "this alias contains itself")
@@ -194,26 +194,26 @@ def _convert(node: _Node, path: Path, document: Document, above: tuple[_Node, ..
 
 
 def _is_known(node: _Node) -> bool:
-    kinds = (*_TEXTS, "null", "bool", "int", "float") if node.kind == "str" else (node.kind,)
-    return node.tag.startswith(_STANDARD) and node.tag.removeprefix(_STANDARD) in kinds
+    kinds = (*_TEXT_TAGS, "null", "bool", "int", "float") if node.kind == "str" else (node.kind,)
+    return node.tag.startswith(_TAG_PREFIX) and node.tag.removeprefix(_TAG_PREFIX) in kinds
 
 
 def _shown_tag(node: _Node) -> str:
-    return f"!!{node.tag.removeprefix(_STANDARD)}" if node.tag.startswith(_STANDARD) else str(node.tag)
+    return f"!!{node.tag.removeprefix(_TAG_PREFIX)}" if node.tag.startswith(_TAG_PREFIX) else str(node.tag)
 
 
-def _scalar(node: _Node, path: Path, document: Document) -> object:
+def _scalar(node: _Node, path: KeyPath, document: Document) -> object:
     """Return a number, boolean, None or text as YAML resolves it; dates and similar types stay text."""
     text: str = node.value
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         document.complain(path, "contains half a character (a surrogate)")
         return None
-    kind = node.tag.removeprefix(_STANDARD)
+    kind = node.tag.removeprefix(_TAG_PREFIX)
     if kind == "null":
         return None
     value: object = text
     if kind == "bool":
-        value = _TRUTHS.get(text.lower(), text)
+        value = _BOOLEANS.get(text.lower(), text)
         if value is text:
             document.complain(path, f'the tag !!bool does not fit "{text}"')
     elif kind == "int" and _WHOLE.fullmatch(text):
@@ -225,7 +225,7 @@ def _scalar(node: _Node, path: Path, document: Document) -> object:
     return value
 
 
-def _mapping(node: _Node, path: Path, document: Document, above: tuple[_Node, ...]) -> dict[str, object]:
+def _mapping(node: _Node, path: KeyPath, document: Document, above: tuple[_Node, ...]) -> dict[str, object]:
     values: dict[str, object] = {}
     for key_node, value_node in node.value:
         line = key_node.line
@@ -250,6 +250,6 @@ def _key_problem(node: _Node) -> str | None:
         return "a key should be plain text"
     if any("\ud800" <= letter <= "\udfff" for letter in node.value):
         return "a key contains half a character (a surrogate)"
-    if node.tag == f"{_STANDARD}merge":
+    if node.tag == f"{_TAG_PREFIX}merge":
         return "merging with << is not understood; name the alias where it is used, as in `ssh: *login`"
     return None

@@ -11,20 +11,20 @@ from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError, raise_all
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.fetch import save_log
-from hvdocker.jobs.head_loss import head_was_down, last_logs_kept, reconnect_for
-from hvdocker.jobs.log.copies import copy_of, last_of
+from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, head_was_down, reconnect_for
+from hvdocker.jobs.log.copies import find_log_copy, last_matching
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.jobs.reconnect import Reconnect
-from hvdocker.jobs.stop import clear_up
+from hvdocker.jobs.stop import remove_leftover_secrets
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import connected
 
 LAST_LINES = 100
 # How many last lines of the failed rank the error shows.
-LAST_WORDS = 10
+FAILED_RANK_LINES = 10
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,14 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted, prefers_running=True)
         if found.master is None:
-            return _from_home(found)
+            return _report_from_local_copy(found)
         if not found.master.is_living:
             end = _end(found)
-            return AttachReport(found.job, found.placement, end, _last_words(found, end))
-        return _to_the_end(env, located, found, viewer, reconnect_for(env, located, session, found))
+            return AttachReport(found.job, found.placement, end, _last_lines_of_failed_rank(found, end))
+        return _follow_to_end(env, located, found, viewer, reconnect_for(env, located, session, found))
 
 
-def _to_the_end(
+def _follow_to_end(
     env: Env, located: Located, found: FoundJob, viewer: AttachViewer, relink: Reconnect
 ) -> AttachReport:
     """Follow a running job; afterwards save its log and remove its secrets if its supervisor could not.
@@ -67,7 +67,7 @@ def _to_the_end(
     After a lost head nothing is removed: a `train` elsewhere may be restarting the job on other hosts."""
     assert found.master is not None
     last: dict[int, tuple[str, ...]] = {}
-    with last_logs_kept(env, located, found.job):
+    with fetching_logs_on_head_loss(env, located, found.job):
         try:
             _follow(found, viewer, last, relink)
         except HeadLost:
@@ -77,16 +77,16 @@ def _to_the_end(
             raise
         end = _end(found)
     save_log(located, found.job, found.link, found.master.name)
-    clear_up(env, located, found)
-    return AttachReport(found.job, found.placement, end, last or _last_words(found, end))
+    remove_leftover_secrets(env, located, found)
+    return AttachReport(found.job, found.placement, end, last or _last_lines_of_failed_rank(found, end))
 
 
 def _end(found: FoundJob) -> JobEnd:
     assert found.master is not None
-    return _as_train_tells(job_container.end_of(found.link, found.master.name), found.head)
+    return _raise_if_head_was_down(job_container.read_job_end(found.link, found.master.name), found.head)
 
 
-def _as_train_tells(end: JobEnd, head: str) -> JobEnd:
+def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
     """Return `end`, or raise HeadLost if the job ended because its head went down: it did not fail."""
     if end.was_cut_off:
         raise head_was_down(head)
@@ -103,27 +103,27 @@ def _follow(
 
     def show(line: Line) -> None:
         if line.rank is not None and line.text.strip():
-            last[line.rank] = (*last.get(line.rank, ())[1 - LAST_WORDS :], line.text)
+            last[line.rank] = (*last.get(line.rank, ())[1 - FAILED_RANK_LINES :], line.text)
         viewer.line(line)
 
     before = read_tail(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
     for line in before.lines:
         show(line)
-    job_container.follow(link, container, placement, show, None, before.since, before.skip, relink)
+    job_container.follow_lines(link, container, placement, show, None, before.since, before.skip, relink)
 
 
-def _last_words(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
+def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
     """Return the last lines of the rank that failed first, for a job that had already ended."""
     first = end.record.first_failure if end.record else None
     if first is None or found.master is None:
         return {}
     said = read_tail(
-        found.link, found.master.name, found.placement, LAST_WORDS, LineFilter(frozenset({first.rank}))
+        found.link, found.master.name, found.placement, FAILED_RANK_LINES, LineFilter(frozenset({first.rank}))
     )
     return {first.rank: tuple(line.text for line in said.lines if line.text.strip())}
 
 
-def _from_home(found: FoundJob) -> AttachReport:
+def _report_from_local_copy(found: FoundJob) -> AttachReport:
     """Report the end of a job from its local copy: its container was not found on a host.
 
     Raises where a host is unreachable, because the job may still run there, and if its end is not known."""
@@ -134,12 +134,14 @@ def _from_home(found: FoundJob) -> AttachReport:
             f"how {found.job} ended is not known: its container is gone",
             fix=f"what is left of its output: hvdocker logs {found.job}",
         )
-    end = _as_train_tells(
+    end = _raise_if_head_was_down(
         JobEnd(past.record, past.exit_code), next(iter(found.placement.hosts), "of the job")
     )
     first = past.record.first_failure if past.record else None
     words: dict[int, tuple[str, ...]] = {}
     if first and found.home and found.home.output:
-        said = last_of(copy_of(found).lines, LineFilter(frozenset({first.rank})), LAST_WORDS)
+        said = last_matching(
+            find_log_copy(found).lines, LineFilter(frozenset({first.rank})), FAILED_RANK_LINES
+        )
         words[first.rank] = tuple(line.text for line in said if line.text.strip())
     return AttachReport(found.job, found.placement, end, words)

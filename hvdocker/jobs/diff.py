@@ -9,11 +9,11 @@ from hvdocker.env import Env
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.difference import (
     Change,
+    ComparedJob,
     Difference,
     FileChange,
     Outcome,
-    Ran,
-    difference,
+    compare_jobs,
     read_record,
 )
 from hvdocker.jobs.capsule.patch import FilePatch
@@ -23,7 +23,7 @@ from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:
     """Compare two jobs, given by id or its beginning."""
     one, other = find_capsules(env, located, (first, second), needs_record=True)
-    return difference(_ran(one), _ran(other))
+    return compare_jobs(_compared_job(one), _compared_job(other))
 
 
 def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
@@ -39,8 +39,8 @@ def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
     }
 
 
-def _ran(kept: StoredCapsule) -> Ran:
-    return Ran(kept.capsule, kept.patch, read_record(kept.record))
+def _compared_job(kept: StoredCapsule) -> ComparedJob:
+    return ComparedJob(kept.capsule, kept.patch, read_record(kept.record))
 
 
 def _change(change: Change) -> Mapping[str, object]:

@@ -13,11 +13,11 @@ from hvdocker.errors import HostUnreachable, Interrupted
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.fetch import save_log
-from hvdocker.jobs.head_loss import Head, head_was_down, judge_head
-from hvdocker.jobs.orphan_ranks import Leftover, interrupted
+from hvdocker.jobs.head_loss import JobHead, diagnose_head, head_was_down
+from hvdocker.jobs.orphan_ranks import OrphanRanks, interrupted_error
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.jobs.reconnect import Reconnect
-from hvdocker.jobs.secrets.plan import ORDERLY
+from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.output import Line
 from hvdocker.transport.session import Session
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 T = TypeVar("T")
-LINES_KEPT = 10
+LAST_LINES_PER_RANK = 10
 
 
 @dataclass
@@ -52,10 +52,12 @@ class JobFollower:
         Raises Interrupted after Ctrl-C stopped the job, HeadLost where the head went down."""
         relink = self._relink()
         try:
-            job_container.follow(self._link, self._container, self.job.placement, self._keep, again=relink)
+            job_container.follow_lines(
+                self._link, self._container, self.job.placement, self._keep, again=relink
+            )
         except KeyboardInterrupt:
             raise self.interrupted() from None
-        end = self._steady(relink, lambda link: job_container.end_of(link, self._container))
+        end = self._steady(relink, lambda link: job_container.read_job_end(link, self._container))
         if end.was_cut_off:
             restarts = end.record.restarts if end.record else 0
             raise head_was_down(self.job.placement.head, self.job.endurance.first_restart + restarts)
@@ -73,7 +75,7 @@ class JobFollower:
             self._save_log(self._link)
         except HostUnreachable as error:
             raise self._relink().adrift(error) from None
-        return interrupted(self.job.job, self.located.flag, missed)
+        return interrupted_error(self.job.job, self.located.flag, missed)
 
     def _stop(self) -> Mapping[str, str]:
         """Stop the job; return, by host, why ranks may be left there.
@@ -85,9 +87,9 @@ class JobFollower:
             job_container.stop_job(self._link, self._container)
         except KeyboardInterrupt:
             job_container.stop_job(self._link, self._container, at_once=True)
-        end = job_container.end_of(self._link, self._container)
-        left = Leftover(self.job.job, self.workers, self.session.links)
-        missed = {} if end.exit_code in ORDERLY else left.end_at_once()
+        end = job_container.read_job_end(self._link, self._container)
+        left = OrphanRanks(self.job.job, self.workers, self.session.links)
+        missed = {} if end.exit_code in CLEAN_EXIT_CODES else left.end_at_once()
         self.clear(end)
         return missed
 
@@ -101,13 +103,13 @@ class JobFollower:
 
     def _relink(self) -> Reconnect:
         job, name = self.job, self.job.placement.head
-        head = Head(job.job, name, job.addresses[name], job.port, self.folders)
-        judge = partial(judge_head, self.env, self.located, head)
+        head = JobHead(job.job, name, job.addresses[name], job.port, self.folders)
+        judge = partial(diagnose_head, self.env, self.located, head)
         return Reconnect(self.env, self.located, self.session, job.job, name, judge)
 
     def _keep(self, line: Line) -> None:
         if line.rank is not None and line.text.strip():
-            self.last[line.rank] = (*self.last.get(line.rank, ())[1 - LINES_KEPT :], line.text)
+            self.last[line.rank] = (*self.last.get(line.rank, ())[1 - LAST_LINES_PER_RANK :], line.text)
         self.on_line(line)
 
     def _steady(self, relink: Reconnect, work: Callable[[HostLink], T]) -> T:
@@ -124,6 +126,6 @@ class JobFollower:
         """Read the last lines of the rank that failed first, if no line of it was seen."""
         first = end.record.first_failure if end.record else None
         if first and first.rank not in self.last:
-            self.last[first.rank] = job_container.last_lines(
-                self._link, self._container, self.job.placement, first.rank, LINES_KEPT
+            self.last[first.rank] = job_container.last_lines_of_rank(
+                self._link, self._container, self.job.placement, first.rank, LAST_LINES_PER_RANK
             )

@@ -16,26 +16,26 @@ from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.fetch import bring_home
-from hvdocker.jobs.log.rank_logs import LastWords, last_words, read_last_words
+from hvdocker.jobs.fetch import fetch_job_files
+from hvdocker.jobs.log.rank_logs import RankLogTail, read_rank_log_tails, tail_rank_logs
 from hvdocker.jobs.lookup import FoundJob
 from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.secrets.plan import steps_after_head_loss
 from hvdocker.observe.state import ClusterState
 from hvdocker.plan.plan import plan_of
-from hvdocker.transport.session import Session, connected, reopened
+from hvdocker.transport.session import Session, connected, reopen_link
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 # Last lines shown in the error: of each rank, and in total.
-LINES_OF_A_RANK = 5
-MOST_LINES = 20
-GREETING_S = 5
+LINES_PER_RANK = 5
+MAX_LINES = 20
+GREETING_TIMEOUT_S = 5
 
 
 @dataclass(frozen=True)
-class Head:
+class JobHead:
     """The head of `job`: address and port of its worker's sshd, and the job's folder on every host."""
 
     job: str
@@ -45,7 +45,7 @@ class Head:
     folders: Mapping[str, str]
 
 
-def head_of(found: FoundJob) -> Head | None:
+def head_of(found: FoundJob) -> JobHead | None:
     """Return the head of a job that was started elsewhere, from labels; None where its worker is gone."""
     sighting, worker = found.sighting, found.sighting.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
@@ -55,32 +55,34 @@ def head_of(found: FoundJob) -> Head | None:
     seen = sighting.state.hosts
     there = [name for name in found.placement.hosts if name in seen and seen[name].cluster_dir]
     folders = {name: sighting.folder(name, found.job) for name in there}
-    return Head(found.job, found.head, address, int(port), folders)
+    return JobHead(found.job, found.head, address, int(port), folders)
 
 
 def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob) -> Reconnect:
     """Return the Reconnect for verbs that follow a job which they did not start (`logs`, `attach`)."""
-    judge = partial(judge_head, env, located, head_of(found))
+    judge = partial(diagnose_head, env, located, head_of(found))
     return Reconnect(env, located, session, found.job, found.head, judge)
 
 
-def judge_head(env: Env, located: Located, head: Head | None) -> HvdockerError | None:
+def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerError | None:
     """Return the error that explains why the head is unreachable, after connecting to the other hosts.
 
     Return None if no other host answers either: then the controller itself is offline."""
     if head is None:
         return None
-    with _others(env, located, head.name) as links:
-        return judged(located, head, links) if links else None
+    with _links_to_others(env, located, head.name) as links:
+        return diagnose_from_hosts(located, head, links) if links else None
 
 
-def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> HvdockerError | None:
+def diagnose_from_hosts(
+    located: Located, head: JobHead, links: Mapping[str, HostLink]
+) -> HvdockerError | None:
     """Return the error that explains why the head is unreachable, from what the other hosts see.
 
     HostUnreachable: another host reaches the head, so the job goes on. HeadLost: no host reaches it. None: no
     host could find out."""
     name = head.name
-    heard = _heard(head, links, names.worker_name(located.inventory.cluster))
+    heard = _which_reach_head(head, links, names.worker_name(located.inventory.cluster))
     witnesses = [host for host, does_hear in heard.items() if does_hear]
     if not heard:
         return None
@@ -89,12 +91,14 @@ def judged(located: Located, head: Head, links: Mapping[str, HostLink]) -> Hvdoc
             f"the head {name} cannot be reached from here, but from {', '.join(witnesses)}: the job goes on",
             fix=f"watch it when the way there is mended: hvdocker logs -f {head.job}{located.flag}",
         )
-    words = {host: _words(links[host], folder) for host, folder in head.folders.items() if host in links}
+    words = {
+        host: _rank_log_tails(links[host], folder) for host, folder in head.folders.items() if host in links
+    }
     starts = [one.start for there in words.values() for one in there if one.start is not None]
     return HeadLost(
         f"the head {name} does not answer: the job ended with it",
         restart=max(starts, default=0),
-        lines=list(_told(words))[:MOST_LINES],
+        lines=list(_last_lines_text(words))[:MAX_LINES],
         fix=f"when {name} is back: hvdocker up{located.flag}, then train again; or take it out of the "
         "inventory. With --restarts N train itself goes on with the other hosts",
     )
@@ -110,7 +114,7 @@ def head_was_down(head: str, restart: int = 0) -> HeadLost:
 
 
 @contextmanager
-def last_logs_kept(env: Env, located: Located, job: str) -> Iterator[None]:
+def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator[None]:
     """On HeadLost, fetch what the other hosts have of the job, then re-raise.
 
     For verbs that cannot restart the job. Its secrets stay: a `train` elsewhere that restarts the job may
@@ -134,13 +138,13 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
             state, _ = partial_state(located.inventory, session.links, False, session.links)
             links = {name: session.links[name] for name in state.hosts}
             if has_secrets:
-                forget_secrets(env, located, links, state, job)
-            _keep_last_logs(env, located, links, state, job)
+                remove_secrets(env, located, links, state, job)
+            _fetch_last_logs(env, located, links, state, job)
     except HvdockerError as error:
         env.listener(Event("note", f"its logs could not be brought home: {error}"))
 
 
-def forget_secrets(
+def remove_secrets(
     env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
 ) -> None:
     """Remove the job's secrets. A failure is only a note: the lost head is the error to report."""
@@ -151,23 +155,23 @@ def forget_secrets(
         env.listener(Event("note", f"secrets of {job} may be left there: {error.what}", error.host))
 
 
-def _keep_last_logs(
+def _fetch_last_logs(
     env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
 ) -> None:
     folder = located.jobs / job
-    fetched = bring_home(located, Session(dict(links), {}), state, job, folder)
+    fetched = fetch_job_files(located, Session(dict(links), {}), state, job, folder)
     if fetched.hosts:
         came = ", ".join(fetched.hosts)
         env.listener(Event("note", f"what {came} had of the job is in {folder}, last words in its logs/"))
 
 
 @contextmanager
-def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
+def _links_to_others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
     """Yield new links to all reachable hosts but the head; closes them at the end."""
-    from hvdocker.transport.pool import each
+    from hvdocker.transport.pool import for_each_host
 
     others = [host.name for host in located.inventory.hosts if host.name != head]
-    links = each(others, partial(reopened, env, located)).done
+    links = for_each_host(others, partial(reopen_link, env, located)).done
     try:
         yield links
     finally:
@@ -175,14 +179,14 @@ def _others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, Host
             link.close()
 
 
-def _heard(head: Head, links: Mapping[str, HostLink], worker: str) -> dict[str, bool]:
+def _which_reach_head(head: JobHead, links: Mapping[str, HostLink], worker: str) -> dict[str, bool]:
     """Return by host whether the head's sshd answers it, without the hosts that cannot find out."""
-    from hvdocker.transport.pool import each
+    from hvdocker.transport.pool import for_each_host
 
-    return dict(each(links, lambda name: _hears(links[name], head, worker)).done)
+    return dict(for_each_host(links, lambda name: _reaches_head(links[name], head, worker)).done)
 
 
-def _hears(link: HostLink, head: Head, worker: str) -> bool:
+def _reaches_head(link: HostLink, head: JobHead, worker: str) -> bool:
     """Return whether the head's sshd answers this host.
 
     Where the host's sshd forbids forwarding, the check runs in its worker, whose route to the head is the one
@@ -190,28 +194,28 @@ def _hears(link: HostLink, head: Head, worker: str) -> bool:
     from hvdocker.engine.container_exec import exec_in_container
     from hvdocker.observe.hosts import find_engine
 
-    greeting = link.greeting(head.address, head.port, GREETING_S)
+    greeting = link.greeting(head.address, head.port, GREETING_TIMEOUT_S)
     if greeting is not None:
         return bool(greeting)
     find_engine(link)
     code, out, err = exec_in_container(
-        link, worker, list(check_sshd(head.address, head.port, GREETING_S).argv)
+        link, worker, list(check_sshd(head.address, head.port, GREETING_TIMEOUT_S).argv)
     )
     if code not in (0, 1):
         raise HvdockerError(f"{worker} could not ask for the head (exit {code})", lines=[out, err])
     return code == 0
 
 
-def _words(link: HostLink, folder: str) -> list[LastWords]:
+def _rank_log_tails(link: HostLink, folder: str) -> list[RankLogTail]:
     try:
-        return read_last_words(link.run(last_words(folder, LINES_OF_A_RANK)).text)
+        return read_rank_log_tails(link.run(tail_rank_logs(folder, LINES_PER_RANK)).text)
     except HvdockerError:
         return []
 
 
-def _told(words: Mapping[str, list[LastWords]]) -> Iterator[str]:
+def _last_lines_text(words: Mapping[str, list[RankLogTail]]) -> Iterator[str]:
     for host, there in words.items():
         for one in there:
             if one.lines:
                 yield f"last words of rank {one.rank} on {host}:"
-                yield from (f"  {line}" for line in one.lines[-LINES_OF_A_RANK:])
+                yield from (f"  {line}" for line in one.lines[-LINES_PER_RANK:])

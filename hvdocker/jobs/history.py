@@ -10,14 +10,14 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.protocol.job import JobRecord
-from hvdocker.protocol.placement import Placement, Share, from_label
+from hvdocker.protocol.placement import Placement, Share, placement_from_label
 from hvdocker.protocol.resilience import Elastic
 
 # Exit codes of a supervisor. Any other code means that it was killed: how the job ended is not known from it.
-ENDS = {0: "succeeded", 1: "failed", 143: "stopped"}
+STATE_OF_EXIT_CODE = {0: "succeeded", 1: "failed", 143: "stopped"}
 UNKNOWN = "unknown"
-_ENDED = (*ENDS.values(), "ended")
-_SHELLS = ("python", "python3", "python3.11")
+_END_STATES = (*STATE_OF_EXIT_CODE.values(), "ended")
+_PYTHON_NAMES = ("python", "python3", "python3.11")
 
 # Any: foreign JSON, looked at field by field.
 _Object = Mapping[str, Any]
@@ -57,10 +57,10 @@ def read_past_job(job: str, papers: JobTexts) -> PastJob:
     master, spec, record, capsule = (
         _object(text) for text in (papers.master, papers.job, papers.record, papers.capsule)
     )
-    labels = _within(master, "labels")
-    started = _first(_number(record.get("started")), _number(master.get("started")))
-    finished = _first(_number(record.get("finished")), _number(master.get("finished")))
-    code = _first(_whole(record.get("code")), _whole(master.get("exit_code")))
+    labels = _object_in(master, "labels")
+    started = _first_not_none(_number(record.get("started")), _number(master.get("started")))
+    finished = _first_not_none(_number(record.get("finished")), _number(master.get("finished")))
+    code = _first_not_none(_integer(record.get("code")), _integer(master.get("exit_code")))
     state = _state(record, code)
     return PastJob(
         job=job,
@@ -72,27 +72,27 @@ def read_past_job(job: str, papers: JobTexts) -> PastJob:
         ),
         owner=_text(labels.get(names.LABEL_OWNER), capsule.get("owner"), record.get("owner")),
         script=_text(labels.get(names.LABEL_SCRIPT), spec.get("script"), capsule.get("script"))
-        or script_of(spec.get("command")),
+        or script_in_command(spec.get("command")),
         state=state,
         exit_code=code if state != UNKNOWN else None,
         placement=_placement(labels, spec, capsule),
         elastic=Elastic.read(_text(labels.get(names.LABEL_ELASTIC))) or _elastic(spec),
-        started=_first(started, _number(master.get("created")), _number(capsule.get("started"))),
+        started=_first_not_none(started, _number(master.get("created")), _number(capsule.get("started"))),
         seconds=max(0.0, finished - started) if finished and started is not None else None,
-        restarts=max(0, _whole(record.get("restarts")) or 0),
+        restarts=max(0, _integer(record.get("restarts")) or 0),
         record=JobRecord.read(papers.record) if papers.record else None,
     )
 
 
-def stem_of(job: str) -> str:
+def script_stem(job: str) -> str:
     """Return the part of a job id that comes from the script's name."""
     return job.rpartition("-")[0] or job
 
 
-def script_of(command: object) -> str:
+def script_in_command(command: object) -> str:
     """Return what a rank's command runs: the script or module of a Python command, else the first word."""
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
-    if not words or PurePosixPath(words[0]).name not in _SHELLS:
+    if not words or PurePosixPath(words[0]).name not in _PYTHON_NAMES:
         return words[0] if words else ""
     rest = words[1:]
     if "-m" in rest[:-1] and all(word.startswith("-") for word in rest[: rest.index("-m")]):
@@ -102,26 +102,26 @@ def script_of(command: object) -> str:
 
 def _state(record: _Object, code: int | None) -> str:
     told = record.get("state")
-    if told in _ENDED:
+    if told in _END_STATES:
         return str(told)
-    return UNKNOWN if code is None else ENDS.get(code, "ended")
+    return UNKNOWN if code is None else STATE_OF_EXIT_CODE.get(code, "ended")
 
 
 def _placement(labels: _Object, spec: _Object, capsule: _Object) -> Placement:
-    found = from_label(_text(labels.get(names.LABEL_PLACEMENT)) or "{}")
+    found = placement_from_label(_text(labels.get(names.LABEL_PLACEMENT)) or "{}")
     if found.shares:
         return found
-    told = _items(spec.get("hosts")) or _items(capsule.get("placement"))
+    told = _list(spec.get("hosts")) or _list(capsule.get("placement"))
     hosts = [one for one in told if isinstance(one, dict)]
     names_of = [_text(one.get("name"), one.get("host")) for one in hosts]
-    slots = [_whole(one.get("slots")) or 0 for one in hosts]
+    slots = [_integer(one.get("slots")) or 0 for one in hosts]
     return Placement(tuple(Share(name, count) for name, count in zip(names_of, slots, strict=True) if name))
 
 
 def _elastic(spec: _Object) -> Elastic | None:
-    told = _within(_within(spec, "endurance"), "elastic")
-    least = _whole(told.get("min_np"))
-    return Elastic(least, _whole(told.get("max_np"))) if least is not None else None
+    told = _object_in(_object_in(spec, "endurance"), "elastic")
+    least = _integer(told.get("min_np"))
+    return Elastic(least, _integer(told.get("max_np"))) if least is not None else None
 
 
 def _object(text: str) -> _Object:
@@ -132,12 +132,12 @@ def _object(text: str) -> _Object:
     return value if isinstance(value, dict) else {}
 
 
-def _within(value: _Object, key: str) -> _Object:
+def _object_in(value: _Object, key: str) -> _Object:
     inner = value.get(key)
     return inner if isinstance(inner, dict) else {}
 
 
-def _items(value: object) -> Sequence[object]:
+def _list(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
@@ -151,9 +151,9 @@ def _number(value: object) -> float | None:
     return float(value) if is_number and 0 < value < 1e11 else None  # type: ignore[operator,arg-type]  # a number
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _first(*values: Any) -> Any:  # Any: numbers of either kind
+def _first_not_none(*values: Any) -> Any:  # Any: numbers of either kind
     return next((value for value in values if value is not None), None)

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hvdocker import names
-from hvdocker.jobs.log.stream import Again, LogReader
+from hvdocker.jobs.log.stream import LogReader, ReopenLink
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.launchers.horovod_output import without_noise
+from hvdocker.launchers.horovod_output import without_launcher_traceback
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.job import STOP_S, JobRecord
 from hvdocker.protocol.output import Line, LineAssembler, parse_line
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OnLine = Callable[[Line], None]
 
 # How many last lines of the whole job are searched for the last lines of one rank.
-LOOK_BACK = 2000
+LOOK_BACK_LINES = 2000
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
@@ -40,7 +40,7 @@ def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
     return found
 
 
-def lines(
+def read_lines(
     link: HostLink,
     container: str,
     placement: Placement,
@@ -53,7 +53,9 @@ def lines(
 
     `tail` limits it to that many last lines. `since` is a Unix time of the host's clock; the first `skip`
     lines after it are left out."""
-    return without_noise(islice(_all_lines(link, container, placement, follow, tail, since), skip, None))
+    return without_launcher_traceback(
+        islice(_all_lines(link, container, placement, follow, tail, since), skip, None)
+    )
 
 
 def _all_lines(
@@ -64,9 +66,9 @@ def _all_lines(
     tail: int | None,
     since: float | None,
 ) -> Iterator[Line]:
-    from hvdocker.engine.container_access import asking_container
+    from hvdocker.engine.container_access import translating_container_errors
 
-    with asking_container(link, container, "reading the job's output"):
+    with translating_container_errors(link, container, "reading the job's output"):
         stream = link.engine().logs(
             container, stream=True, follow=follow, tail=tail if tail is not None else "all", since=since
         )
@@ -83,7 +85,7 @@ def _parsed(pieces: Iterable[bytes], placement: Placement) -> Iterator[Line]:
         yield parse_line(raw, host_of_rank)
 
 
-def follow(
+def follow_lines(
     link: HostLink,
     container: str,
     placement: Placement,
@@ -91,46 +93,50 @@ def follow(
     tail: int | None = None,
     since: float | None = None,
     skip: int = 0,
-    again: Again | None = None,
+    again: ReopenLink | None = None,
 ) -> HostLink:
     """Pass every line to `on_line` exactly once until the job has ended; return the link used last.
 
     The first `skip` lines after `since` are left out. A broken link is replaced by the result of `again`;
     without `again` it is an error."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
-    for line in without_noise(islice(_parsed(reading.pieces(), placement), skip, None)):
+    for line in without_launcher_traceback(islice(_parsed(reading.pieces(), placement), skip, None)):
         on_line(line)
     return reading.link
 
 
-def last_lines(
+def last_lines_of_rank(
     link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
 ) -> tuple[str, ...]:
     """Return up to `count` last lines of a rank, if they are among the last lines of the job's log."""
     said = [
         line.text
-        for line in lines(link, container, placement, follow=False, tail=LOOK_BACK)
+        for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES)
         if line.rank == rank and line.text.strip()
     ]
     return tuple(said[-count:])
 
 
-def end_of(link: HostLink, container: str) -> JobEnd:
+def read_job_end(link: HostLink, container: str) -> JobEnd:
     """Read how the job ended, from its container and record.json.
 
     Waits up to 60 s for a container that still runs. Raises JobStopped if the container was removed."""
     from hvdocker.engine import archive
-    from hvdocker.engine.container_access import asking_container, is_gone, taken_down
+    from hvdocker.engine.container_access import (
+        container_gone_error,
+        is_container_gone,
+        translating_container_errors,
+    )
 
-    with asking_container(link, container, "reading the job's record"):
+    with translating_container_errors(link, container, "reading the job's record"):
         engine: APIClient = link.engine()
         state = engine.inspect_container(container)["State"]
         if state["Running"]:
             engine.wait(container, timeout=60)
             state = engine.inspect_container(container)["State"]
-        text = archive.read_text(engine, container, f"{names.IN_CONTAINER}/record.json")
-        if text is None and is_gone(link, container):
-            raise taken_down(link.name)
+        text = archive.read_text(engine, container, f"{names.CONTAINER_FOLDER}/record.json")
+        if text is None and is_container_gone(link, container):
+            raise container_gone_error(link.name)
     record = JobRecord.read(text) if text else None
     return JobEnd(record, int(state["ExitCode"]), bool(state.get("OOMKilled")))
 
@@ -141,9 +147,9 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
     With `at_once` send SIGKILL right away: ranks on other hosts are then left to end by themselves."""
     from docker.errors import APIError
 
-    from hvdocker.engine.container_access import asking_container
+    from hvdocker.engine.container_access import translating_container_errors
 
-    with asking_container(link, container, "stopping the job"):
+    with translating_container_errors(link, container, "stopping the job"):
         if at_once:
             try:
                 link.engine().kill(container)
@@ -155,7 +161,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
 
 
 def is_running(link: HostLink, container: str) -> bool:
-    from hvdocker.engine.container_access import asking_container
+    from hvdocker.engine.container_access import translating_container_errors
 
-    with asking_container(link, container, "looking at the job"):
+    with translating_container_errors(link, container, "looking at the job"):
         return bool(link.engine().inspect_container(container)["State"]["Running"])

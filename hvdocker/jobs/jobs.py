@@ -12,9 +12,9 @@ from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.history import ENDS, stem_of
+from hvdocker.jobs.history import STATE_OF_EXIT_CODE, script_stem
 from hvdocker.jobs.local_jobs import LocalJob, local_jobs
-from hvdocker.locks.ticket import Ticket, queues
+from hvdocker.locks.ticket import Ticket, queue_positions
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
@@ -23,11 +23,11 @@ from hvdocker.transport.session import connected
 if TYPE_CHECKING:
     from hvdocker.observe.job_containers import MasterSeen
 
-MOST_ENDED = 20
+MAX_ENDED_JOBS = 20
 
 
 @dataclass(frozen=True)
-class JobSeen:
+class ListedJob:
     """A job in the list. `host` is the host of its master container, empty if that is gone or unreachable.
     `local_folder` is the folder with its files on the controller; `seconds` is how long it runs or ran."""
 
@@ -70,7 +70,7 @@ class JobSeen:
 
 
 @dataclass(frozen=True)
-class Waiting:
+class QueueEntry:
     """One ticket in the queue of a cluster; `host` is the host that keeps the queue."""
 
     position: int
@@ -98,8 +98,8 @@ class JobsReport:
     """`left_out` counts ended jobs that are not shown; `errors` has the hosts that were not observed."""
 
     inventory: Inventory
-    jobs: tuple[JobSeen, ...]
-    queue: tuple[Waiting, ...]
+    jobs: tuple[ListedJob, ...]
+    queue: tuple[QueueEntry, ...]
     left_out: int = 0
     errors: Mapping[str, HvdockerError] = field(default_factory=dict)
 
@@ -128,47 +128,51 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
     inventory = located.inventory
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks import tickets
-        from hvdocker.observe.hosts import as_state, observe
+        from hvdocker.observe.hosts import cluster_state, observe_hosts
         from hvdocker.observe.job_containers import see_masters
 
         # This also finds out how to reach the engine of each host, which see_masters needs.
-        seen = observe(inventory, session.links, without_gpus=session.links)
+        seen = observe_hosts(inventory, session.links, without_gpus=session.links)
         links = {name: session.links[name] for name in seen.done}
-        masters = see_masters(links, None if shows_all else MOST_ENDED)
-        queued = tickets.look(session.links)
+        masters = see_masters(links, None if shows_all else MAX_ENDED_JOBS)
+        queued = tickets.query_tickets(session.links)
     errors = {**queued.failed, **masters.failed, **seen.failed, **session.failed}
-    state = as_state(inventory, seen.done, with_images=False)
-    found = history(_live(masters.done, state, env.now()), local_jobs(located).values())
+    state = cluster_state(inventory, seen.done, with_images=False)
+    found = merge_local_jobs(_jobs_on_hosts(masters.done, state, env.now()), local_jobs(located).values())
     shown = found if shows_all else _newest(found)
-    places = [Waiting(*place) for place in queues(_once(queued.done))]
+    places = [QueueEntry(*place) for place in queue_positions(_without_duplicates(queued.done))]
     return JobsReport(inventory, tuple(shown), tuple(places), len(found) - len(shown), errors)
 
 
-def history(live: Iterable[JobSeen], homes: Iterable[LocalJob]) -> list[JobSeen]:
+def merge_local_jobs(live: Iterable[ListedJob], homes: Iterable[LocalJob]) -> list[ListedJob]:
     """Return every job once, running ones first, then newest first.
 
     What was observed on hosts takes precedence; local copies fill the gaps."""
-    found: dict[tuple[str, str], JobSeen] = {}
+    found: dict[tuple[str, str], ListedJob] = {}
     for seen in sorted(live, key=lambda job: (not job.is_running, -(job.created or 0.0))):
         # A job restarted after the loss of its head has two containers once the first head is back.
         found.setdefault((seen.cluster, seen.job), seen)
     for home in homes:
-        at_home = _at_home(home)
+        at_home = _from_local_job(home)
         same = [key for key in found if key[1] == at_home.job and at_home.cluster in ("", key[0])]
         for key in same:
-            found[key] = _filled(found[key], at_home)
+            found[key] = _completed(found[key], at_home)
         if not same:
             found[(at_home.cluster, at_home.job)] = at_home
-    named = (replace(job, script=job.script or stem_of(job.job)) for job in found.values())
+    named = (replace(job, script=job.script or script_stem(job.job)) for job in found.values())
     return sorted(named, key=lambda job: (not job.is_running, -(job.created or 0.0), job.job))
 
 
-def _filled(live: JobSeen, home: JobSeen) -> JobSeen:
+def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
     """Complete an observed job from its local copy.
 
     The exit code of a killed container does not say how its job ended; the record may."""
     is_open = live.is_running or live.state == "paused"
-    knows_more = not is_open and live.state not in ENDS.values() and home.state in ENDS.values()
+    knows_more = (
+        not is_open
+        and live.state not in STATE_OF_EXIT_CODE.values()
+        and home.state in STATE_OF_EXIT_CODE.values()
+    )
     return replace(
         live,
         owner=live.owner or home.owner,
@@ -183,9 +187,9 @@ def _filled(live: JobSeen, home: JobSeen) -> JobSeen:
     )
 
 
-def _at_home(home: LocalJob) -> JobSeen:
+def _from_local_job(home: LocalJob) -> ListedJob:
     past = home.past
-    return JobSeen(
+    return ListedJob(
         job=past.job,
         cluster=past.cluster,
         owner=past.owner,
@@ -202,22 +206,24 @@ def _at_home(home: LocalJob) -> JobSeen:
     )
 
 
-def _live(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[JobSeen]:
+def _jobs_on_hosts(
+    masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float
+) -> list[ListedJob]:
     """Return every container once, even if two hosts of the inventory are the same machine.
 
     `state` is that of the inventory's own cluster: only there it is known which hosts joined a job."""
-    by_id: dict[str, JobSeen] = {}
+    by_id: dict[str, ListedJob] = {}
     for name, there in masters.items():
         for seen in there:
             if seen.container.id not in by_id or name == seen.container.host:
-                by_id[seen.container.id] = _job(name, seen, state.placement_of(seen.container), now)
+                by_id[seen.container.id] = _listed_job(name, seen, state.placement_of(seen.container), now)
     return list(by_id.values())
 
 
-def _job(name: str, seen: MasterSeen, placement: Placement, now: float) -> JobSeen:
+def _listed_job(name: str, seen: MasterSeen, placement: Placement, now: float) -> ListedJob:
     container = seen.container
     end = now if container.is_running else seen.finished
-    return JobSeen(
+    return ListedJob(
         job=container.job,
         cluster=container.cluster,
         owner=container.owner,
@@ -235,15 +241,15 @@ def _job(name: str, seen: MasterSeen, placement: Placement, now: float) -> JobSe
 def _state(container: ContainerSeen) -> str:
     if container.state != "exited":
         return container.state
-    return "ended" if container.exit_code is None else ENDS.get(container.exit_code, "ended")
+    return "ended" if container.exit_code is None else STATE_OF_EXIT_CODE.get(container.exit_code, "ended")
 
 
-def _newest(found: list[JobSeen]) -> list[JobSeen]:
+def _newest(found: list[ListedJob]) -> list[ListedJob]:
     running = [job for job in found if job.is_running]
-    return [*running, *[job for job in found if not job.is_running][:MOST_ENDED]]
+    return [*running, *[job for job in found if not job.is_running][:MAX_ENDED_JOBS]]
 
 
-def _once(tickets: Mapping[str, tuple[Ticket, ...]]) -> dict[str, list[Ticket]]:
+def _without_duplicates(tickets: Mapping[str, tuple[Ticket, ...]]) -> dict[str, list[Ticket]]:
     """Return every ticket once, even if two hosts of the inventory are the same machine."""
     told: set[str] = set()
     found: dict[str, list[Ticket]] = {}

@@ -13,11 +13,11 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, JOB_FILE, RECORD_FILE
 from hvdocker.jobs.history import JobTexts, PastJob, read_past_job
 
-MARK = "fetched.json"
-MASTER = "master.json"
+FETCHED_FILE = "fetched.json"
+MASTER_FILE = "master.json"
 # The copy of the record where outputs were fetched into another folder.
 RECORD_COPY = "record.json"
-MOST_BYTES = 4 << 20
+MAX_FILE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,10 @@ def local_job(located: Located, job: str) -> LocalJob:
     own = located.jobs / job
     folder = fetched_to(located, job) or own
     papers = JobTexts(
-        master=_read(own / MASTER),
-        job=_read(own / JOB_FILE),
-        record=_read(folder / RECORD_FILE) or _read(own / RECORD_COPY),
-        capsule=_read(own / CAPSULE_FILE),
+        master=_read_bounded(own / MASTER_FILE),
+        job=_read_bounded(own / JOB_FILE),
+        record=_read_bounded(folder / RECORD_FILE) or _read_bounded(own / RECORD_COPY),
+        capsule=_read_bounded(own / CAPSULE_FILE),
     )
     return LocalJob(read_past_job(job, papers), folder)
 
@@ -66,17 +66,17 @@ def local_job(located: Located, job: str) -> LocalJob:
 def fetched_to(located: Located, job: str) -> Path | None:
     """Return the folder that the last `fetch` of the job wrote to; None if it no longer exists."""
     try:
-        folder = Path(json.loads(_read(located.jobs / job / MARK))["folder"])
+        folder = Path(json.loads(_read_bounded(located.jobs / job / FETCHED_FILE))["folder"])
         return folder if folder.is_dir() else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def keep_master(located: Located, job: str, inspected: Mapping[str, object]) -> None:
+def write_master_file(located: Located, job: str, inspected: Mapping[str, object]) -> None:
     """Write master.json: what only the container knows of its job (owner, script, placement, how it ended).
 
     With it `jobs` needs no other file, and works even if all the others are damaged."""
-    path = located.jobs / job / MASTER
+    path = located.jobs / job / MASTER_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps(inspected, indent=1) + "\n", encoding="utf-8")
@@ -85,14 +85,14 @@ def keep_master(located: Located, job: str, inspected: Mapping[str, object]) -> 
 
 def _folders(jobs: Path) -> list[str]:
     try:
-        return [path.name for path in jobs.iterdir() if names.is_plain(path.name) and path.is_dir()]
+        return [path.name for path in jobs.iterdir() if names.is_safe_file_name(path.name) and path.is_dir()]
     except OSError:
         return []
 
 
-def _read(path: Path) -> str:
+def _read_bounded(path: Path) -> str:
     """Return the file's text; empty if it cannot be read or is larger than MAX_FILE_BYTES."""
     with suppress(OSError), path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-        return data.decode("utf-8", "replace") if len(data) <= MOST_BYTES else ""
+        data = file.read(MAX_FILE_BYTES + 1)
+        return data.decode("utf-8", "replace") if len(data) <= MAX_FILE_BYTES else ""
     return ""

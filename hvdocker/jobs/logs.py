@@ -11,10 +11,10 @@ from hvdocker.env import Env
 from hvdocker.errors import UsageProblem, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.inventory.select_hosts import check_hosts
+from hvdocker.inventory.select_hosts import select_named_hosts
 from hvdocker.jobs import job_container
-from hvdocker.jobs.head_loss import last_logs_kept, reconnect_for
-from hvdocker.jobs.log.copies import copy_of, last_of
+from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, reconnect_for
+from hvdocker.jobs.log.copies import find_log_copy, last_matching
 from hvdocker.jobs.log.since import Since
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
@@ -24,7 +24,7 @@ from hvdocker.transport.session import connected
 
 
 @dataclass(frozen=True)
-class LogsWish:
+class LogsRequest:
     """What `logs` was asked for. `tail` counts lines that pass the filter `lines`; None means all."""
 
     follows: bool = False
@@ -45,24 +45,26 @@ def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -
 
 
 def logs(
-    env: Env, located: Located, wanted: str | None, wish: LogsWish, on_line: job_container.OnLine
+    env: Env, located: Located, wanted: str | None, wish: LogsRequest, on_line: job_container.OnLine
 ) -> str:
     """Pass every requested line of the job `wanted` to `on_line`; return the job's id.
 
     `wanted` is a job id or its beginning; None is the newest job."""
     if located.inventory.hosts:
-        check_hosts(located.inventory, wish.lines.hosts)
+        select_named_hosts(located.inventory, wish.lines.hosts)
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master:
-            with last_logs_kept(env, located, found.job):
-                _of_container(found, wish, on_line, reconnect_for(env, located, session, found))
+            with fetching_logs_on_head_loss(env, located, found.job):
+                _from_container(found, wish, on_line, reconnect_for(env, located, session, found))
         else:
-            _of_copies(env, found, wish, on_line)
+            _from_copies(env, found, wish, on_line)
         return found.job
 
 
-def _of_container(found: FoundJob, wish: LogsWish, on_line: job_container.OnLine, relink: Reconnect) -> None:
+def _from_container(
+    found: FoundJob, wish: LogsRequest, on_line: job_container.OnLine, relink: Reconnect
+) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     since = wish.since.on(link) if wish.since else None
@@ -77,22 +79,22 @@ def _of_container(found: FoundJob, wish: LogsWish, on_line: job_container.OnLine
         for line in last.lines:
             on_line(line)
         if is_open:
-            job_container.follow(link, container, placement, take, None, last.since, last.skip, relink)
+            job_container.follow_lines(link, container, placement, take, None, last.since, last.skip, relink)
     elif wish.follows:
-        job_container.follow(link, container, placement, take, since=since, again=relink)
+        job_container.follow_lines(link, container, placement, take, since=since, again=relink)
     else:
-        for line in job_container.lines(link, container, placement, follow=False, since=since):
+        for line in job_container.read_lines(link, container, placement, follow=False, since=since):
             take(line)
         # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         job_container.is_running(link, container)
 
 
-def _of_copies(env: Env, found: FoundJob, wish: LogsWish, on_line: job_container.OnLine) -> None:
-    copy = copy_of(found)
+def _from_copies(env: Env, found: FoundJob, wish: LogsRequest, on_line: job_container.OnLine) -> None:
+    copy = find_log_copy(found)
     env.listener(Event("note", f"{why_no_container(found)}; these lines are {copy.where}"))
     if wish.since:
         env.listener(Event("note", "it tells no times: --since is left out"))
-    for line in last_of(copy.lines, wish.lines, wish.tail):
+    for line in last_matching(copy.lines, wish.lines, wish.tail):
         on_line(line)
     if wish.follows:
         raise_all("some hosts cannot be reached", list(found.sighting.away.values()))

@@ -72,12 +72,12 @@ class FoundJob:
 
 def observe_jobs(located: Located, session: Session) -> JobsSeen:
     """Observe all hosts of the inventory, without GPUs and images."""
-    from hvdocker.observe.hosts import as_state, observe
+    from hvdocker.observe.hosts import cluster_state, observe_hosts
     from hvdocker.placement.scope import is_complete
 
     inventory = located.inventory
-    outcomes = observe(inventory, session.links, without_gpus=session.links)
-    state = as_state(inventory, outcomes.done, with_images=False)
+    outcomes = observe_hosts(inventory, session.links, without_gpus=session.links)
+    state = cluster_state(inventory, outcomes.done, with_images=False)
     failed = {**session.failed, **outcomes.failed}
     ordered = {host.name: failed[host.name] for host in inventory.hosts if host.name in failed}
     # A cluster made with `up -np` whose observed workers have all requested slots has nothing on other hosts.
@@ -94,30 +94,32 @@ def find_job(
     only. With `prefers_running` running jobs come before all others. If a host is unreachable and no known
     job matches `wanted`, or it is None, this raises: the job may be on that host, and no job is better than a
     wrong one."""
-    masters = {job: one for job, one in newest_masters(sighting.state).items() if names.is_plain(job)}
+    masters = {
+        job: one for job, one in newest_masters(sighting.state).items() if names.is_safe_file_name(job)
+    }
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}
     folders = [job for host in sighting.state.hosts.values() for job in host.job_folders]
     others = sorted(folders, key=lambda job: age.get(job, len(age)))
-    tiers = (_ordered(masters, prefers_running), [*filter(names.is_plain, others)], [*homes])
+    tiers = (_ordered(masters, prefers_running), [*filter(names.is_safe_file_name, others)], [*homes])
     if sighting.away and not (wanted and any(job.startswith(wanted) for tier in tiers for job in tier)):
-        _name_the_rest(env, [job for tier in tiers for job in tier], wanted)
+        _note_known_jobs(env, [job for tier in tiers for job in tier], wanted)
         raise_all("some hosts cannot be reached", list(sighting.away.values()))
     job = _match(wanted, tiers)
     home = homes.get(job)
     if job in masters:
         return FoundJob(job, sighting, masters[job], home)
     told = home.past.placement if home else Placement(())
-    return FoundJob(job, sighting, None, home, told if told.shares else _told_there(sighting, job))
+    return FoundJob(job, sighting, None, home, told if told.shares else _placement_on_hosts(sighting, job))
 
 
 def known_jobs(state: ClusterState) -> list[str]:
     """Return the jobs on the hosts: those with a container, newest first, then those with only files."""
     folders = (job for host in state.hosts.values() for job in host.job_folders)
-    return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_plain(job)]
+    return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_safe_file_name(job)]
 
 
-def _told_there(sighting: JobsSeen, job: str) -> Placement:
+def _placement_on_hosts(sighting: JobsSeen, job: str) -> Placement:
     """Read the placement from job.json on the first host that has a usable one."""
     from hvdocker.shell.command import command
 
@@ -142,7 +144,7 @@ def _match(wanted: str | None, tiers: Sequence[list[str]]) -> str:
     return names.match_job(wanted, list(dict.fromkeys(job for tier in tiers for job in tier)))
 
 
-def _name_the_rest(env: Env, jobs: Sequence[str], wanted: str | None) -> None:
+def _note_known_jobs(env: Env, jobs: Sequence[str], wanted: str | None) -> None:
     """Note the known jobs: with hosts unreachable, the user has to name the job."""
     known = list(dict.fromkeys(jobs))
     if wanted is None and known:

@@ -17,7 +17,7 @@ WAIT_S = 15.0
 
 
 @dataclass(frozen=True)
-class Leftover:
+class OrphanRanks:
     """`workers` has by host the container in which ranks of the job may be left."""
 
     job: str
@@ -27,12 +27,12 @@ class Leftover:
 
     def end_at_once(self) -> dict[str, str]:
         """End the ranks on all hosts in parallel, without grace; return by host why some may be left."""
-        from hvdocker.engine.container_exec import Patience, end_ranks
-        from hvdocker.transport.pool import each_within
+        from hvdocker.engine.container_exec import GracePeriod, end_ranks
+        from hvdocker.transport.pool import for_each_host_within
 
-        at_once = Patience(0.0)
+        at_once = GracePeriod(0.0)
         reached = [host for host in self.workers if host in self.links]
-        outcomes = each_within(
+        outcomes = for_each_host_within(
             reached,
             lambda host: end_ranks(self.links[host], self.workers[host], self.job, at_once),
             self.wait_s,
@@ -43,7 +43,7 @@ class Leftover:
         return {host: why for host, why in told.items() if host not in outcomes.done}
 
 
-def interrupted(job: str, flag: str, missed: Mapping[str, str]) -> Interrupted:
+def interrupted_error(job: str, flag: str, missed: Mapping[str, str]) -> Interrupted:
     """Return the error after Ctrl-C. `missed` has by host why ranks may be left there."""
     if not missed:
         return Interrupted(f"job {job} was stopped on all hosts by Ctrl-C")

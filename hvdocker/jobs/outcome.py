@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from hvdocker.errors import JobFailed, JobStopped
 from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement
-from hvdocker.units import count, show_seconds
+from hvdocker.units import pluralize, show_seconds
 
 # The exit code that an engine gives to a container which it finds dead when the engine starts.
-LOST_CODE = 255
+HOST_LOST_EXIT_CODE = 255
 
-_KILLED = 9
+_SIGKILL = 9
 # Exit codes of docker and ssh: `--propagate-exit` never returns these, whatever a rank ended with.
-_NOT_OURS = (125, 126, 127, 255)
-_MEMORY = " (out of memory: the kernel killed it)"
+_RESERVED_EXIT_CODES = (125, 126, 127, 255)
+_OOM_TEXT = " (out of memory: the kernel killed it)"
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedJob:
     """A job that has ended. `flag` is what suggested commands need to select its cluster. `restarts_before`
     counts restarts after the loss of a head, which the last record does not include."""
 
@@ -42,7 +42,7 @@ class Ended:
         return f"hvdocker logs {self.job}{self.flag}"
 
 
-def verdict(ended: Ended, propagates_exit: bool = False) -> None:
+def raise_unless_succeeded(ended: EndedJob, propagates_exit: bool = False) -> None:
     """Return if the job succeeded; else raise JobStopped or JobFailed.
 
     With `propagates_exit` the error has the exit code of the rank that failed first, if a rank caused the
@@ -58,29 +58,29 @@ def verdict(ended: Ended, propagates_exit: bool = False) -> None:
     raise _failure(ended, propagates_exit)
 
 
-def _failure(ended: Ended, propagates_exit: bool) -> JobFailed:
+def _failure(ended: EndedJob, propagates_exit: bool) -> JobFailed:
     record = ended.end.record
     if record is None:
         return _unreported(ended)
     if record.hang and record.hang.then == "kill":
         error = _hung(ended, record.hang)
     elif record.lost_hosts:
-        error = _lost(ended, record, record.lost_hosts)
+        error = _host_lost(ended, record, record.lost_hosts)
     elif record.first_failure:
-        error = _failed(ended, record.first_failure)
+        error = _rank_failed(ended, record.first_failure)
         code = record.first_failure.code
-        if propagates_exit and code and 0 < code < 256 and code not in _NOT_OURS:
+        if propagates_exit and code and 0 < code < 256 and code not in _RESERVED_EXIT_CODES:
             error.exit_code = code
     else:
         error = _unreported(ended)
     restarts = record.restarts + ended.restarts_before
-    error.what += f", after {count(restarts, 'restart')}" if restarts else ""
+    error.what += f", after {pluralize(restarts, 'restart')}" if restarts else ""
     error.lines = (*error.lines, *remarks(record))
     return error
 
 
-def _unreported(ended: Ended) -> JobFailed:
-    memory = _MEMORY if ended.end.was_oom_killed else ""
+def _unreported(ended: EndedJob) -> JobFailed:
+    memory = _OOM_TEXT if ended.end.was_oom_killed else ""
     if ended.end.record and not ended.end.is_told:
         what = f"the master of job {ended.job} was killed (exit code {ended.end.exit_code}){memory}"
         return JobFailed(what, host=ended.head, fix=f"all output: {ended.logs}")
@@ -91,25 +91,25 @@ def _unreported(ended: Ended) -> JobFailed:
     )
 
 
-def _failed(ended: Ended, first: RankEnd) -> JobFailed:
+def _rank_failed(ended: EndedJob, first: RankEnd) -> JobFailed:
     is_masters = first.host == ended.head and ended.end.was_oom_killed
-    is_memory = first.was_oom_killed or (is_masters and first.signal == _KILLED)
+    is_memory = first.was_oom_killed or (is_masters and first.signal == _SIGKILL)
     fix = f"the other ranks were ended; all output: {ended.logs}"
     if is_memory:
         fix = f"let a rank need less, or give it more: `memory:` in the inventory; {fix}"
     return JobFailed(
-        f"rank {first.rank} {_how(first)}" + (_MEMORY if is_memory else ""),
+        f"rank {first.rank} {_how_it_ended(first)}" + (_OOM_TEXT if is_memory else ""),
         host=first.host,
         lines=ended.last_lines.get(first.rank, ()),
         fix=fix,
     )
 
 
-def _how(end: RankEnd) -> str:
+def _how_it_ended(end: RankEnd) -> str:
     return f"was killed by {end.signal_name}" if end.signal else f"failed with exit code {end.code}"
 
 
-def _lost(ended: Ended, record: JobRecord, hosts: Sequence[str]) -> JobFailed:
+def _host_lost(ended: EndedJob, record: JobRecord, hosts: Sequence[str]) -> JobFailed:
     ranks = [end.rank for end in record.ranks if end.host in hosts]
     if not record.ranks:
         ranks = [rank for rank, host in enumerate(ended.placement.host_of_rank()) if host in hosts]
@@ -133,7 +133,7 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
 
 
-def _hung(ended: Ended, hang: Hang) -> JobFailed:
+def _hung(ended: EndedJob, hang: Hang) -> JobFailed:
     told = f"no rank did anything for {show_seconds(hang.after_s)}, so the job was ended"
     odd = f"; rank {hang.odd_rank} is the odd one" if hang.odd_rank is not None else ""
     why = f" ({hang.why})" if odd and hang.why else ""
@@ -154,7 +154,7 @@ def remarks(record: JobRecord) -> list[str]:
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
         for match in record.dropped
     ]
-    told += [_struck(one) for one in record.struck]
+    told += [_dropped_host_text(one) for one in record.struck]
     if stopped := record.stopped_by_rule:
         said = f"rank {stopped.rank} on {stopped.host} said: {stopped.line}"
         told.append(f"not run again because of the rule {stopped.pattern!r}: {said}")
@@ -167,7 +167,7 @@ def remarks(record: JobRecord) -> list[str]:
     return told
 
 
-def _struck(one: DroppedHost) -> str:
+def _dropped_host_text(one: DroppedHost) -> str:
     again = f"a rank failed there {one.times} times in a row within a minute of its start (last: {one.how})"
     return f"{one.host} {'was left out' if one.then == 'drop' else 'is the head'}: {again}"
 
@@ -197,4 +197,4 @@ class JobEnd:
     @property
     def was_cut_off(self) -> bool:
         """Whether the head went down during the job: its engine, at its start, found the container dead."""
-        return not self.is_told and self.exit_code == LOST_CODE
+        return not self.is_told and self.exit_code == HOST_LOST_EXIT_CODE

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, TookTooLong
+from hvdocker.errors import CommandTimeout, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.transport.session import Session, reopened
+from hvdocker.transport.session import Session, reopen_link
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-PATIENCE_S = 60.0
-LONGEST_PAUSE_S = 8.0
+RECONNECT_TIMEOUT_S = 60.0
+MAX_PAUSE_S = 8.0
 
 
 @dataclass
@@ -32,8 +32,8 @@ class Reconnect:
     job: str
     host: str
     judge: Callable[[], HvdockerError | None] = lambda: None
-    open: Callable[[Env, Located, str], HostLink] = reopened
-    patience_s: float = PATIENCE_S
+    open: Callable[[Env, Located, str], HostLink] = reopen_link
+    patience_s: float = RECONNECT_TIMEOUT_S
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
 
@@ -69,7 +69,7 @@ class Reconnect:
         for pause_s in _pauses():
             try:
                 return self._open()
-            except (HostUnreachable, HostUnfit, TookTooLong) as error:
+            except (HostUnreachable, HostUnfit, CommandTimeout) as error:
                 if self.clock() + pause_s > deadline:
                     return error
             self.sleep(pause_s)
@@ -103,4 +103,4 @@ def _pauses() -> Iterator[float]:
     pause_s = 0.5
     while True:
         yield pause_s
-        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        pause_s = min(2 * pause_s, MAX_PAUSE_S)

@@ -11,7 +11,7 @@ from hvdocker.errors import HostUnreachable, HvdockerError, raise_all
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
-from hvdocker.jobs.secrets.plan import ORDERLY, steps_after_stop
+from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES, steps_after_stop
 from hvdocker.locks.owner import refuse_foreign_job, refuse_foreign_owner
 from hvdocker.plan.plan import plan_of
 from hvdocker.protocol.job import GRACE_S
@@ -47,27 +47,27 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
             return _without_master(found)
         workers = tuple(found.sighting.state.workers().values())
         was_running = found.master.is_living
-        if not was_running and found.master.exit_code in ORDERLY:
+        if not was_running and found.master.exit_code in CLEAN_EXIT_CODES:
             return StopReport(found.job, False)
         refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
         state = found.sighting.state
         # There are two if a head that was cut off is back after its job was restarted on other hosts.
         for living in (master for master in state.running_jobs() if master.job == found.job):
             job_container.stop_job(found.sighting.links[state.host_of(living)], living.name)
-        clear_up(env, located, found)
-        if job_container.end_of(found.link, found.master.name).exit_code in ORDERLY:
+        remove_leftover_secrets(env, located, found)
+        if job_container.read_job_end(found.link, found.master.name).exit_code in CLEAN_EXIT_CODES:
             return StopReport(found.job, was_running)
         # A killed supervisor may have left ranks on other hosts that have not noticed yet.
-        ended, troubles = _end_elsewhere(found)
+        ended, troubles = _end_orphan_ranks(found)
         return StopReport(found.job, was_running or bool(ended), ended, troubles)
 
 
-def clear_up(env: Env, located: Located, found: FoundJob) -> None:
+def remove_leftover_secrets(env: Env, located: Located, found: FoundJob) -> None:
     """Remove the job's secrets if its supervisor was killed and so could not do it."""
     master = found.master
     if master is None or not master.secrets:
         return
-    if job_container.end_of(found.link, master.name).exit_code in ORDERLY:
+    if job_container.read_job_end(found.link, master.name).exit_code in CLEAN_EXIT_CODES:
         return
     from hvdocker.plan.apply import Context, apply_all
 
@@ -77,14 +77,14 @@ def clear_up(env: Env, located: Located, found: FoundJob) -> None:
 
 
 def _without_master(found: FoundJob) -> StopReport:
-    ended, troubles = _end_elsewhere(found)
+    ended, troubles = _end_orphan_ranks(found)
     away = found.sighting.away
     if not away:
         return StopReport(found.job, bool(ended), ended, troubles)
-    return StopReport(found.job, bool(ended), ended, (*troubles, _out_of_reach(found)))
+    return StopReport(found.job, bool(ended), ended, (*troubles, _master_unreachable(found)))
 
 
-def _out_of_reach(found: FoundJob) -> HvdockerError:
+def _master_unreachable(found: FoundJob) -> HvdockerError:
     away = found.sighting.away
     head = next(iter(found.placement.hosts), "")
     is_known = head in away
@@ -97,15 +97,15 @@ def _out_of_reach(found: FoundJob) -> HvdockerError:
     )
 
 
-def _end_elsewhere(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
+def _end_orphan_ranks(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
     """End the job's ranks in all reachable workers, in parallel; return their number by host, and errors."""
-    from hvdocker.engine.container_exec import Patience, end_ranks
-    from hvdocker.transport.pool import each
+    from hvdocker.engine.container_exec import GracePeriod, end_ranks
+    from hvdocker.transport.pool import for_each_host
 
     sighting = found.sighting
     workers = {name: one.name for name, one in sighting.state.workers().items() if one.is_running}
-    outcomes = each(
-        workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, Patience(GRACE_S))
+    outcomes = for_each_host(
+        workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, GracePeriod(GRACE_S))
     )
     ended = {name: count for name, count in outcomes.done.items() if count}
     return ended, tuple(outcomes.failed.values())

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 
-DISCOVER = "/opt/hvdocker/bin/discover"
+DISCOVERY_SCRIPT = "/opt/hvdocker/bin/discover"
 # Seconds until a failed host is tried again, growing from the first value to the second. By default Horovod
 # never tries it again.
 COOLDOWN_S = ("1", "10")
@@ -42,6 +42,6 @@ class ElasticHorovodrun:
     def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]:
         most = self.elastic.max_np
         bounds = ("--min-np", str(self.elastic.min_np), *(("--max-np", str(most)) if most else ()))
-        words = ("horovodrun", "-np", str(placement.np), *bounds, "--host-discovery-script", DISCOVER)
+        words = ("horovodrun", "-np", str(placement.np), *bounds, "--host-discovery-script", DISCOVERY_SCRIPT)
         started = ("-p", str(port), "--gloo", "--disable-cache", "--start-timeout", str(self.start_timeout_s))
         return (*words, *started, "--blacklist-cooldown-range", *COOLDOWN_S, *self.tuning)

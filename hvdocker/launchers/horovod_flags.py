@@ -8,7 +8,7 @@ from hvdocker.errors import UsageProblem
 
 # Flag → takes a value. These are the groups tunable, autotune, timeline, stall and library of horovodrun
 # 0.28, and those of the group elastic that do not say which hosts there are.
-TUNING: dict[str, bool] = {
+TUNING_FLAGS: dict[str, bool] = {
     "--fusion-threshold-mb": True, "--cycle-time-ms": True, "--cache-capacity": True,
     "--hierarchical-allreduce": False, "--no-hierarchical-allreduce": False,
     "--hierarchical-allgather": False, "--no-hierarchical-allgather": False,
@@ -24,14 +24,14 @@ TUNING: dict[str, bool] = {
     "--elastic-timeout": True, "--reset-limit": True,
 }  # fmt: skip
 
-_OURS = (
+_OWN_FLAGS = (
     "--env", "--workdir", "--detach", "--dry-run", "--inventory", "--start-timeout", "--min-np", "--max-np",
     "--restarts", "--hang-after", "--on-hang", "--propagate-exit",
 )  # fmt: skip
-_AFTER = "the script's own arguments go after --"
+_AFTER_DASHES = "the script's own arguments go after --"
 
 
-def sort_words(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
+def split_tuning_flags(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Split the words that typer did not parse into plain words, and Horovod's tuning flags with their
     values.
 
@@ -48,19 +48,19 @@ def sort_words(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     return positional, tuple(tuning)
 
 
-def refuse_strays(words: list[str]) -> None:
+def refuse_unknown_words(words: list[str]) -> None:
     """Raise UsageProblem if any plain words are left over."""
     if words:
-        raise UsageProblem(f"what is {words[0]!r}?", fix=f"{_AFTER}: train train.py -- …")
+        raise UsageProblem(f"what is {words[0]!r}?", fix=f"{_AFTER_DASHES}: train train.py -- …")
 
 
 def _flag(word: str, queue: list[str]) -> list[str]:
     name, equals, value = word.partition("=")
-    if name not in TUNING:
-        close = difflib.get_close_matches(name, [*TUNING, *_OURS], n=1)
+    if name not in TUNING_FLAGS:
+        close = difflib.get_close_matches(name, [*TUNING_FLAGS, *_OWN_FLAGS], n=1)
         hint = f"did you mean {close[0]}? " if close else ""
-        raise UsageProblem(f"there is no flag {name}", fix=hint + _AFTER)
-    if not TUNING[name]:
+        raise UsageProblem(f"there is no flag {name}", fix=hint + _AFTER_DASHES)
+    if not TUNING_FLAGS[name]:
         if equals:
             raise UsageProblem(f"{name} takes no value")
         return [name]

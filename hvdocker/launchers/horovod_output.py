@@ -17,7 +17,7 @@ _REPEATS = re.compile(
 )
 
 
-def without_noise(lines: Iterable[Line]) -> Iterator[Line]:
+def without_launcher_traceback(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines without the traceback and summary of horovodrun's own RuntimeError.
 
     A traceback of the launcher that ends in any other error stays."""

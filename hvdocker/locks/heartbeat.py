@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from hvdocker.locks.holder import Claim
-from hvdocker.locks.tickets import BEAT_S, HeldTicket, sign_of
-from hvdocker.transport.background import uninterrupted
+from hvdocker.locks.tickets import BEAT_S, HeldTicket, make_ticket_text
+from hvdocker.transport.background import run_uninterrupted
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 
 
 @contextmanager
@@ -23,16 +23,18 @@ def heartbeat_on_all_hosts(
     """Keep one ticket on every host, all with the claim's token, until the block ends.
 
     Each ticket is renewed by its own thread, so that a host that hangs does not stop the other heartbeats."""
-    sign = sign_of(claim, kind, wish)
+    sign = make_ticket_text(claim, kind, wish)
     tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:
-        uninterrupted(lambda: _join(tickets))
+        run_uninterrupted(lambda: _join(tickets))
         for ticket in tickets.values():
             threading.Thread(target=ticket.beat_on, args=(beat_s,), name="ticket", daemon=True).start()
         yield
     finally:
-        uninterrupted(lambda: each(tickets, lambda name: tickets[name].leave()))
+        run_uninterrupted(lambda: for_each_host(tickets, lambda name: tickets[name].leave()))
 
 
 def _join(tickets: Mapping[str, HeldTicket]) -> None:
-    each(tickets, lambda name: tickets[name].join()).or_raise("some hosts could not be told of this run")
+    for_each_host(tickets, lambda name: tickets[name].join()).or_raise(
+        "some hosts could not be told of this run"
+    )

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_all
-from hvdocker.events import Event, Listener, ignore
+from hvdocker.events import Event, EventListener, ignore_events
 from hvdocker.locks.holder import LOCK_DIR, STALE_S, Claim, Holder
 from hvdocker.locks.lock_commands import (
     LockAnswer,
@@ -35,11 +35,11 @@ from hvdocker.locks.lock_commands import (
     release_lock,
     take_lock,
 )
-from hvdocker.locks.process_id import is_gone
+from hvdocker.locks.process_id import has_process_ended
 from hvdocker.shell.command import Command
-from hvdocker.transport.background import BackgroundThreads, uninterrupted
+from hvdocker.transport.background import BackgroundThreads, run_uninterrupted
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 from hvdocker.units import show_seconds
 
 BEAT_S = 10.0
@@ -47,10 +47,10 @@ TIMEOUT_S = 30.0
 _POLL_S = 1.0
 # Another run may hold a lock younger than this only because it tried all hosts at once, and is about to
 # release it. So it is worth waiting this long even without --lock-wait.
-_HASTY_S = 3
+_BRIEF_HOLD_S = 3
 
 
-class Unwritable(HostUnfit):
+class LockUnwritable(HostUnfit):
     """No lock can be written on the host, and no run holds one."""
 
 
@@ -66,10 +66,10 @@ class LockOptions:
 
 
 @contextmanager
-def holding(
+def hold_locks(
     links: Mapping[str, HostLink],
     claim: Claim,
-    listener: Listener = ignore,
+    listener: EventListener = ignore_events,
     wait_s: float = 0.0,
     beat_s: float = BEAT_S,
     manner: LockOptions = LockOptions(),
@@ -94,7 +94,7 @@ class HeldLocks:
         self,
         links: Mapping[str, HostLink],
         claim: Claim,
-        listener: Listener = ignore,
+        listener: EventListener = ignore_events,
         manner: LockOptions = LockOptions(),
     ) -> None:
         self._links = links
@@ -126,18 +126,18 @@ class HeldLocks:
     def take(self, wait_s: float) -> None:
         """Take all locks, at once or else one by one in the common order. Raises Locked on timeout."""
         deadline = time.monotonic() + wait_s
-        answers = each(self._links, self._try).or_raise("some hosts could not be locked")
+        answers = for_each_host(self._links, self._try).or_raise("some hosts could not be locked")
         held = {name: answer for name, answer in answers.items() if not answer.is_taken}
         if not held:
             return
-        is_hasty = any(answer.holder and answer.holder.held_s < _HASTY_S for answer in held.values())
+        is_hasty = any(answer.holder and answer.holder.held_s < _BRIEF_HOLD_S for answer in held.values())
         if wait_s <= 0 and not is_hasty:
             raise_all("some hosts are locked", self._locked(held))
         self.has_waited = True
         self._release(list(self._taken))
         self._take_in_order(
             sorted(self._links, key=lambda name: (answers[name].order, name)),
-            max(deadline, time.monotonic() + _HASTY_S),
+            max(deadline, time.monotonic() + _BRIEF_HOLD_S),
         )
 
     def _take_in_order(self, names: Iterable[str], deadline: float) -> None:
@@ -146,7 +146,7 @@ class HeldLocks:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise_all("", self._locked({name: answer}))
-                self._listener(Event("lock", f"waiting: {_doing(answer.holder)}", name))
+                self._listener(Event("lock", f"waiting: {_holder_text(answer.holder)}", name))
                 time.sleep(min(_POLL_S, left))
             self._listener(Event("lock", "locked", name, is_end=True))
 
@@ -155,7 +155,7 @@ class HeldLocks:
             return LockAnswer("taken")
         try:
             answer = self._ask_for(name)
-        except Unwritable as error:
+        except LockUnwritable as error:
             if self._manner.is_needed:
                 raise
             self._without.add(name)
@@ -164,21 +164,23 @@ class HeldLocks:
         if answer.is_taken:
             self._taken.add(name)
         if answer.robbed:
-            self._listener(Event("note", _robbed(answer.robbed), name))
+            self._listener(Event("note", _takeover_text(answer.robbed), name))
         return answer
 
     def _ask_for(self, name: str) -> LockAnswer:
         """Request the lock of one host. A lock of a process of this machine that has ended is released first.
 
         So a user who lost the connection and runs the verb again need not wait until the lock is stale."""
-        answer = ask(self._links[name], take_lock(self._claim))
+        answer = run_lock_command(self._links[name], take_lock(self._claim))
         self.orders[name] = answer.order
         holder = None if answer.is_taken else answer.holder
-        if holder is None or not holder.is_named or not is_gone(holder.process):
+        if holder is None or not holder.is_named or not has_process_ended(holder.process):
             return answer
-        ask(self._links[name], release_lock(holder.token))
-        self._listener(Event("note", f"an earlier run from here is gone: {_sentence(holder)}", name))
-        return ask(self._links[name], take_lock(self._claim))
+        run_lock_command(self._links[name], release_lock(holder.token))
+        self._listener(
+            Event("note", f"an earlier run from here is gone: {_holder_text_with_time(holder)}", name)
+        )
+        return run_lock_command(self._links[name], take_lock(self._claim))
 
     def give_back(self) -> None:
         """Release the locks on all hosts, also where it is unknown whether the lock was acquired.
@@ -198,11 +200,11 @@ class HeldLocks:
                 text = f"its lock could not be given back: it is free in {STALE_S} s"
                 self._listener(Event("note", text, name))
 
-        uninterrupted(lambda: each(names, give_back))
+        run_uninterrupted(lambda: for_each_host(names, give_back))
 
     def _gives_back(self, name: str) -> bool:
         try:
-            answer = ask(self._links[name], release_lock(self._claim.token))
+            answer = run_lock_command(self._links[name], release_lock(self._claim.token))
         except HvdockerError:
             return False
         return not (answer.holder and answer.holder.token == self._claim.token)
@@ -225,7 +227,7 @@ class HeldLocks:
         # A beat that overlaps a release of our own would find the lock free, which is no loss.
         begun_in = self._round
         try:
-            answer = ask(self._links[name], beat_lock(self._claim.token))
+            answer = run_lock_command(self._links[name], beat_lock(self._claim.token))
             if not answer.is_taken and begun_in == self._round and name not in self._lost:
                 self._lost[name] = answer
                 self._listener(Event("note", f"{self._lost_error(name, answer).what}; this run stops"))
@@ -244,7 +246,7 @@ class HeldLocks:
             dead = "if that run is dead" if is_ours else "if that run is dead and its owner agrees"
             errors.append(
                 Locked(
-                    f"the host is locked: {_sentence(oldest)}",
+                    f"the host is locked: {_holder_text_with_time(oldest)}",
                     host=name,
                     fix=f"wait for it with --lock-wait 60; {dead}: {words}{'' if is_ours else ' --force'}",
                 )
@@ -252,7 +254,11 @@ class HeldLocks:
         return errors
 
     def _lost_error(self, name: str, answer: LockAnswer) -> HvdockerError:
-        now = _sentence(answer.holder) if answer.holder and answer.holder.is_named else "somebody released it"
+        now = (
+            _holder_text_with_time(answer.holder)
+            if answer.holder and answer.holder.is_named
+            else "somebody released it"
+        )
         status = f"hvdocker lock status{self._manner.inventory_flag}"
         return Locked(
             f"the lock of {name} was taken away from this run: {now}",
@@ -260,17 +266,21 @@ class HeldLocks:
         )
 
 
-def look(links: Mapping[str, HostLink]) -> Outcomes[LockAnswer]:
+def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
     """Read the lock of every host. Changes nothing."""
-    return each(links, lambda name: ask(links[name], look_at_lock()))
+    return for_each_host(links, lambda name: run_lock_command(links[name], look_at_lock()))
 
 
-def release(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> Outcomes[LockAnswer]:
+def release_locks_of(
+    links: Mapping[str, HostLink], holders: Mapping[str, Holder]
+) -> HostOutcomes[LockAnswer]:
     """Release the locks of these holders. A lock that has another holder by now is kept."""
-    return each(holders, lambda name: ask(links[name], release_lock(holders[name].token)))
+    return for_each_host(
+        holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token))
+    )
 
 
-def ask(link: HostLink, command: Command) -> LockAnswer:
+def run_lock_command(link: HostLink, command: Command) -> LockAnswer:
     """Run a lock script on the host and return its answer.
 
     Raises HostUnfit if the script did not run to its end or the lock folder is unusable, LockUnwritable if
@@ -285,13 +295,13 @@ def ask(link: HostLink, command: Command) -> LockAnswer:
             fix="a POSIX sh has to be on the PATH",
         )
     if answer.state == "unusable":
-        raise unusable(link, answer)
+        raise unusable_error(link, answer)
     if answer.state == "unwritable":
-        raise _unwritable(link, answer)
+        raise _unwritable_error(link, answer)
     return answer
 
 
-def unusable(link: HostLink, answer: LockAnswer) -> HvdockerError:
+def unusable_error(link: HostLink, answer: LockAnswer) -> HvdockerError:
     return HostUnfit(
         f"the host cannot be locked: {LOCK_DIR} is not as hvdocker makes it",
         host=link.name,
@@ -300,9 +310,9 @@ def unusable(link: HostLink, answer: LockAnswer) -> HvdockerError:
     )
 
 
-def _unwritable(link: HostLink, answer: LockAnswer) -> Unwritable:
+def _unwritable_error(link: HostLink, answer: LockAnswer) -> LockUnwritable:
     folder = LOCK_DIR.rpartition("/")[0]
-    return Unwritable(
+    return LockUnwritable(
         f"the host cannot be locked: nothing can be written in its {folder}",
         host=link.name,
         lines=[line for line in (answer.reason, answer.disk) if line],
@@ -310,38 +320,38 @@ def _unwritable(link: HostLink, answer: LockAnswer) -> Unwritable:
     )
 
 
-def _sentence(holder: Holder | None) -> str:
-    doing = _doing(holder)
+def _holder_text_with_time(holder: Holder | None) -> str:
+    doing = _holder_text(holder)
     return f"{doing} since {holder.since}" if holder and holder.is_named else doing
 
 
-def _doing(holder: Holder | None) -> str:
+def _holder_text(holder: Holder | None) -> str:
     if holder is None or not holder.is_named:
         return "it is not said by whom, or it is just being given back"
     return f"{holder.who} is running {holder.doing}"
 
 
-def _robbed(holder: Holder) -> str:
+def _takeover_text(holder: Holder) -> str:
     return (
         f"took over the stale lock of {holder.who} ({holder.doing}, since {holder.since}): "
         f"no sign of life for {show_seconds(holder.age_s)}"
     )
 
 
-def look_for_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
+def find_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
     """Return the holders of dead locks by host: stale ones, and those of ended processes of this machine.
 
     Hosts whose lock cannot be read are left out."""
-    holders = {name: answer.holder for name, answer in look(links).done.items() if answer.holder}
+    holders = {name: answer.holder for name, answer in query_locks(links).done.items() if answer.holder}
     return {name: holder for name, holder in holders.items() if _is_dead(holder)}
 
 
-def clear_dead(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
+def release_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
     """Release dead locks and return their former holders by host."""
-    dead = look_for_dead(links)
-    released = release(links, dead).done
+    dead = find_dead_locks(links)
+    released = release_locks_of(links, dead).done
     return {name: dead[name] for name, after in released.items() if after.holder is None}
 
 
 def _is_dead(holder: Holder) -> bool:
-    return holder.is_named and (holder.is_stale or is_gone(holder.process))
+    return holder.is_named and (holder.is_stale or has_process_ended(holder.process))

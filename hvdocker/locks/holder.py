@@ -14,7 +14,7 @@ LOCK_DIR = "/tmp/hvdocker.lock"
 STALE_S = 60
 # The token of a file that is not a record of ours. The scripts on the host use the same value.
 NO_TOKEN = "0"
-_LONGEST = 100
+_MAX_TEXT = 100
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,22 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
     except ValueError:
         found = None
     record: Mapping[str, Any] = found if isinstance(found, dict) else {}  # Any: foreign JSON
-    since, token = record.get("since"), word_of(record, "token")
+    since, token = record.get("since"), text_field(record, "token")
     return Holder(
         token=token if token and set(token) <= set("0123456789abcdef") else NO_TOKEN,
-        owner=word_of(record, "owner"),
-        machine=word_of(record, "machine"),
-        user=word_of(record, "user"),
-        verb=word_of(record, "verb"),
-        cluster=word_of(record, "cluster"),
-        process=word_of(record, "process"),
+        owner=text_field(record, "owner"),
+        machine=text_field(record, "machine"),
+        user=text_field(record, "user"),
+        verb=text_field(record, "verb"),
+        cluster=text_field(record, "cluster"),
+        process=text_field(record, "process"),
         age_s=max(0, age_s),
         held_s=max(0, now - since) if type(since) is int else 0,
     )
 
 
-def word_of(record: Mapping[str, Any], name: str) -> str:  # Any: as above
+def text_field(record: Mapping[str, Any], name: str) -> str:  # Any: as above
     """Return a text value of the record, cut and without unprintable characters; `?` if it is missing."""
     value = record.get(name)
     text = value if isinstance(value, str) else ""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST]) or "?"
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:_MAX_TEXT]) or "?"

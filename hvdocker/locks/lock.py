@@ -34,14 +34,14 @@ def locked(
 
     The caller must observe the hosts again inside the block: another run may have changed them before.
     `is_needed` False means: continue without a lock on a host where none can be written."""
-    from hvdocker.locks.hold import LockOptions, holding
+    from hvdocker.locks.hold import LockOptions, hold_locks
 
-    claim = claim_of(env, located, verb)
+    claim = make_claim(env, located, verb)
     manner = LockOptions(inventory_flag(env, located), is_needed)
     if located.inventory.is_local:
         # All workers of a local cluster are on one machine, which has one lock.
         links = dict(list(links.items())[:1])
-    with holding(links, claim, env.listener, wait_s, manner=manner) as held:
+    with hold_locks(links, claim, env.listener, wait_s, manner=manner) as held:
         yield held
 
 
@@ -51,19 +51,19 @@ def clear_dead_locks(
     """Release the locks that dead runs left, and send a note for each; a dry run only sends the notes.
 
     For verbs that may have nothing to do and so take no lock: a dead lock would stay otherwise."""
-    from hvdocker.locks.hold import clear_dead, look_for_dead
+    from hvdocker.locks.hold import find_dead_locks, release_dead_locks
 
     if located.inventory.is_local:
         links = dict(list(links.items())[:1])
-    found = look_for_dead(links) if is_dry_run else clear_dead(links)
+    found = find_dead_locks(links) if is_dry_run else release_dead_locks(links)
     does = "would release" if is_dry_run else "released"
     for name, holder in found.items():
         env.listener(Event("note", f"{does} the lock of {holder.who}, which is gone: {holder.doing}", name))
 
 
-def claim_of(env: Env, located: Located, verb: str) -> Claim:
+def make_claim(env: Env, located: Located, verb: str) -> Claim:
     """Return the claim of this process, with a new random token."""
-    from hvdocker.locks.process_id import own_process
+    from hvdocker.locks.process_id import own_process_id
 
     return Claim(
         token=env.entropy(16).hex(),
@@ -72,7 +72,7 @@ def claim_of(env: Env, located: Located, verb: str) -> Claim:
         user=env.environ.get("USER", ""),
         verb=verb,
         cluster=located.inventory.cluster,
-        process=own_process(),
+        process=own_process_id(),
     )
 
 
@@ -109,9 +109,9 @@ class LockReport:
 def lock_status(env: Env, located: Located) -> LockReport:
     """Read the locks of all hosts. Changes nothing; a host that fails is an entry of `errors`."""
     with connected(env, located, must_all=False) as session:
-        from hvdocker.locks.hold import look
+        from hvdocker.locks.hold import query_locks
 
-        seen = look(session.links)
+        seen = query_locks(session.links)
         holders = {name: answer.holder for name, answer in seen.done.items()}
         return LockReport(located.inventory, holders, {**session.failed, **seen.failed})
 
@@ -123,26 +123,28 @@ def lock_release(
 
     A lock of another owner is released only if `is_forced`. Asks the user first unless `is_sure`. Hosts that
     cannot be read and locks of other owners are raised as errors after the other locks were released."""
-    wanted = _wanted(located.inventory, hosts)
+    wanted = _selected_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
-        from hvdocker.locks.hold import look, release
+        from hvdocker.locks.hold import query_locks, release_locks_of
 
         links = {name: link for name, link in session.links.items() if name in wanted}
-        seen = look(links)
+        seen = query_locks(links)
         holders = {name: answer.holder for name, answer in seen.done.items() if answer.holder}
         owner = env.maker().owner
         own = {name: holder for name, holder in holders.items() if is_forced or holder.owner == owner}
-        _ask(env, own, is_sure)
-        done = release(links, own)
+        _confirm(env, own, is_sure)
+        done = release_locks_of(links, own)
         errors = [error for name, error in session.failed.items() if name in wanted]
         errors += [*seen.failed.values(), *done.failed.values()]
-        errors += [_others(name, holder) for name, holder in holders.items() if name not in own]
-        errors += [_others(name, after.holder) for name, after in done.done.items() if after.holder]
+        errors += [_foreign_lock_error(name, holder) for name, holder in holders.items() if name not in own]
+        errors += [
+            _foreign_lock_error(name, after.holder) for name, after in done.done.items() if after.holder
+        ]
     raise_all("some locks were not released", errors)
     return own
 
 
-def _wanted(inventory: Inventory, hosts: Sequence[str]) -> set[str]:
+def _selected_hosts(inventory: Inventory, hosts: Sequence[str]) -> set[str]:
     known = {word: host.name for host in inventory.hosts for word in (host.host, host.name)}
     unknown = [name for name in hosts if name not in known]
     if unknown:
@@ -153,7 +155,7 @@ def _wanted(inventory: Inventory, hosts: Sequence[str]) -> set[str]:
     return {known[name] for name in hosts} or {host.name for host in inventory.hosts}
 
 
-def _ask(env: Env, holders: Mapping[str, Holder], is_sure: bool) -> None:
+def _confirm(env: Env, holders: Mapping[str, Holder], is_sure: bool) -> None:
     if is_sure or not holders:
         return
     shown = "; ".join(
@@ -166,7 +168,7 @@ def _ask(env: Env, holders: Mapping[str, Holder], is_sure: bool) -> None:
         raise HvdockerError("nothing was done")
 
 
-def _others(name: str, holder: Holder) -> HvdockerError:
+def _foreign_lock_error(name: str, holder: Holder) -> HvdockerError:
     return Locked(
         f"the lock belongs to {holder.who}: {holder.doing}, since {holder.since}",
         host=name,

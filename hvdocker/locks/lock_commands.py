@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hvdocker.locks.holder import LOCK_DIR, STALE_S, Claim, Holder, read_holder
-from hvdocker.locks.tmp_folder import ENTER
+from hvdocker.locks.tmp_folder import ENTER_FUNCTION
 from hvdocker.shell.command import Command, shell
 
 _COMMON = (
@@ -45,7 +45,7 @@ tell() {
     exit 0
 }
 """
-    + ENTER
+    + ENTER_FUNCTION
     + r"""
 follow() {
     found=; line=; end=; at=who.json; hops=0

@@ -10,17 +10,17 @@ from pathlib import Path
 _PROC = Path("/proc")
 
 
-def own_process() -> str:
+def own_process_id() -> str:
     """Return boot id, PID namespace, PID and start time of this process, separated by blanks.
 
     Empty if /proc does not have them."""
     try:
-        return " ".join((*_here(), str(os.getpid()), _start("self")))
+        return " ".join((*_boot_and_pid_namespace(), str(os.getpid()), _start_ticks("self")))
     except (OSError, IndexError):
         return ""
 
 
-def is_gone(process: str) -> bool:
+def has_process_ended(process: str) -> bool:
     """Return True only if the process has certainly ended.
 
     False for processes of another machine, boot or PID namespace: they cannot be checked here."""
@@ -28,24 +28,24 @@ def is_gone(process: str) -> bool:
     if not start or not number.isdigit():
         return False
     try:
-        if (boot, space) != _here():
+        if (boot, space) != _boot_and_pid_namespace():
             return False
     except OSError:
         return False
     try:
-        return _start(number) != start
+        return _start_ticks(number) != start
     except FileNotFoundError:
         return True
     except (OSError, IndexError):
         return False
 
 
-def _here() -> tuple[str, str]:
+def _boot_and_pid_namespace() -> tuple[str, str]:
     boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     return boot, str((_PROC / "self/ns/pid").readlink())
 
 
-def _start(number: str) -> str:
+def _start_ticks(number: str) -> str:
     """Return the start time of the process in clock ticks since the boot."""
     # The program name, in parentheses before it, may contain blanks and parentheses.
     return (_PROC / number / "stat").read_text().rpartition(")")[2].split()[19]

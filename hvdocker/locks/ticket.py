@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hvdocker.locks.holder import Claim, read_holder, word_of
+from hvdocker.locks.holder import Claim, read_holder, text_field
 from hvdocker.units import show_seconds
 
 QUEUE_DIR = "/tmp/hvdocker.queue"
@@ -46,7 +46,7 @@ class Ticket(TicketText):
         return f"{self.owner}'s {self.verb} of {self.wish}"
 
 
-def in_line(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
+def waiting_tickets(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
     """Return the tickets that wait for slots of this cluster, oldest first.
 
     Inventories that give one cluster different names have no common queue."""
@@ -61,7 +61,7 @@ def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
         return None
     found = json.loads(line)
     record: Mapping[str, Any] = found  # Any: foreign JSON; it has a token, so it is a mapping
-    kind, wish = word_of(record, "kind"), word_of(record, "wish")
+    kind, wish = text_field(record, "kind"), text_field(record, "wish")
     return Ticket(**asdict(holder), kind=kind, wish=wish, number=number)
 
 
@@ -71,10 +71,10 @@ def ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def queues(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
+def queue_positions(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
     """Return every position of every queue on these hosts as (position from 1, host, ticket), by cluster."""
     found = []
     for host, there in tickets.items():
         for cluster in sorted({ticket.cluster for ticket in there}):
-            found += [(n, host, ticket) for n, ticket in enumerate(in_line(there, cluster), start=1)]
+            found += [(n, host, ticket) for n, ticket in enumerate(waiting_tickets(there, cluster), start=1)]
     return found

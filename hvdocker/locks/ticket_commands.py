@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, Ticket, TicketText, read_ticket
-from hvdocker.locks.tmp_folder import ENTER
+from hvdocker.locks.tmp_folder import ENTER_FUNCTION
 from hvdocker.shell.command import Command, shell
 
 _COMMON = (
@@ -66,7 +66,7 @@ list() {
     [ -z "$clears" ] || [ -n "$shown" ] || { cd -- "$parent" && rmdir -- "$dir" 2>/dev/null; }
 }
 """
-    + ENTER
+    + ENTER_FUNCTION
 )
 
 _JOIN = r"""

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.events import Event, Listener, ignore
+from hvdocker.events import Event, EventListener, ignore_events
 from hvdocker.locks.holder import Claim
-from hvdocker.locks.process_id import is_gone
+from hvdocker.locks.process_id import has_process_ended
 from hvdocker.locks.ticket import DEAD_S, QUEUE_DIR, WAITS, Ticket, TicketText
 from hvdocker.locks.ticket_commands import (
     TicketAnswer,
@@ -26,47 +26,47 @@ from hvdocker.locks.ticket_commands import (
     renew_ticket,
 )
 from hvdocker.shell.command import Command
-from hvdocker.transport.background import uninterrupted
+from hvdocker.transport.background import run_uninterrupted
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 BEAT_S = 10.0
 TIMEOUT_S = 30.0
 # Characters of each text in a ticket. `read_ticket` reads no more than that.
-_LONGEST = 100
+_MAX_TEXT = 100
 
 
 @contextmanager
-def holding_ticket(
+def hold_ticket(
     links: Mapping[str, HostLink],
     claim: Claim,
     kind: str = WAITS,
     wish: str = "",
-    listener: Listener = ignore,
+    listener: EventListener = ignore_events,
     beat_s: float = BEAT_S,
 ) -> Iterator[HeldTicket]:
     """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called."""
-    host = lowest(links, {})
-    found = HeldTicket(links[host], sign_of(claim, kind, wish), listener)
+    host = queue_host(links, {})
+    found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
     beats = threading.Thread(target=found.beat_on, args=(beat_s,), name="ticket", daemon=True)
     try:
-        uninterrupted(found.join)
+        run_uninterrupted(found.join)
         beats.start()
         yield found
     finally:
         found.leave()
 
 
-def sign_of(claim: Claim, kind: str, wish: str) -> TicketText:
+def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
     """Return the content of a ticket, with every text cut to the length that readers accept."""
-    words = {name: str(value)[:_LONGEST] for name, value in asdict(claim).items()}
-    return TicketText(**words, kind=kind, wish=wish[:_LONGEST])
+    words = {name: str(value)[:_MAX_TEXT] for name, value in asdict(claim).items()}
+    return TicketText(**words, kind=kind, wish=wish[:_MAX_TEXT])
 
 
 class HeldTicket:
     """One ticket of this client on one host, with its background renewal."""
 
-    def __init__(self, link: HostLink, sign: TicketText, listener: Listener = ignore) -> None:
+    def __init__(self, link: HostLink, sign: TicketText, listener: EventListener = ignore_events) -> None:
         self._link = link
         self._sign = sign
         self._listener = listener
@@ -85,7 +85,7 @@ class HeldTicket:
 
     def join(self) -> None:
         """Create the ticket at the end of the queue."""
-        self._number = _ask(self._link, join_queue(self._sign)).number
+        self._number = _run_or_raise(self._link, join_queue(self._sign)).number
 
     def look(self) -> tuple[Ticket, ...]:
         """Renew the ticket; return all living tickets in the order of their numbers, this one included."""
@@ -102,10 +102,10 @@ class HeldTicket:
 
     def _renewed(self) -> tuple[Ticket, ...]:
         number = self._number
-        answer = _ask(self._link, renew_ticket(self.token, number))
+        answer = _run_or_raise(self._link, renew_ticket(self.token, number))
         if answer.state == "gone" and self._join_again(number):
-            answer = _ask(self._link, renew_ticket(self.token, self._number))
-        return _living(self._link, answer)
+            answer = _run_or_raise(self._link, renew_ticket(self.token, self._number))
+        return _drop_dead(self._link, answer)
 
     def _join_again(self, number: int) -> bool:
         with self._making:
@@ -129,53 +129,55 @@ class HeldTicket:
         """Remove the ticket, once, uninterrupted by Ctrl-C. On an unreachable host the ticket expires."""
         if not self._is_over.is_set():
             self._is_over.set()
-            uninterrupted(self._leave)
+            run_uninterrupted(self._leave)
 
     def _leave(self) -> None:
         with self._making:
             if not self._number:
                 return
             try:
-                _ask(self._link, leave_queue(self.token, self._number))
+                _run_or_raise(self._link, leave_queue(self.token, self._number))
             except HvdockerError:
                 text = f"the place in the queue could not be given back: it is free in {DEAD_S} s"
                 self._listener(Event("note", text, self.host))
 
 
-def lowest(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
+def queue_host(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
     """Return the queue host. `orders` has the sort keys that are known; the other hosts are asked."""
     missing = [name for name in links if name not in orders]
-    asked = each(missing, lambda name: ask(links[name], list_tickets(False)).order)
+    asked = for_each_host(missing, lambda name: run_ticket_command(links[name], list_tickets(False)).order)
     told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
     return min(links, key=lambda name: (told[name], name))
 
 
-def queue_of(
+def read_queue(
     links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]], clears: bool
 ) -> tuple[Ticket, ...]:
     """Return the living tickets of the queue host, for a client that has no ticket of its own.
 
     Dead tickets are removed if `clears`."""
-    link = links[lowest(links, orders)]
-    return _living(link, _ask(link, list_tickets(clears)), clears)
+    link = links[queue_host(links, orders)]
+    return _drop_dead(link, _run_or_raise(link, list_tickets(clears)), clears)
 
 
-def look(links: Mapping[str, HostLink]) -> Outcomes[tuple[Ticket, ...]]:
+def query_tickets(links: Mapping[str, HostLink]) -> HostOutcomes[tuple[Ticket, ...]]:
     """Return the living tickets of every host. Changes nothing."""
-    return each(links, lambda name: _living(links[name], _ask(links[name], list_tickets(False)), False))
+    return for_each_host(
+        links, lambda name: _drop_dead(links[name], _run_or_raise(links[name], list_tickets(False)), False)
+    )
 
 
-def _living(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
+def _drop_dead(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
     """Return the tickets without those of ended processes of this machine, which are removed if `clears`."""
-    gone = [ticket for ticket in answer.tickets if is_gone(ticket.process)]
+    gone = [ticket for ticket in answer.tickets if has_process_ended(ticket.process)]
     for ticket in gone if clears else ():
-        _ask(link, leave_queue(ticket.token, ticket.number))
+        _run_or_raise(link, leave_queue(ticket.token, ticket.number))
     return tuple(ticket for ticket in answer.tickets if ticket not in gone)
 
 
-def _ask(link: HostLink, command: Command) -> TicketAnswer:
+def _run_or_raise(link: HostLink, command: Command) -> TicketAnswer:
     """Run a ticket script; raise HostUnfit if the queue folder is unusable or not writable."""
-    answer = ask(link, command)
+    answer = run_ticket_command(link, command)
     if answer.state == "unusable":
         raise HostUnfit(
             f"the queue cannot be kept: {QUEUE_DIR} is not as hvdocker makes it",
@@ -194,7 +196,7 @@ def _ask(link: HostLink, command: Command) -> TicketAnswer:
     return answer
 
 
-def ask(link: HostLink, command: Command) -> TicketAnswer:
+def run_ticket_command(link: HostLink, command: Command) -> TicketAnswer:
     """Run a ticket script and return its answer; raise HostUnfit if it did not run to its end."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_tickets(result.text)

@@ -7,7 +7,7 @@ path is refused."""
 from __future__ import annotations
 
 # Needs $dir, $parent and a function `tell STATE REASON` that ends the script. Fails if there is no folder.
-ENTER = r"""
+ENTER_FUNCTION = r"""
 enter() {
     cd -- "$parent" || exit 1
     if [ -L "$dir" ] || { [ -e "$dir" ] && [ ! -d "$dir" ]; }; then

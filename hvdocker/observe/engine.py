@@ -23,8 +23,8 @@ from hvdocker.observe.state import (
 )
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.local_link import own_engine
-from hvdocker.transport.pool import each
+from hvdocker.transport.local_link import local_engine
+from hvdocker.transport.pool import for_each_host
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class EngineAnswers:
         if self.info is None:
             arch = self.image.architecture if self.image else "?"
             return EngineSeen(self.version, arch, memory_bytes)
-        engine = _as_engine(self.info)
+        engine = _read_engine_info(self.info)
         return replace(engine, memory_bytes=memory_bytes) if memory_bytes else engine
 
 
@@ -58,19 +58,24 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
     be fit. Other engines are asked for `info`, which is slow: they start programs to answer it. The version
     is in a header of the ping, and needs no call of its own."""
     engine = link.engine()
-    image, (own, others) = see_image(engine, inventory.image), see_split(engine, inventory.cluster)
-    info = None if _runs_worker(image, own) else engine.info()
+    image, (own, others) = (
+        see_image(engine, inventory.image),
+        see_own_and_other_containers(engine, inventory.cluster),
+    )
+    info = None if _runs_current_worker(image, own) else engine.info()
     return EngineAnswers(engine.engine_version, info, image, own, others)
 
 
-def _runs_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -> bool:
+def _runs_current_worker(image: ImageSeen | None, containers: Iterable[ContainerSeen]) -> bool:
     if image is None:
         return False
     workers = [seen for seen in containers if seen.role == names.ROLE_WORKER and seen.is_running]
     return any(seen.image_id == image.id or seen.base == image.content for seen in workers)
 
 
-def see_split(engine: APIClient, cluster: str) -> tuple[tuple[ContainerSeen, ...], tuple[ContainerSeen, ...]]:
+def see_own_and_other_containers(
+    engine: APIClient, cluster: str
+) -> tuple[tuple[ContainerSeen, ...], tuple[ContainerSeen, ...]]:
     """Return this cluster's containers, and the containers of other clusters, from one engine call."""
     found = see_containers(engine)
     own = tuple(seen for seen in found if seen.cluster == cluster)
@@ -100,7 +105,7 @@ def _exit_code(status: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def _as_engine(info: Mapping[str, Any]) -> EngineSeen:
+def _read_engine_info(info: Mapping[str, Any]) -> EngineSeen:
     """Any: the engine's JSON."""
     return EngineSeen(
         version=info.get("ServerVersion", "?"),
@@ -133,7 +138,7 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
     """Return a state without hosts: the image, engine and networks of the controller's own engine.
 
     It is asked only for a local cluster or `with_images`. Without an engine these values are empty."""
-    engine = own_engine() if inventory.is_local or with_images else None
+    engine = local_engine() if inventory.is_local or with_images else None
     if engine is None:
         return ClusterState(hosts={})
     try:
@@ -143,7 +148,7 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
             network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
             controller_image=image,
             # Needed only if the image is missing, to know whether it could be built on the controller.
-            controller_engine=None if image else _as_engine(engine.info()),
+            controller_engine=None if image else _read_engine_info(engine.info()),
         )
     finally:
         engine.close()
@@ -156,13 +161,13 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
         with translating_errors(name, "looking at its images"):
             return see_image(links[name].engine(), references[name])
 
-    found = each(references, see).or_raise("some hosts do not answer")
+    found = for_each_host(references, see).or_raise("some hosts do not answer")
     return {name: image for name, image in found.items() if image}
 
 
-def see_own_image(reference: str) -> ImageSeen | None:
+def see_controller_image(reference: str) -> ImageSeen | None:
     """Return an image of the controller's engine; None if there is no engine, or it lacks the image."""
-    engine = own_engine()
+    engine = local_engine()
     if engine is None:
         return None
     try:

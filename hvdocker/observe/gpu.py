@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from hvdocker.inventory.inventory import BUSY_BYTES
-from hvdocker.units import MEBI
+from hvdocker.units import MIB
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,6 @@ class GpuSeen:
         listed, and so does not count."""
         foreign = tuple(process for process in self.processes if process.container not in own)
         unknown = tuple(process for process in foreign if process.used_mb is None)
-        if sum(process.used_mb or 0 for process in foreign) * MEBI >= busy_bytes:
+        if sum(process.used_mb or 0 for process in foreign) * MIB >= busy_bytes:
             return foreign
         return unknown

@@ -16,11 +16,11 @@ from hvdocker.shell.command import Command, shell
 
 # If the host has `timeout`, it kills nvidia-smi where that is possible. The limit on the controller
 # (`GPU_TIMEOUT_S` in hosts.py) is a little longer.
-LIMIT_S = 10
-HUNG = f"nvidia-smi did not answer within {LIMIT_S} s"
-_KILLED = ("124", "137")
+NVIDIA_SMI_TIMEOUT_S = 10
+HUNG_ERROR = f"nvidia-smi did not answer within {NVIDIA_SMI_TIMEOUT_S} s"
+_TIMEOUT_CODES = ("124", "137")
 # 14 means that the output is complete, with a warning that the infoROM of a card is corrupted.
-_WARNED = ("0", "14")
+_SUCCESS_CODES = ("0", "14")
 
 # The name is the last field of every query, because it may contain commas. A driver that does not know a
 # field is queried for fewer fields. After a query without a UUID in its output, no further query follows. The
@@ -71,7 +71,7 @@ echo "done"
 
 
 # Counts the cards only. A driver that hangs counts as one card.
-_COUNT = r"""
+_COUNT_SCRIPT = r"""
 command -v nvidia-smi >/dev/null 2>&1 || { echo "count 0"; exit 0; }
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
 said=$($limit nvidia-smi -L 2>/dev/null); code=$?
@@ -84,14 +84,14 @@ printf '%s\n' "$said" | { count=0
 
 def count_gpus() -> Command:
     """Return a command that prints `count N`, the number of cards; 1 if the driver hangs."""
-    return shell(_COUNT, str(LIMIT_S))
+    return shell(_COUNT_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S))
 
 
-def look_at_gpus(top: str = "") -> Command:
+def query_gpus(top: str = "") -> Command:
     """Return the command whose output `read_gpus` reads.
 
     `top` is a prefix of /sys, with which a test can simulate a card on the PCI bus."""
-    return shell(_SCRIPT, str(LIMIT_S), top)
+    return shell(_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), top)
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def read_gpus(text: str) -> GpuAnswer:
     code, apps, listing = (answer.values.get(key, "0") for key in ("code", "appscode", "listcode"))
     if not answer.is_whole:
         return GpuAnswer(error="the host did not say all about its GPUs")
-    if any(one in _KILLED for one in (code, apps, listing)):
-        return GpuAnswer(error=HUNG)
+    if any(one in _TIMEOUT_CODES for one in (code, apps, listing)):
+        return GpuAnswer(error=HUNG_ERROR)
     lines = answer.all("card")
     cards = {line: card for line in lines if (card := _card(answer.values.get("fields", ""), line))}
     if not cards:
@@ -130,7 +130,7 @@ def read_gpus(text: str) -> GpuAnswer:
         # card is normal on a machine that lost its card, or on a copy of the disk of a machine that has one.
         is_none = code == "0" or not answer.all("pci")
         return GpuAnswer(error="" if is_none else said or f"nvidia-smi fails (exit {code})")
-    if apps not in _WARNED:
+    if apps not in _SUCCESS_CODES:
         said = " ".join(line.strip() for line in answer.all("app"))
         return GpuAnswer(error=f"nvidia-smi does not tell who uses the GPUs: {said or f'exit {apps}'}")
     slices = _slices(answer.all("list"))
@@ -155,15 +155,15 @@ def _card(fields: str, line: str) -> _Card | None:
         index=int(values["index"]),
         uuid=uuid,
         model=values["name"],
-        memory_mb=as_number(values.get("memory.total", "")),
-        used_mb=as_number(values.get("memory.used", "")),
-        utilization=as_number(values.get("utilization.gpu", "")),
-        temperature=as_number(values.get("temperature.gpu", "")),
+        memory_mb=number_or_none(values.get("memory.total", "")),
+        used_mb=number_or_none(values.get("memory.used", "")),
+        utilization=number_or_none(values.get("utilization.gpu", "")),
+        temperature=number_or_none(values.get("temperature.gpu", "")),
     )
     return _Card(seen, values.get("mig.mode.current") == "Enabled")
 
 
-def as_number(text: str) -> int | None:
+def number_or_none(text: str) -> int | None:
     """Return the number, or None for `[N/A]`, `[Not Supported]`, `ERR!` and other words."""
     return int(text) if text.isascii() and text.isdigit() else None
 
@@ -207,37 +207,39 @@ def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]
 def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
     """Add the processes to their GPUs. They are listed by card, so in MIG mode each counts on all slices."""
     programs: dict[str, list[GpuProcess]] = {}
-    users, containers = _owners(answer.all("owner")), _containers(answer.all("group"))
+    users, containers = _users_by_pid(answer.all("owner")), _containers_by_pid(answer.all("group"))
     for line in answer.all("app"):
         gpu, pid, used, name = (*(part.strip() for part in line.split(",", 3)), "", "", "")[:4]
-        number = as_number(pid) or 0
-        program = GpuProcess(number, _told(name), users.get(number, ""), as_number(used))
+        number = number_or_none(pid) or 0
+        program = GpuProcess(number, _process_name(name), users.get(number, ""), number_or_none(used))
         programs.setdefault(gpu, []).append(replace(program, container=containers.get(number, "")))
-    return tuple(_used(gpu, (*programs.get(gpu.uuid, ()), *programs.get(gpu.parent, ()))) for gpu in gpus)
+    return tuple(
+        _set_processes(gpu, (*programs.get(gpu.uuid, ()), *programs.get(gpu.parent, ()))) for gpu in gpus
+    )
 
 
-def _used(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
+def _set_processes(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
     """Set the processes of a GPU. An entry without a process id gets the used memory of the whole GPU."""
     known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
     return replace(gpu, processes=tuple(known))
 
 
-def _told(name: str) -> str:
+def _process_name(name: str) -> str:
     return "" if name.startswith("[") else name
 
 
-def _owners(lines: Iterable[str]) -> dict[int, str]:
+def _users_by_pid(lines: Iterable[str]) -> dict[int, str]:
     """Map process id to user name, from lines like `/proc/7 1000 ada`; to the uid if the name is unknown."""
     found = {}
     for line in lines:
         path, uid, name = (*line.split(" "), "", "", "")[:3]
-        pid = as_number(path.removeprefix("/proc/"))
+        pid = number_or_none(path.removeprefix("/proc/"))
         if pid is not None:
             found[pid] = uid if name in ("", "UNKNOWN") else name
     return found
 
 
-def _containers(lines: Iterable[str]) -> dict[int, str]:
+def _containers_by_pid(lines: Iterable[str]) -> dict[int, str]:
     """Map process id to container id, read from the cgroup path.
 
     The last id in the path is the innermost container: an engine may itself run in a container."""

@@ -12,32 +12,45 @@ from dataclasses import replace
 from typing import Any
 
 from hvdocker import names
-from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong, raise_all
+from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, see_image, see_split
-from hvdocker.observe.gpu_query import HUNG, LIMIT_S, GpuAnswer, count_gpus, look_at_gpus, read_gpus
+from hvdocker.observe.engine import (
+    EngineAnswers,
+    ask_engine,
+    see_controller,
+    see_image,
+    see_own_and_other_containers,
+)
+from hvdocker.observe.gpu_query import (
+    HUNG_ERROR,
+    NVIDIA_SMI_TIMEOUT_S,
+    GpuAnswer,
+    count_gpus,
+    query_gpus,
+    read_gpus,
+)
 from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.shell.command import command
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 from hvdocker.transport.ssh.link import EngineAccess, SshLink
 
 PROBE_TIMEOUT_S = 30.0
-GPU_TIMEOUT_S = LIMIT_S + 2.0
-_USUAL_ROOT = "/var/lib/docker"
+GPU_TIMEOUT_S = NVIDIA_SMI_TIMEOUT_S + 2.0
+_DEFAULT_DOCKER_ROOT = "/var/lib/docker"
 # Debian packages of tools whose package has another name.
-_PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
+_DEBIAN_PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
 
-def observe(
+def observe_hosts(
     inventory: Inventory, links: Mapping[str, HostLink], without_gpus: Collection[str] = ()
-) -> Outcomes[HostSeen]:
+) -> HostOutcomes[HostSeen]:
     """Observe every host in `links`; hosts that fail are in `Outcomes.failed`.
 
     The driver of hosts in `without_gpus` is not queried: it is known to hang, or GPUs do not matter."""
-    return each(links, lambda name: _see_host(inventory, links[name], name not in without_gpus))
+    return for_each_host(links, lambda name: _observe_host(inventory, links[name], name not in without_gpus))
 
 
 def whole_state(
@@ -58,16 +71,16 @@ def partial_state(
     """Return the state of the hosts that can be used, and by host the error why others cannot."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
-        outcomes = observe(inventory, links, without_gpus)
-    return replace(here.result(), hosts=_in_order(inventory, outcomes.done)), outcomes.failed
+        outcomes = observe_hosts(inventory, links, without_gpus)
+    return replace(here.result(), hosts=_in_inventory_order(inventory, outcomes.done)), outcomes.failed
 
 
-def as_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
+def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
     """Combine observed hosts with the state of the controller; `with_images`: also look for its image."""
-    return replace(see_controller(inventory, with_images), hosts=_in_order(inventory, hosts))
+    return replace(see_controller(inventory, with_images), hosts=_in_inventory_order(inventory, hosts))
 
 
-def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
+def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
     All other facts about a host are taken from `before`. `up` uses it when it got its locks at once."""
@@ -75,33 +88,35 @@ def seen_again(inventory: Inventory, links: Mapping[str, HostLink], before: Clus
     def look(name: str) -> HostSeen:
         link = links[name]
         with translating_errors(name, "looking at the host again"):
-            own, others = see_split(link.engine(), inventory.cluster)
+            own, others = see_own_and_other_containers(link.engine(), inventory.cluster)
             image = see_image(link.engine(), inventory.image)
-            ports = _listening(link, inventory, own)
+            ports = _listening_ports(link, inventory, own)
         seen = before.hosts[name]
         return replace(seen, containers=own, others=others, image=image, listening_ports=ports)
 
-    found = each(before.hosts, look).or_raise("some hosts cannot be used")
-    return replace(before, hosts=_in_order(inventory, found))
+    found = for_each_host(before.hosts, look).or_raise("some hosts cannot be used")
+    return replace(before, hosts=_in_inventory_order(inventory, found))
 
 
-def leases_again(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
+def refresh_containers(
+    inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState
+) -> ClusterState:
     """Observe only the containers again, whose labels say who holds slots: one engine call per host."""
 
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):
-            own, others = see_split(links[name].engine(), inventory.cluster)
+            own, others = see_own_and_other_containers(links[name].engine(), inventory.cluster)
         return replace(before.hosts[name], containers=own, others=others)
 
-    found = each(before.hosts, look).or_raise("some hosts do not answer")
-    return replace(before, hosts=_in_order(inventory, found))
+    found = for_each_host(before.hosts, look).or_raise("some hosts do not answer")
+    return replace(before, hosts=_in_inventory_order(inventory, found))
 
 
-def _in_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, HostSeen]:
+def _in_inventory_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> dict[str, HostSeen]:
     return {host.name: hosts[host.name] for host in inventory.hosts if host.name in hosts}
 
 
-def see_gpus_of(links: Mapping[str, HostLink]) -> Mapping[str, int]:
+def count_gpus_on_hosts(links: Mapping[str, HostLink]) -> Mapping[str, int]:
     """Return the number of GPUs by host.
 
     A driver that hangs counts as one GPU. A host that cannot be asked is left out: a later, full observation
@@ -110,22 +125,22 @@ def see_gpus_of(links: Mapping[str, HostLink]) -> Mapping[str, int]:
     def count(name: str) -> int:
         try:
             answer = read_probe(links[name].run(count_gpus(), timeout_s=GPU_TIMEOUT_S).text)
-        except TookTooLong:
+        except CommandTimeout:
             return 1
         return answer.number("count", 0)
 
-    return each(links, count).done
+    return for_each_host(links, count).done
 
 
 def see_gpus(link: HostLink) -> GpuAnswer:
     """Query nvidia-smi on a host. On a timeout the channel is abandoned: the driver may be wedged."""
     try:
-        return read_gpus(link.run(look_at_gpus(), timeout_s=GPU_TIMEOUT_S).text)
-    except TookTooLong:
-        return GpuAnswer(error=HUNG)
+        return read_gpus(link.run(query_gpus(), timeout_s=GPU_TIMEOUT_S).text)
+    except CommandTimeout:
+        return GpuAnswer(error=HUNG_ERROR)
 
 
-def _look(
+def _probe_and_ask_engine(
     inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
     """Probe the host, ask its engine, and start the GPU query (None if there is nothing to query).
@@ -136,16 +151,16 @@ def _look(
     answer = _probe(link, inventory)
     cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
     wait([guess])
-    is_right = link.use_engine(choose_access(answer, link)) if isinstance(link, SshLink) else True
+    is_right = link.use_engine(choose_engine_access(answer, link)) if isinstance(link, SshLink) else True
     told = guess.result() if is_right and guess.exception() is None else ask_engine(link, inventory)
     if told.info is None and "memory" not in answer.values:
         told = replace(told, info=link.engine().info())
     return answer, told, cards
 
 
-def _see_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> HostSeen:
+def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> HostSeen:
     with translating_errors(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as beside:
-        answer, told, cards = _look(inventory, link, with_gpus, beside)
+        answer, told, cards = _probe_and_ask_engine(inventory, link, with_gpus, beside)
         seen = HostSeen(
             name=link.name,
             uid=answer.number("uid", 0),
@@ -154,7 +169,7 @@ def _see_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> H
             engine=told.engine(answer),
             reached_at=reached_address(answer),
             addresses=tuple(dict.fromkeys(answer.all("address"))),
-            listening_ports=_listening(link, inventory, told.containers),
+            listening_ports=_listening_ports(link, inventory, told.containers),
             missing_paths=tuple(answer.all("missing")),
             free_bytes=_free_bytes(link, answer, told.info),
             image=told.image,
@@ -174,7 +189,7 @@ def _with_gpus(seen: HostSeen, found: GpuAnswer) -> HostSeen:
     return replace(seen, gpus=found.gpus, gpu_error=found.error, gpu_notes=found.notes)
 
 
-def _listening(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
+def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
     """Return the TCP ports on which the host listens.
 
     If the host's worker runs on the cluster's port, no other process can hold that port. Then only that port
@@ -191,14 +206,14 @@ def find_engine(link: HostLink) -> None:
     """Find how the host's engine is reached, and set that on the link; for callers that need no other
     fact."""
     if isinstance(link, SshLink):
-        link.use_engine(choose_access(_ask(link, "", []), link))
+        link.use_engine(choose_engine_access(_run_probe(link, "", []), link))
 
 
 def _probe(link: HostLink, inventory: Inventory) -> ProbeAnswer:
-    return _ask(link, inventory.cluster, [mount.source for mount in inventory.mounts])
+    return _run_probe(link, inventory.cluster, [mount.source for mount in inventory.mounts])
 
 
-def _ask(link: HostLink, cluster: str, paths: Iterable[str]) -> ProbeAnswer:
+def _run_probe(link: HostLink, cluster: str, paths: Iterable[str]) -> ProbeAnswer:
     words = probe(cluster, link.name, paths)
     result = link.run(words, timeout_s=PROBE_TIMEOUT_S)
     answer = read_probe(result.text)
@@ -209,12 +224,12 @@ def _ask(link: HostLink, cluster: str, paths: Iterable[str]) -> ProbeAnswer:
             fix="a POSIX sh has to be on the PATH",
         )
     if answer.all("lacks"):
-        raise _lacking(answer.all("lacks"))
+        raise _missing_tools_error(answer.all("lacks"))
     return answer
 
 
-def _lacking(tools: list[str]) -> HostUnfit:
-    packages = sorted({_PACKAGES.get(tool, tool) for tool in tools})
+def _missing_tools_error(tools: list[str]) -> HostUnfit:
+    packages = sorted({_DEBIAN_PACKAGES.get(tool, tool) for tool in tools})
     return HostUnfit(
         f"the host lacks {', '.join(tools)}",
         command=shlex.join(("command", "-v", *tools)),
@@ -223,7 +238,7 @@ def _lacking(tools: list[str]) -> HostUnfit:
     )
 
 
-def choose_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
+def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     """Choose the engine's socket if this user may open it, else the docker CLI through passwordless sudo.
 
     Raises HostUnfit if neither is possible."""
@@ -256,8 +271,8 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
     """Return the free bytes of the disk with the engine's images, or None if unknown.
 
     The engine's data root need not be the default one. Any: the engine's JSON."""
-    root = (info or {}).get("DockerRootDir", _USUAL_ROOT)
-    if root != _USUAL_ROOT:
+    root = (info or {}).get("DockerRootDir", _DEFAULT_DOCKER_ROOT)
+    if root != _DEFAULT_DOCKER_ROOT:
         fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]
         free = fields[0].split()[3:4] if fields else []
         return int(free[0]) * 1024 if free and free[0].isdigit() else None

@@ -15,7 +15,7 @@ from hvdocker.observe.engine import see_containers
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class MasterSeen:
     finished: float | None = None
 
 
-def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> Outcomes[tuple[MasterSeen, ...]]:
+def see_masters(
+    links: Mapping[str, HostLink], most_ended: int | None
+) -> HostOutcomes[tuple[MasterSeen, ...]]:
     """Return the masters of each host: running ones first, then newest first.
 
     The start and end times need one engine call per master. They are asked for all running masters, but only
@@ -45,7 +47,7 @@ def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> Outcom
             asked = [_with_times(engine, seen) for seen in masters[:most]]
             return (*asked, *(MasterSeen(seen) for seen in masters[len(asked) :]))
 
-    return each(links, see)
+    return for_each_host(links, see)
 
 
 def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
@@ -53,11 +55,11 @@ def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
         state = engine.inspect_container(seen.id)["State"]
     except NotFound:  # removed since it was listed
         return MasterSeen(seen)
-    finished = None if seen.is_running else _seconds(state.get("FinishedAt", ""))
-    return MasterSeen(seen, _seconds(state.get("StartedAt", "")), finished)
+    finished = None if seen.is_running else _unix_seconds(state.get("FinishedAt", ""))
+    return MasterSeen(seen, _unix_seconds(state.get("StartedAt", "")), finished)
 
 
-def kept_of(inspected: Mapping[str, Any]) -> dict[str, object]:
+def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
     """Return the facts that only the container has, to be stored with a fetched log as master.json.
 
     With them `jobs` can list a job from this file alone. Any: the engine's JSON."""
@@ -66,14 +68,14 @@ def kept_of(inspected: Mapping[str, Any]) -> dict[str, object]:
     is_living = bool(state["Running"])
     return {
         "labels": {name: value for name, value in labels.items() if name.startswith("hvdocker.")},
-        "created": _seconds(inspected.get("Created", "")),
-        "started": _seconds(state.get("StartedAt", "")),
-        "finished": None if is_living else _seconds(state.get("FinishedAt", "")),
+        "created": _unix_seconds(inspected.get("Created", "")),
+        "started": _unix_seconds(state.get("StartedAt", "")),
+        "finished": None if is_living else _unix_seconds(state.get("FinishedAt", "")),
         "exit_code": None if is_living else state.get("ExitCode"),
     }
 
 
-def _seconds(text: str) -> float | None:
+def _unix_seconds(text: str) -> float | None:
     """Read a time like `2024-05-04T03:02:01.123456789Z`; None for "never", which engines write as year 1."""
     try:
         found = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)

@@ -109,7 +109,7 @@ def listening_ports(answer: ProbeAnswer) -> frozenset[int]:
 
 
 # Not part of the probe, because it is slow: the kernel walks all connections to produce these tables.
-_LISTENERS = r"""
+_LISTENERS_SCRIPT = r"""
 cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
     [ "$state" = 0A ] && echo "listens ${local##*:}"
 done
@@ -119,10 +119,10 @@ echo "done"
 
 def listeners() -> Command:
     """Return a command that prints the listening TCP ports in hexadecimal, for `listening_ports`."""
-    return shell(_LISTENERS)
+    return shell(_LISTENERS_SCRIPT)
 
 
-_HOLDER = r"""
+_PORT_HOLDER_SCRIPT = r"""
 port=$(printf '%04X' "$1")
 inodes=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _ _ _ _ _ inode _; do
     [ "$state" = 0A ] && [ "${local##*:}" = "$port" ] && echo "$inode"
@@ -147,7 +147,7 @@ def port_holder(port: int) -> Command:
     """Return a command that prints `pid N: command line` of the process that listens on the port.
 
     It prints nothing if the user may not see that process."""
-    return shell(_HOLDER, str(port))
+    return shell(_PORT_HOLDER_SCRIPT, str(port))
 
 
 def docker_arch(machine: str) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.observe.gpu import GpuSeen
-from hvdocker.protocol.placement import Placement, Share, from_label
+from hvdocker.protocol.placement import Placement, Share, placement_from_label
 from hvdocker.protocol.resilience import Elastic
 
 # The settings of an image that decide how its containers run. The other settings differ between engines.
-_CONFIG_THAT_MATTERS = (
+_CONFIG_KEYS = (
     "Cmd",
     "Entrypoint",
     "Env",
@@ -87,7 +87,7 @@ class ContainerSeen:
     @property
     def placement(self) -> Placement:
         """For a master: the slots and devices that its job got when it started."""
-        return from_label(self.labels.get(names.LABEL_PLACEMENT, "{}"))
+        return placement_from_label(self.labels.get(names.LABEL_PLACEMENT, "{}"))
 
     @property
     def elastic(self) -> Elastic | None:
@@ -146,7 +146,7 @@ def image_content(inspected: Mapping[str, Any]) -> str:
     It is equal on every engine. Settings without a value are ignored, because engines variously leave them
     out, or write them as null or empty. Any: the engine's JSON."""
     config = inspected.get("Config") or {}
-    kept = {name: config[name] for name in _CONFIG_THAT_MATTERS if config.get(name)}
+    kept = {name: config[name] for name in _CONFIG_KEYS if config.get(name)}
     whole = {
         "architecture": inspected.get("Architecture"),
         "os": inspected.get("Os"),

@@ -11,7 +11,7 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.observe.gpu import GpuProcess
-from hvdocker.observe.gpu_query import HUNG
+from hvdocker.observe.gpu_query import HUNG_ERROR
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
 from hvdocker.transport.session import Session, connected
@@ -98,13 +98,13 @@ class _Looker:
     hung: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def look(self) -> GpuReport:
-        from hvdocker.observe.hosts import as_state, observe
+        from hvdocker.observe.hosts import cluster_state, observe_hosts
 
         now = self.env.now()
         still = {name for name, (since, _) in self.hung.items() if now - since < ASK_AGAIN_S}
-        outcomes = observe(self.inventory, self.session.links, without_gpus=still)
+        outcomes = observe_hosts(self.inventory, self.session.links, without_gpus=still)
         hosts = {name: self._remembered(seen, now, still) for name, seen in outcomes.done.items()}
-        state = as_state(self.inventory, hosts, with_images=False)
+        state = cluster_state(self.inventory, hosts, with_images=False)
         return report_of(self.inventory, state, {**self.session.failed, **outcomes.failed})
 
     def _remembered(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
@@ -157,7 +157,7 @@ def _host(
 
 
 def _unknown(host: str, error: str) -> HostUnfit:
-    needs_reboot = error == HUNG or "mismatch" in error
+    needs_reboot = error == HUNG_ERROR or "mismatch" in error
     return HostUnfit(
         f"its GPUs are not known: {error}",
         host=host,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def action_for(step: Step) -> Callable[[Any, Context], None]:
     """Return the function that executes the step. Any: it takes this class of step only."""
-    found: Callable[[Any, Context], None] = actions_of(type(step)).ACTIONS[type(step)]
+    found: Callable[[Any, Context], None] = actions_module(type(step)).ACTIONS[type(step)]
     return found
 
 
@@ -29,12 +29,12 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
     It does what the hosts of a stage share, and gets all steps of the stage."""
     some = list(stage.steps)
     with ExitStack() as prepared:
-        for module in dict.fromkeys(actions_of(type(step)) for step in some):
+        for module in dict.fromkeys(actions_module(type(step)) for step in some):
             if hasattr(module, "prepare"):
                 prepared.enter_context(module.prepare(some, context))
         yield
 
 
-def actions_of(kind: type[Step]) -> Any:
+def actions_module(kind: type[Step]) -> Any:
     """Return the `actions` module for a class of steps. Any: a module with ACTIONS."""
     return import_module(f"{kind.__module__.rpartition('.')[0]}.actions")

@@ -12,14 +12,14 @@ from docker import APIClient
 
 from hvdocker import assets
 from hvdocker.errors import HvdockerError, Interrupted
-from hvdocker.events import Event, Listener, ignore
+from hvdocker.events import Event, EventListener, ignore_events
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step, by_host
+from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step, steps_by_host
 from hvdocker.secret import Secret
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.local_link import LocalLink
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 
 Undo = tuple[str, str, Callable[[], None]]
 
@@ -28,7 +28,7 @@ def _no_fetch(job: str) -> None:
     raise NotImplementedError(f"nothing here can fetch {job}")
 
 
-def _go_on() -> None:
+def _no_guard() -> None:
     """A guard that never stops the run."""
 
 
@@ -38,7 +38,7 @@ class Context:
 
     inventory: Inventory
     links: Mapping[str, HostLink]
-    listener: Listener = ignore
+    listener: EventListener = ignore_events
     template: str = field(default_factory=assets.ssh_config_template)
     undo: list[Undo] = field(default_factory=list)
     results: dict[tuple[str, str], Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Context:
     tree: Any = None  # Any: a sync.Tree; read once, before the first host
     fetch: Callable[[str], None] = _no_fetch
     # Raises an error if this run must stop because another run has taken its lock.
-    guard: Callable[[], None] = _go_on
+    guard: Callable[[], None] = _no_guard
     _controller: LocalLink | None = None
     _asking: threading.Lock = field(default_factory=threading.Lock)
     _told: dict[str, str] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
     errors: list[HvdockerError] = []
     # Allow progress reports again: neither Ctrl-C nor a lost lock stops the rollback.
     context.cancelled.clear()
-    context.guard = _go_on
+    context.guard = _no_guard
     if context.undo:
         context.say("undo", "removing what this run made")
     for host, what, undo in reversed(context.undo):
@@ -133,7 +133,7 @@ def roll_back(context: Context) -> list[HvdockerError]:
 def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first: bool) -> None:
     from hvdocker.plan.actions import action_for, prepare
 
-    work_of = by_host(wave)
+    work_of = steps_by_host(wave)
     with ExitStack() as prepared:
         for stage in wave:
             prepared.enter_context(translating_errors(CONTROLLER, f"preparing the stage {stage.name}"))
@@ -143,7 +143,7 @@ def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first
             for name, step in work_of[host]:
                 _run_step(name, step, context, action_for(step))
 
-        outcomes = each(work_of, work, stop_at_first, context.cancel)
+        outcomes = for_each_host(work_of, work, stop_at_first, context.cancel)
     outcomes.or_raise(f"{plan.verb} failed on {len(outcomes.failed)} hosts")
 
 

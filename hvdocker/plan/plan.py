@@ -70,7 +70,7 @@ class Plan:
         ]
 
 
-def by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
+def steps_by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
     """Return the steps of each host in a wave, in order, each with the name of its stage."""
     hosts: dict[str, list[tuple[str, Step]]] = {}
     for stage in wave:

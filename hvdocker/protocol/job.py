@@ -129,10 +129,10 @@ class RankEnd:
         return RankEnd(
             rank=int(value.get("rank", -1)),
             host=str(value.get("host") or "?"),
-            code=_whole(value.get("code")),
-            signal=_whole(value.get("signal")),
+            code=_integer(value.get("code")),
+            signal=_integer(value.get("signal")),
             seconds=_number(value.get("seconds")),
-            max_rss_kb=_whole(value.get("max_rss_kb")),
+            max_rss_kb=_integer(value.get("max_rss_kb")),
             was_oom_killed=value.get("oom") is True,
             interface=str(value.get("interface") or ""),
         )
@@ -155,12 +155,12 @@ class Attempt:
     def read(value: Mapping[str, Any]) -> Attempt:  # Any: as above
         first = _mapping(value.get("first_failure"))
         return Attempt(
-            number=_whole(value.get("number")) or 0,
+            number=_integer(value.get("number")) or 0,
             started=_number(value.get("started")),
             finished=_number(value.get("finished")),
-            np=_whole(value.get("np")),
+            np=_integer(value.get("np")),
             hosts=_texts(value.get("hosts")),
-            launcher_code=_whole(value.get("launcher_code")),
+            launcher_code=_integer(value.get("launcher_code")),
             first_failure=RankEnd.read(first) if first else None,
             lost_hosts=_texts(value.get("lost_hosts")),
         )
@@ -180,7 +180,7 @@ class RuleMatch:
         return RuleMatch(
             pattern=str(value.get("pattern", "")),
             line=str(value.get("line", "")),
-            rank=_whole(value.get("rank")),
+            rank=_integer(value.get("rank")),
             host=str(value.get("host") or "?"),
         )
 
@@ -199,7 +199,7 @@ class DroppedHost:
     def read(value: Mapping[str, Any]) -> DroppedHost:  # Any: as above
         return DroppedHost(
             host=str(value.get("host") or "?"),
-            times=_whole(value.get("times")) or 0,
+            times=_integer(value.get("times")) or 0,
             how=str(value.get("how") or "?"),
             then=str(value.get("then") or ""),
         )
@@ -223,7 +223,7 @@ class Hang:
         odd = _mapping(value.get("odd"))
         return Hang(
             after_s=_number(value.get("after_s")) or 0.0,
-            odd_rank=_whole(odd.get("rank")),
+            odd_rank=_integer(odd.get("rank")),
             odd_host=str(odd.get("host") or ""),
             why=str(value.get("why") or ""),
             bundle=str(value.get("bundle") or ""),
@@ -270,12 +270,12 @@ class JobRecord:
             return JobRecord(
                 job=str(value["job"]),
                 state=str(value["state"]),
-                code=_whole(value.get("code")),
+                code=_integer(value.get("code")),
                 started=float(value["started"]),
                 finished=float(value.get("finished") or 0.0),
                 ranks=tuple(RankEnd.read(rank) for rank in value.get("ranks", ())),
                 first_failure=RankEnd.read(first) if first else None,
-                restarts=_whole(value.get("restarts")) or 0,
+                restarts=_integer(value.get("restarts")) or 0,
                 attempts=tuple(Attempt.read(one) for one in _mappings(value.get("attempts"))),
                 lost_hosts=_texts(value.get("lost_hosts")),
                 dropped=tuple(RuleMatch.read(one) for one in _mappings(value.get("dropped"))),
@@ -288,7 +288,7 @@ class JobRecord:
             return None
 
 
-def _whole(value: object) -> int | None:
+def _integer(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -11,7 +11,7 @@ _DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
 # The supervisor adds the host (`[1@c]<stdout>:`) where a rank is not on the host that the placement names.
 _RANK = r"\[(\d+)(?:,\d+)?(?:@([^\]]*))?\]"
 _PREFIX = re.compile(_DATE + _RANK + r"<(stdout|stderr)>:?(.*)", re.DOTALL)
-_HEAD = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
+_PREFIX_ONLY = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
 
 
 @dataclass(frozen=True)
@@ -61,22 +61,22 @@ class LineAssembler:
     def feed(self, chunk: bytes) -> Iterator[str]:
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for line in whole:
-            yield from _shown(line)
+            yield from _last_states(line)
 
     def flush(self) -> Iterator[str]:
         if self._rest:
-            yield from _shown(self._rest)
+            yield from _last_states(self._rest)
             self._rest = b""
 
 
-def _shown(line: bytes) -> list[str]:
+def _last_states(line: bytes) -> list[str]:
     """Return the last state of a line that was overwritten with carriage returns.
 
     horovodrun puts a prefix before every state, and may put the line of another rank in between: then there
     are several lines."""
     shown: list[tuple[str, str]] = []
     for piece in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
-        found = _HEAD.match(piece)
+        found = _PREFIX_ONLY.match(piece)
         head = found[0] if found else shown[-1][0] if shown else ""
         text = piece[len(head) :] if found else piece
         if shown and shown[-1][0] == head:

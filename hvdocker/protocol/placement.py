@@ -47,7 +47,7 @@ class Placement:
         return json.dumps(held, separators=(",", ":"))
 
 
-def from_label(text: str) -> Placement:
+def placement_from_label(text: str) -> Placement:
     """Return the placement, without shares if the label is damaged."""
     try:
         return Placement(tuple(_read_share(str(host), held) for host, held in json.loads(text).items()))

@@ -14,7 +14,7 @@ from hvdocker.images.build import layer_commands
 from hvdocker.images.ship.parts import full_reference, remote_reference
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.plan.plan import CONTROLLER
-from hvdocker.script.writer import Writer, here, tar
+from hvdocker.script.writer import ScriptWriter, here_document, tar_command
 from hvdocker.shell.command import Command, command, shell
 
 # $1 is the image's name on the host, $2 its name in the registry. Afterwards $2 is what it was before:
@@ -27,22 +27,25 @@ _PUSH = '{docker} tag "$1" "$2" && {docker} push --quiet "$2"'
 _PULL = '{docker} pull --quiet "$2" && {docker} tag "$2" "$1"'
 
 
-def build_image(writer: Writer, step: BuildImage, trust: Any) -> Iterator[str]:
+def build_image(writer: ScriptWriter, step: BuildImage, trust: Any) -> Iterator[str]:
     words = ["hvdocker", "image", "build", "--target", step.image.partition(":")[2]]
     yield shlex.join(words if step.host == CONTROLLER else [*words, "--on", step.host])
 
 
-def build_layer(writer: Writer, step: BuildLayer, trust: Any) -> Iterator[str]:
+def build_layer(writer: ScriptWriter, step: BuildLayer, trust: Any) -> Iterator[str]:
     """Build a layer of requirements by hand.
 
     The docker CLI gets no configuration: it would put its proxy settings into the container, and so into the
     image."""
-    folder, name = f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_name(step.key, "by-hand")
+    folder, name = (
+        f'"$keys/layer/{layer_commands.FOLDER}',
+        layer_commands.build_container_name(step.key, "by-hand"),
+    )
     yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'
     for wheel in step.requirements.wheels:
         yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer_commands.WHEELS}/"'
     for file, content in layer_commands.layer_files(step.requirements).items():
-        yield here(f'{folder}/{file}"', content)
+        yield here_document(f'{folder}/{file}"', content)
     yield "ca=${PIP_CERT:-${SSL_CERT_FILE:-${REQUESTS_CA_BUNDLE:-${CURL_CA_BUNDLE:-}}}}"
     yield f'[ -f "$ca" ] || ca=/dev/null; cp -- "$ca" {folder}/{layer_commands.CA_FILE}"'
     start = ["docker", "--config", "/nonexistent", "run", "--detach", "--rm", "--init", "--name", name]
@@ -52,7 +55,7 @@ def build_layer(writer: Writer, step: BuildLayer, trust: Any) -> Iterator[str]:
     start += ["--network", "host", "--entrypoint", wait[0], step.base, *wait[1:]]
     yield f"{writer.on(step.host, Command(tuple(start)))} > /dev/null"
     copy = command("docker", "cp", "-", f"{name}:{layer_commands.PARENT}")
-    yield f"{tar(0, 0, 'layer', layer_commands.FOLDER)} | {writer.on(step.host, copy)}"
+    yield f"{tar_command(0, 0, 'layer', layer_commands.FOLDER)} | {writer.on(step.host, copy)}"
     remove = f"{writer.on(step.host, command('docker', 'rm', '-f', name))} > /dev/null"
     install = command("docker", "exec", "--user", "0:0", name, *layer_commands.install().argv)
     yield f"{writer.on(step.host, install)} || {{ {remove}; exit 1; }}"
@@ -62,17 +65,17 @@ def build_layer(writer: Writer, step: BuildLayer, trust: Any) -> Iterator[str]:
     yield remove
 
 
-def ship_image(writer: Writer, step: ShipImage, trust: Any) -> Iterator[str]:
+def ship_image(writer: ScriptWriter, step: ShipImage, trust: Any) -> Iterator[str]:
     save = command("docker", "save", step.image)
     source = save.line() if step.source == CONTROLLER else writer.on(step.source, save)
     yield f"{source} | {writer.on(step.host, command('docker', 'load', '--quiet'))}"
 
 
-def push_image(writer: Writer, step: PushImage, trust: Any) -> Iterator[str]:
+def push_image(writer: ScriptWriter, step: PushImage, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, _registry("push", _PUSH, step, writer.docker(step.host)))
 
 
-def pull_image(writer: Writer, step: PullImage, trust: Any) -> Iterator[str]:
+def pull_image(writer: ScriptWriter, step: PullImage, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, _registry("pull", _PULL, step, writer.docker(step.host)))
 
 
@@ -84,7 +87,7 @@ def _registry(verb: str, work: str, step: PushImage | PullImage, docker: str) ->
     return shell(line, step.image, remote)
 
 
-def remove_image(writer: Writer, step: RemoveImage, trust: Any) -> Iterator[str]:
+def remove_image(writer: ScriptWriter, step: RemoveImage, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "rmi", "--", step.reference))
 
 

@@ -12,35 +12,35 @@ from typing import Any
 from hvdocker import names
 from hvdocker.cluster import steps
 from hvdocker.cluster.containers.files import HOSTS_FILE, hosts_text
-from hvdocker.script.writer import Writer, here, tar
+from hvdocker.script.writer import ScriptWriter, here_document, tar_command
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import command
 from hvdocker.sync import commands
 
 
-def join_job(writer: Writer, step: steps.JoinJob, trust: Any) -> Iterator[str]:
+def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[str]:
     """Copy code, secrets, capsule and job.json from the head, through the controller, to the host."""
     root = step.job_folder
     folders = (root, f"{root}/out", f"{root}/logs")
     yield writer.on(step.host, host_folders.make_folders(root, folders, step.is_shared))
-    code = writer.on(step.head, host_folders.pack(step.source, host_folders.CODE))
-    yield f"{code} | {writer.on(step.host, host_folders.take_code(step.folder, step.is_shared))}"
-    yield writer.on(step.host, commands.adopt(commands.Stage(f"{step.folder}/code", "joining")))
+    code = writer.on(step.head, host_folders.pack_tar(step.source, host_folders.CODE_PATHS))
+    yield f"{code} | {writer.on(step.host, host_folders.replace_code(step.folder, step.is_shared))}"
+    yield writer.on(step.host, commands.rewrite_index(commands.SyncFolder(f"{step.folder}/code", "joining")))
     if step.secrets:
         folder = '"$keys/secrets/hvdocker"'
         yield f'rm -rf "$keys/secrets"; mkdir -p {folder}'
-        taken = writer.on(step.head, command("docker", "cp", f"{step.master}:{names.SECRETS}", "-"))
+        taken = writer.on(step.head, command("docker", "cp", f"{step.master}:{names.SECRETS_FOLDER}", "-"))
         yield f"{taken} | tar -xf - -C {folder}"
-        given = writer.on(step.host, command("docker", "cp", "-", f"{step.worker}:{names.IN_CONTAINER}"))
-        yield f"{tar(step.uid, step.gid, 'secrets/hvdocker', 'secrets')} | {given}"
-    papers = writer.on(step.head, host_folders.pack(step.head_job_folder, host_folders.PAPERS))
-    yield f"{papers} | {writer.on(step.host, host_folders.unpack(root))}"
+        given = writer.on(step.host, command("docker", "cp", "-", f"{step.worker}:{names.CONTAINER_FOLDER}"))
+        yield f"{tar_command(step.uid, step.gid, 'secrets/hvdocker', 'secrets')} | {given}"
+    papers = writer.on(step.head, host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES))
+    yield f"{papers} | {writer.on(step.host, host_folders.unpack_tar(root))}"
     read = writer.on(step.head, command("cat", "--", f"{step.head_job_folder}/job.json"))
     write = writer.on(step.host, host_folders.write_file(f"{root}/job.json", step.is_shared))
-    yield f"{read} | {_as_newcomers(step)} | {write}"
+    yield f"{read} | {_edit_job_file(step)} | {write}"
 
 
-def _as_newcomers(step: steps.JoinJob) -> str:
+def _edit_job_file(step: steps.JoinJob) -> str:
     """Return a sed command that turns the head's job.json into the host's.
 
     hvdocker wrote that file, with one blank before the keys of the first level, so no value in it can look
@@ -54,14 +54,14 @@ def _as_newcomers(step: steps.JoinJob) -> str:
     return shlex.join(["sed", *(word for edit in edits for word in ("-e", edit))])
 
 
-def tell_master(writer: Writer, step: steps.TellMaster, trust: Any) -> Iterator[str]:
+def tell_master(writer: ScriptWriter, step: steps.UpdateMaster, trust: Any) -> Iterator[str]:
     """Copy the new SSH configuration, known_hosts and, for an elastic job, its hosts into a master."""
     folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
     yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
     yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'
     if step.seats:
-        yield here(f'{folder}/{HOSTS_FILE}"', hosts_text(step.seats))
+        yield here_document(f'{folder}/{HOSTS_FILE}"', hosts_text(step.seats))
         what.append(HOSTS_FILE)
-    target = f"{step.container}:{names.IN_CONTAINER}"
-    packed = tar(step.uid, step.gid, "told", " ".join(what))
+    target = f"{step.container}:{names.CONTAINER_FOLDER}"
+    packed = tar_command(step.uid, step.gid, "told", " ".join(what))
     yield f"{packed} | {writer.on(step.host, command('docker', 'cp', '-', target))}"

@@ -14,27 +14,27 @@ from typing import Any
 
 from hvdocker import assets, names
 from hvdocker.cluster import steps
-from hvdocker.cluster.containers.files import MASTER_TAKES
-from hvdocker.cluster.containers.ssh_files import FOLDER, Member, render_ssh_config, sshd_config
+from hvdocker.cluster.containers.files import MASTER_SSH_FILES
+from hvdocker.cluster.containers.ssh_files import SSH_FOLDER, ClusterMember, render_ssh_config, sshd_config
 from hvdocker.engine.container_commands import check_mesh, check_sshd
 from hvdocker.engine.container_spec import ContainerSpec, create_command
 from hvdocker.engine.file_spec import passwd_line
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, PATCH_FILE
-from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.jobs.capsule.capsule import PATCH_FILE, PATCH_MAX_BYTES_ON_ALL_HOSTS
+from hvdocker.jobs.secrets.steps import OverwriteSecrets, PutSecrets, RemoveSecrets
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.observe.state import HostSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Step
 from hvdocker.protocol.job import STOP_S
 from hvdocker.script import images, join
-from hvdocker.script.writer import Writer
-from hvdocker.script.writer import here as _here
-from hvdocker.script.writer import tar as _tar
+from hvdocker.script.writer import ScriptWriter
+from hvdocker.script.writer import here_document as _here
+from hvdocker.script.writer import tar_command as _tar
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import Command, command
 from hvdocker.sync.steps import SyncCode
-from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 from hvdocker.transport.ssh.command_line import ssh_words
 
 # Placeholders that the running script replaces. The blank makes shlex quote the word around them.
@@ -74,7 +74,7 @@ def as_script(plan: Plan, inventory: Inventory, hosts: Mapping[str, HostSeen]) -
 def script_of(
     plan: Plan, inventory: Inventory, template: str, sudo_hosts: frozenset[str] = frozenset()
 ) -> str:
-    writer = Writer(inventory, template, sudo_hosts, _functions(_reached(plan)))
+    writer = ScriptWriter(inventory, template, sudo_hosts, _functions(_reached(plan)))
     lines = [_HEAD.format(verb=plan.verb, cluster=plan.cluster)]
     lines += [_reach(writer, host) for host in writer.functions]
     trust = next((step.trust for step in plan.steps if isinstance(step, steps.MakeKeys)), None)
@@ -105,20 +105,20 @@ def _functions(hosts: list[str]) -> dict[str, str]:
     return found
 
 
-def _reach(writer: Writer, host: str) -> str:
+def _reach(writer: ScriptWriter, host: str) -> str:
     if host == CONTROLLER or writer.inventory.named(host).is_local:
         return f'{writer.functions[host]}() {{ sh -c "$1"; }}'
     words = shlex.join(ssh_words(writer.inventory.named(host)))
     return f'{writer.functions[host]}() {{ {words} "$1"; }}'
 
 
-def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
+def _make_keys(writer: ScriptWriter, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
     mine = step.trust
     if mine.brought:
         yield f'cp -- {shlex.quote(mine.brought[0])} "$keys/id_ed25519"'
         yield f'cp -- {shlex.quote(mine.brought[1])} "$keys/id_ed25519.pub"'
     elif mine.client_from:
-        copy = command("docker", "cp", f"{mine.client_container}:{FOLDER}/id_ed25519", "-")
+        copy = command("docker", "cp", f"{mine.client_container}:{SSH_FOLDER}/id_ed25519", "-")
         yield f'{writer.on(mine.client_from, copy)} | tar -xO > "$keys/id_ed25519"'
         yield 'ssh-keygen -y -f "$keys/id_ed25519" > "$keys/id_ed25519.pub"'
     else:
@@ -140,30 +140,30 @@ def _make_keys(writer: Writer, step: steps.MakeKeys, trust: Any) -> Iterator[str
     yield 'printf \'restrict,from="%s" %s\\n\' "$from" "$public" > "$keys/trust/authorized_keys"'
 
 
-def _pinned(member: Member, port: int) -> str:
+def _pinned(member: ClusterMember, port: int) -> str:
     shown = member.address if port == 22 else f"[{member.address}]:{port}"
     return f"printf '%s %s\\n' {shlex.quote(shown)} \"$(public host_{member.name})\";"
 
 
-def _folders(writer: Writer, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
+def _folders(writer: ScriptWriter, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, host_folders.make_folders(step.root, step.paths, step.is_shared))
 
 
-def _network(writer: Writer, step: steps.MakeNetwork, trust: Any) -> Iterator[str]:
+def _network(writer: ScriptWriter, step: steps.MakeNetwork, trust: Any) -> Iterator[str]:
     label = f"{names.LABEL_CLUSTER}={step.cluster}"
     words = ("docker", "network", "create", "--driver", "bridge", "--subnet", step.subnet, "--label", label)
     yield writer.on(step.host, command(*words, step.name))
 
 
-def _stop_job(writer: Writer, step: StopJob, trust: Any) -> Iterator[str]:
+def _stop_job(writer: ScriptWriter, step: StopJob, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "stop", "--time", str(STOP_S), step.id))
 
 
-def _remove_container(writer: Writer, step: steps.RemoveContainer, trust: Any) -> Iterator[str]:
+def _remove_container(writer: ScriptWriter, step: steps.RemoveContainer, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "rm", "-f", "-v", step.name))
 
 
-def _create_worker(writer: Writer, step: steps.CreateWorker, trust: steps.Trust) -> Iterator[str]:
+def _create_worker(writer: ScriptWriter, step: steps.CreateWorker, trust: steps.Trust) -> Iterator[str]:
     keyed = {**step.spec.labels, names.LABEL_HOST_KEY: _HOST_KEY, names.LABEL_CLIENT_KEY: _CLIENT_KEY}
     words = create_command(replace(step.spec, labels=keyed)).argv
     # The fingerprint is computed without the keys.
@@ -183,7 +183,7 @@ def _create_worker(writer: Writer, step: steps.CreateWorker, trust: steps.Trust)
     yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{step.spec.name}:/run'))}"
 
 
-def _add_user(writer: Writer, host: str, spec: ContainerSpec) -> Iterator[str]:
+def _add_user(writer: ScriptWriter, host: str, spec: ContainerSpec) -> Iterator[str]:
     if spec.uid == 0:
         return
     passwd = f'"$keys/passwd_{host}/passwd"'
@@ -194,37 +194,37 @@ def _add_user(writer: Writer, host: str, spec: ContainerSpec) -> Iterator[str]:
     yield f"{tar} | {writer.on(host, command('docker', 'cp', '-', f'{spec.name}:/etc'))}"
 
 
-def _refresh(writer: Writer, step: steps.RefreshTrust, trust: Any) -> Iterator[str]:
+def _refresh(writer: ScriptWriter, step: steps.RefreshTrust, trust: Any) -> Iterator[str]:
     tar = _tar(step.uid, step.gid, "trust", "config known_hosts authorized_keys")
-    yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{step.container}:{FOLDER}'))}"
+    yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{step.container}:{SSH_FOLDER}'))}"
 
 
-def _members(writer: Writer, step: steps.WriteMembers, trust: Any) -> Iterator[str]:
+def _members(writer: ScriptWriter, step: steps.WriteMembers, trust: Any) -> Iterator[str]:
     write = writer.on(step.host, host_folders.write_members(step.folder))
     yield f"printf '%s\\n' {shlex.quote(step.members)} | {write}"
 
 
-def _start(writer: Writer, step: steps.StartContainer, trust: Any) -> Iterator[str]:
+def _start(writer: ScriptWriter, step: steps.StartContainer, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "start", step.name))
 
 
-def _await(writer: Writer, step: steps.AwaitSshd, trust: Any) -> Iterator[str]:
+def _await(writer: ScriptWriter, step: steps.AwaitSshd, trust: Any) -> Iterator[str]:
     check = check_sshd(step.address, step.port, 30)
     yield writer.on(step.host, command("docker", "exec", step.container, *check.argv))
 
 
-def _mesh(writer: Writer, step: steps.CheckMesh, trust: Any) -> Iterator[str]:
+def _mesh(writer: ScriptWriter, step: steps.CheckMesh, trust: Any) -> Iterator[str]:
     check = check_mesh(step.members)
     yield writer.on(step.host, command("docker", "exec", step.container, *check.argv))
 
 
-def _sync(writer: Writer, step: SyncCode, trust: Any) -> Iterator[str]:
+def _sync(writer: ScriptWriter, step: SyncCode, trust: Any) -> Iterator[str]:
     skipped = "--exclude-vcs --exclude-vcs-ignores --exclude=.hvdocker --exclude=__pycache__"
     tar = f"tar {skipped} -C {shlex.quote(step.source)} -cf - ."
-    yield f"{tar} | {writer.on(step.host, host_folders.unpack(step.folder))}"
+    yield f"{tar} | {writer.on(step.host, host_folders.unpack_tar(step.folder))}"
 
 
-def _write_job(writer: Writer, step: WriteJob, trust: Any) -> Iterator[str]:
+def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator[str]:
     """Write job.json. The script reads values of the caller's environment from there: they may be secret."""
     body = json.loads(step.content)
     for name in step.from_caller:
@@ -236,9 +236,9 @@ def _write_job(writer: Writer, step: WriteJob, trust: Any) -> Iterator[str]:
     yield f'printf "%s\\n" "$content" | {writer.on(step.host, write)}'
 
 
-def _write_patch(writer: Writer, step: WritePatch, trust: Any) -> Iterator[str]:
+def _write_patch(writer: ScriptWriter, step: WritePatch, trust: Any) -> Iterator[str]:
     """Write the patch, base64-encoded because it may hold any bytes. A large patch is left out."""
-    if len(step.content) > PATCH_EVERYWHERE_BYTES:
+    if len(step.content) > PATCH_MAX_BYTES_ON_ALL_HOSTS:
         yield ": # left out here; the job runs without it"
         return
     text = "\n".join(base64.encodebytes(step.content).decode().splitlines())
@@ -246,20 +246,20 @@ def _write_patch(writer: Writer, step: WritePatch, trust: Any) -> Iterator[str]:
     yield f"base64 -d <<'HVDOCKER_END' | {write}\n{text}\nHVDOCKER_END"
 
 
-def _create_master(writer: Writer, step: CreateMaster, trust: Any) -> Iterator[str]:
+def _create_master(writer: ScriptWriter, step: CreateMaster, trust: Any) -> Iterator[str]:
     spec = step.spec
     yield f"{writer.on(step.host, create_command(spec))} > /dev/null"
     yield from _add_user(writer, step.host, spec)
     yield 'mkdir -p "$keys/master/hvdocker/ssh" "$keys/master/hvdocker/home"'
     tar = _tar(spec.uid, spec.gid, "master", "hvdocker")
     yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', f'{spec.name}:/run'))}"
-    for path in MASTER_TAKES:
-        taken = command("docker", "cp", f"{step.worker}:{names.IN_CONTAINER}/{path}", "-")
-        target = f"{spec.name}:{names.IN_CONTAINER}/{PurePosixPath(path).parent}"
+    for path in MASTER_SSH_FILES:
+        taken = command("docker", "cp", f"{step.worker}:{names.CONTAINER_FOLDER}/{path}", "-")
+        target = f"{spec.name}:{names.CONTAINER_FOLDER}/{PurePosixPath(path).parent}"
         yield writer.on(step.host, taken, command("docker", "cp", "-", target), pipe=True)
 
 
-def _put_secrets(writer: Writer, step: PutSecrets, trust: Any) -> Iterator[str]:
+def _put_secrets(writer: ScriptWriter, step: PutSecrets, trust: Any) -> Iterator[str]:
     """Put the secrets into a container. The script reads each value from the environment or from its file."""
     folder = f'"$keys/secrets/hvdocker/secrets/{step.job}'
     yield f'rm -rf "$keys/secrets"; mkdir -p {folder}"'
@@ -270,35 +270,35 @@ def _put_secrets(writer: Writer, step: PutSecrets, trust: Any) -> Iterator[str]:
             yield f'cat -- {shlex.quote(secret.path)} > {folder}/{secret.name}"'
     yield f'chmod 400 {folder}"/*'
     tar = _tar(step.uid, step.gid, "secrets/hvdocker", "secrets")
-    target = f"{step.container}:{names.IN_CONTAINER}"
+    target = f"{step.container}:{names.CONTAINER_FOLDER}"
     yield f"{tar} | {writer.on(step.host, command('docker', 'cp', '-', target))}"
 
 
-def _forget_secrets(writer: Writer, step: ForgetSecrets, trust: Any) -> Iterator[str]:
-    folders = (f"{names.SECRETS}/{job}" for job in step.jobs)
+def _forget_secrets(writer: ScriptWriter, step: RemoveSecrets, trust: Any) -> Iterator[str]:
+    folders = (f"{names.SECRETS_FOLDER}/{job}" for job in step.jobs)
     yield writer.on(step.host, command("docker", "exec", step.container, "rm", "-rf", "--", *folders))
 
 
-def _empty_secrets(writer: Writer, step: EmptySecrets, trust: Any) -> Iterator[str]:
+def _empty_secrets(writer: ScriptWriter, step: OverwriteSecrets, trust: Any) -> Iterator[str]:
     for name in step.names:
-        target = f"{step.container}:{names.SECRETS}/{step.job}/{name}"
+        target = f"{step.container}:{names.SECRETS_FOLDER}/{step.job}/{name}"
         yield writer.on(step.host, command("docker", "cp", "/dev/null", target))
 
 
-def _fetch(writer: Writer, step: FetchJobs, trust: Any) -> Iterator[str]:
+def _fetch(writer: ScriptWriter, step: FetchJobs, trust: Any) -> Iterator[str]:
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
 
 
-def _remove_tree(writer: Writer, step: steps.RemoveTree, trust: Any) -> Iterator[str]:
+def _remove_tree(writer: ScriptWriter, step: steps.RemoveTree, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, host_folders.remove_tree(step.path))
 
 
-def _remove_network(writer: Writer, step: steps.RemoveNetwork, trust: Any) -> Iterator[str]:
+def _remove_network(writer: ScriptWriter, step: steps.RemoveNetwork, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "network", "rm", step.name))
 
 
-_RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
+_RENDER: dict[type[Step], Callable[[ScriptWriter, Any, Any], Iterator[str]]] = {
     BuildImage: images.build_image,
     BuildLayer: images.build_layer,
     ShipImage: images.ship_image,
@@ -313,17 +313,17 @@ _RENDER: dict[type[Step], Callable[[Writer, Any, Any], Iterator[str]]] = {
     steps.RefreshTrust: _refresh,
     steps.WriteMembers: _members,
     steps.JoinJob: join.join_job,
-    steps.TellMaster: join.tell_master,
+    steps.UpdateMaster: join.tell_master,
     steps.StartContainer: _start,
     steps.AwaitSshd: _await,
     steps.CheckMesh: _mesh,
     SyncCode: _sync,
-    WriteJob: _write_job,
+    WriteJobFile: _write_job,
     WritePatch: _write_patch,
     CreateMaster: _create_master,
     PutSecrets: _put_secrets,
-    ForgetSecrets: _forget_secrets,
-    EmptySecrets: _empty_secrets,
+    RemoveSecrets: _forget_secrets,
+    OverwriteSecrets: _empty_secrets,
     FetchJobs: _fetch,
     steps.RemoveTree: _remove_tree,
     steps.RemoveNetwork: _remove_network,

@@ -11,7 +11,7 @@ from hvdocker.shell.command import Command
 
 
 @dataclass(frozen=True)
-class Writer:
+class ScriptWriter:
     """Writes lines for the hosts of one inventory. `template` is the SSH configuration of containers,
     `functions` the shell function that reaches each host, `sudo_hosts` those where docker needs sudo."""
 
@@ -33,11 +33,11 @@ class Writer:
         return words.as_root() if host in self.sudo_hosts and words.argv[0] == "docker" else words
 
 
-def tar(uid: int, gid: int, folder: str, what: str) -> str:
+def tar_command(uid: int, gid: int, folder: str, what: str) -> str:
     """Return a command that writes `what` of `$keys/folder` to stdout as an archive, owned by uid and gid."""
     return f'tar --owner={uid} --group={gid} --numeric-owner -C "$keys/{folder}" -cf - {what}'
 
 
-def here(target: str, content: str) -> str:
+def here_document(target: str, content: str) -> str:
     """Return a here-document that writes the content to a file on the controller."""
     return f"cat > {target} <<'HVDOCKER_END'\n{content.rstrip(chr(10))}\nHVDOCKER_END"

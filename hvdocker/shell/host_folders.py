@@ -7,21 +7,20 @@ from collections.abc import Iterable
 from hvdocker.shell.command import Command, shell
 
 # `make_folders` prints this if the root does not exist yet: a failed run removes only new folders.
-NEW = "hvdocker-new"
+NEW_ROOT_LINE = "hvdocker-new"
 # The file in a cluster's folder on a host that lists the hosts which its worker trusts. A host that was
 # removed from the inventory leaves no other trace on the hosts that remain.
-MEMBERS = "members"
+MEMBERS_FILE = "members"
 # The paths in a cluster's folder that are code; the files in a job's folder that describe its origin.
-CODE = ("code", "code.sync/index", "code.sync/paths")
-PAPERS = ("capsule.json", "code.patch")
+CODE_PATHS = ("code", "code.sync/index", "code.sync/paths")
+ORIGIN_FILES = ("capsule.json", "code.patch")
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
     """Create folders that are private to their owner, or with `is_shared` open to all, for a container whose
     user is not the SSH user. Their parent folders are private in either case."""
-    script = (
-        f'umask 077; [ -e "$1" ] || echo {NEW}; mode=$2; shift 2; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
-    )
+    script = f'umask 077; [ -e "$1" ] || echo {NEW_ROOT_LINE}; mode=$2; shift 2; '
+    script += 'mkdir -p -- "$@" && chmod "$mode" -- "$@"'
     return shell(script, root, "777" if is_shared else "700", *paths)
 
 
@@ -35,7 +34,7 @@ def remove_tree(path: str) -> Command:
     return shell(script, path)
 
 
-def unpack(folder: str) -> Command:
+def unpack_tar(folder: str) -> Command:
     """Unpack a tar stream from standard input into a folder, readable by all, so that a container of another
     user can read it; the parent folders are private."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
@@ -44,10 +43,10 @@ def unpack(folder: str) -> Command:
 def write_members(folder: str) -> Command:
     """Write standard input to the members file; create the folder again if it was removed."""
     script = 'umask 077; mkdir -p -- "$1" && cat > "$1/$2.part" && mv -f -- "$1/$2.part" "$1/$2"'
-    return shell(script, folder, MEMBERS)
+    return shell(script, folder, MEMBERS_FILE)
 
 
-def take_code(folder: str, is_shared: bool = False) -> Command:
+def replace_code(folder: str, is_shared: bool = False) -> Command:
     """Replace the code of an earlier sync, and its index, by a tar stream of another host's CODE_PATHS. With
     `is_shared` the code is made readable by all."""
     script = (
@@ -59,7 +58,7 @@ def take_code(folder: str, is_shared: bool = False) -> Command:
     return shell(script, folder, "shared" if is_shared else "")
 
 
-def pack(folder: str, names: Iterable[str]) -> Command:
+def pack_tar(folder: str, names: Iterable[str]) -> Command:
     """Write a tar stream of those of the names that exist; an empty archive if none does. Exit status 1 of
     GNU tar is not an error: it means that a file changed meanwhile, which is normal in the folder of a
     running job."""

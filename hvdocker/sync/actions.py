@@ -13,12 +13,12 @@ from typing import Any
 from hvdocker.plan.apply import Context
 from hvdocker.plan.plan import Step
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import Target
+from hvdocker.sync.host_index import SyncTarget
 from hvdocker.sync.steps import SyncCode
-from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
 from hvdocker.sync.walk import read_tree
-from hvdocker.transport.pool import Outcomes
-from hvdocker.units import count, show_bytes
+from hvdocker.transport.pool import HostOutcomes
+from hvdocker.units import pluralize, show_bytes
 
 _OUTCOMES = ("code", "outcomes")
 # A smaller transfer ends before a progress bar can be read.
@@ -37,8 +37,8 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
         context.tree = read_tree(Path(first.source), HashCache.of_user(), first.checks_contents)
     for step in steps:
         context.say("code", step.describe(), step.host)
-    targets = {step.host: Target(context.link(step.host), step.folder, step.is_shared) for step in steps}
-    how = How(first.checks_contents, _Bars(context), context.cancel)
+    targets = {step.host: SyncTarget(context.link(step.host), step.folder, step.is_shared) for step in steps}
+    how = SyncOptions(first.checks_contents, _Bars(context), context.cancel)
     context.results[_OUTCOMES] = sync_all(targets, context.tree, how)
 
 
@@ -46,12 +46,12 @@ def _sync_code(step: SyncCode, context: Context) -> None:
     """Report the outcome of the step's host, or raise its error.
 
     A host that was skipped because another failed has no outcome, and nothing is reported for it."""
-    outcomes: Outcomes[SyncReport] = context.results[_OUTCOMES]
+    outcomes: HostOutcomes[SyncReport] = context.results[_OUTCOMES]
     if step.host in outcomes.failed:
         raise outcomes.failed[step.host]
     report = outcomes.done.get(step.host)
     if report and (report.sent or report.removed):
-        files = f"{count(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)})"
+        files = f"{pluralize(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)})"
         context.say("code", f"{files}, {report.removed} removed", step.host)
 
 

@@ -7,14 +7,14 @@ from enum import Enum
 
 MB = 1_000_000
 # Bytes per second. Below, a core compresses faster than the link sends. 13 MB/s is a 100 Mbit/s line.
-ZSTD_BELOW = 250 * MB
-GZIP_BELOW = 13 * MB
+ZSTD_BELOW_BYTES_PER_S = 250 * MB
+GZIP_BELOW_BYTES_PER_S = 13 * MB
 # Above this ratio (images, archives, random bytes) compression only costs time.
-WORTH_IT_BELOW = 0.9
+MAX_RATIO = 0.9
 
-_LEAST_SAMPLE = 1 << 20
-_MOST_SAMPLE = 4 << 20
-_NOT_WORTH_MEASURING = 8 << 20
+_MIN_SAMPLE_BYTES = 1 << 20
+_MAX_SAMPLE_BYTES = 4 << 20
+_UNMEASURED_BYTES = 8 << 20
 
 
 class Codec(Enum):
@@ -34,19 +34,19 @@ class LinkSpeed:
 
 def choose_codec(speed: LinkSpeed) -> Codec:
     """Return zstd for links that gain from it where the host has zstd, gzip for slow links, else none."""
-    if speed.ratio > WORTH_IT_BELOW:
+    if speed.ratio > MAX_RATIO:
         return Codec.NONE
-    if speed.has_zstd and speed.bytes_per_s < ZSTD_BELOW:
+    if speed.has_zstd and speed.bytes_per_s < ZSTD_BELOW_BYTES_PER_S:
         return Codec.ZSTD
-    return Codec.GZIP if speed.bytes_per_s < GZIP_BELOW else Codec.NONE
+    return Codec.GZIP if speed.bytes_per_s < GZIP_BELOW_BYTES_PER_S else Codec.NONE
 
 
 def sample_bytes(total: int) -> int:
     """Return how many bytes to send uncompressed to measure the link; 0 where `total` is too small for
     that."""
-    if total <= _NOT_WORTH_MEASURING:
+    if total <= _UNMEASURED_BYTES:
         return 0
-    return max(_LEAST_SAMPLE, min(_MOST_SAMPLE, total // 8))
+    return max(_MIN_SAMPLE_BYTES, min(_MAX_SAMPLE_BYTES, total // 8))
 
 
 def bytes_per_s(sent: int, took_s: float, answer_s: float) -> float:

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from hvdocker.shell.command import Command, command, shell
 from hvdocker.sync.codec import Codec
 
-DONE = "meta/done"
+STREAM_COMPLETE = "meta/done"
 # Precedes the answer, because a shell's start-up file may print something before it.
 ANSWER = "hvdocker-sync"
 
-_START = "state=$2; in=$3; TZ=UTC0; export TZ; "
+_VARIABLES = "state=$2; in=$3; TZ=UTC0; export TZ; "
 # The listing shows changed files in one round trip without reading them: writing to a file, replacing it or
 # changing its permissions moves its change time, which cannot be set back. `checks_contents` hashes the
 # files instead.
@@ -50,9 +50,9 @@ _UNPACK = {
     Codec.ZSTD: 'zstd -dcq | tar $wide -xpf - -C "$in"',
 }
 # GNU tar reads 10 kB at a time by default, which is a third of its work on large files.
-_WIDE = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac; '
+_LARGE_BLOCKS = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac; '
 # Removes inboxes that are older than a day: their syncs have ended.
-_FRESH = (
+_MAKE_INBOX = (
     'for dir in "$1" "$state" "$in"; do [ ! -h "$dir" ] || '
     '{ echo "$dir is a link: nothing is written through it" >&2; exit 1; }; done; '
     'mkdir -p -- "$1" "$in" || exit 1; '
@@ -60,7 +60,7 @@ _FRESH = (
 )
 
 # Lets one sync at a time move files into place. A lock is stale where no process has the pid in it.
-_ALONE = (
+_COMMIT_LOCK = (
     'alone=$state/commit; tries=0; until mkdir -- "$alone" 2>/dev/null; do '
     'other=$(cat "$alone/pid" 2>/dev/null); [ -n "$other" ] || [ "$tries" -lt 50 ] || other=none; '
     'if [ -n "$other" ] && ! kill -0 "$other" 2>/dev/null; then rm -rf -- "$alone"; continue; fi; '
@@ -68,14 +68,14 @@ _ALONE = (
     '{ echo "another sync is putting its files in place: $alone" >&2; exit 1; }; '
     'sleep 0.1 2>/dev/null || sleep 1; done; echo $$ > "$alone/pid"; trap \'rm -rf -- "$alone"\' EXIT; '
 )
-OVERTAKEN = "another sync put other code there meanwhile"
+OTHER_CODE = "another sync put other code there meanwhile"
 # The changes were computed from the index that the host sent, so they are valid only while it is the index.
 # Equal code from another sync is accepted.
-_SAME_BASE = (
+_CHECK_BASE = (
     'id=; digest=; [ ! -r "$state/index" ] || read -r id digest < "$state/index"; '
     'if [ "$5" != unknown ] && [ "$5" != "$id $digest" ]; then '
     '[ "$id" = "$4" ] && [ ! -e "$state/pending" ] && { rm -rf -- "$in"; exit 0; }; '
-    f'rm -rf -- "$in"; echo "{OVERTAKEN}" >&2; exit 1; fi; '
+    f'rm -rf -- "$in"; echo "{OTHER_CODE}" >&2; exit 1; fi; '
 )
 
 # Removes symlinks in place of folders: files would be written through them, outside of the code folder.
@@ -110,7 +110,7 @@ _COMMIT = (
 )
 
 
-_ADOPT = (
+_REWRITE_INDEX = (
     'cd -- "$1" && [ -s "$state/index" ] && [ -e "$state/paths" ] || { rm -rf -- "$state"; exit 0; }; '
     'mkdir -p -- "$in" && read -r id digest < "$state/index" || exit 1; : > "$in/listing"; '
     '[ ! -s "$state/paths" ] || list > "$in/listing" || { rm -rf -- "$state"; exit 0; }; '
@@ -125,7 +125,7 @@ UNKNOWN_BASE = "unknown"
 
 
 @dataclass(frozen=True)
-class Stage:
+class SyncFolder:
     """The code folder on a host, the state folder beside it, and the inbox of the sync with this token."""
 
     folder: str
@@ -144,17 +144,17 @@ class Stage:
         return self.folder, self.state, self.inbox
 
 
-def ask(stage: Stage, tree_id: str, checks_contents: bool = False) -> Command:
+def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
     """Print `same` where the host holds that tree unchanged, else what is needed to compute what it lacks.
 
     With `checks_contents` also print what `sha256sum -c` says about the lines on standard input."""
     wants = "contents" if checks_contents else ""
-    return shell(f"{_START}{_LIST}{_ASK}", *stage.words, tree_id, wants)
+    return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.words, tree_id, wants)
 
 
-def receive(stage: Stage, codec: Codec, is_first: bool) -> Command:
+def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
     """Unpack a stream from standard input into the inbox."""
-    return shell(f"{_START}{_unpack(codec, is_first)}", *stage.words)
+    return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.words)
 
 
 @dataclass(frozen=True)
@@ -168,23 +168,25 @@ class Commit:
     drops_first: bool = False
 
 
-def receive_last(stage: Stage, codec: Codec, is_first: bool, commit: Commit) -> Command:
+def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
     """Unpack the last stream into the inbox and move everything into place, the new index last."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
-    steps = _COMMIT.format(done=DONE, before=before, after=after, alone=_ALONE, same_base=_SAME_BASE)
-    script = f"{_START}{_LIST}{_unpack(codec, is_first)}{steps}"
+    steps = _COMMIT.format(
+        done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE
+    )
+    script = f"{_VARIABLES}{_LIST}{_unpack(codec, is_first)}{steps}"
     return shell(script, *stage.words, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
 
 
-def adopt(stage: Stage) -> Command:
+def rewrite_index(stage: SyncFolder) -> Command:
     """Rewrite the listing in an index that was copied from another host together with the code.
 
     Where the index is incomplete, the state folder is removed, and the next sync sends everything."""
-    return shell(f"{_START}{_LIST}{_ADOPT}", *stage.words)
+    return shell(f"{_VARIABLES}{_LIST}{_REWRITE_INDEX}", *stage.words)
 
 
-def forget(stage: Stage) -> Command:
+def remove_inbox(stage: SyncFolder) -> Command:
     """Remove the inbox of a sync that will not be finished."""
     return command("rm", "-rf", "--", stage.inbox)
 
@@ -194,5 +196,5 @@ def _unpack(codec: Codec, is_first: bool) -> str:
 
     Files are readable for a container of another user; the folders above are private. Only a second stream
     sets a larger block size, because only large syncs have one."""
-    fresh = f"{_FRESH}wide=; " if is_first else _WIDE
+    fresh = f"{_MAKE_INBOX}wide=; " if is_first else _LARGE_BLOCKS
     return f'umask 022; {fresh}{_UNPACK[codec]} || {{ rm -rf -- "$in"; exit 1; }}; '

@@ -10,24 +10,24 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.shell.command import Command
 from hvdocker.sync import commands
 from hvdocker.sync.broadcast import Broadcast
-from hvdocker.sync.commands import Commit, Stage
-from hvdocker.sync.host_index import Target
-from hvdocker.sync.pack import Piece, StreamFiles, pack
+from hvdocker.sync.commands import Commit, SyncFolder
+from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.pack import Piece, StreamFiles, pack_stream
 from hvdocker.sync.tree import Tree
 from hvdocker.transport.link import run_or_raise
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 # The hosts of one batch, which all receive at the same time; a host takes three threads.
 _MOST_AT_ONCE = 64
 # Messages of the kernel, GNU tar and busybox for a full disk.
-_FULL = ("no space left", "disk quota exceeded", "wrote only", "short write")
+_DISK_FULL = ("no space left", "disk quota exceeded", "wrote only", "short write")
 
 # Host, bytes done, bytes in total; may raise to end the transfer.
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Sent:
+class SendResult:
     """What sending one stream to one host took: bytes as sent, perhaps compressed, and seconds."""
 
     wire_bytes: int
@@ -39,7 +39,7 @@ class StreamSender:
     """Sends the streams of one sync. `ids` has the tree's id by `is_shared`, `bases` the index base by
     host."""
 
-    targets: Mapping[str, Target]
+    targets: Mapping[str, SyncTarget]
     tree: Tree
     ids: Mapping[bool, str]
     bases: Mapping[str, str]
@@ -48,33 +48,35 @@ class StreamSender:
     on_interrupt: Callable[[], None]
     most_at_once: int = _MOST_AT_ONCE
 
-    def spread(self, parcels: Mapping[str, StreamFiles]) -> Outcomes[Sent]:
+    def spread(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
         """Send each host its stream, in batches, and stop after a batch in which a host failed.
 
         Raises for errors in local files; the error of a host is in the outcomes."""
-        order = [name for names in _sharing(parcels).values() for name in names]
-        done: dict[str, Sent] = {}
+        order = [name for names in _hosts_by_stream(parcels).values() for name in names]
+        done: dict[str, SendResult] = {}
         failed: dict[str, HvdockerError] = {}
         while order and not failed:
             batch, order = order[: self.most_at_once], order[self.most_at_once :]
             outcomes = self._spread_at_once({name: parcels[name] for name in batch})
             done |= outcomes.done
             failed |= outcomes.failed
-        return Outcomes(done, failed)
+        return HostOutcomes(done, failed)
 
-    def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> Outcomes[Sent]:
+    def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
         """Send to all hosts at once, so that a stream never waits for a host that has not begun."""
-        sharing = _sharing(parcels)
-        streams = {parcel: Broadcast(pack(self.tree, parcel), names) for parcel, names in sharing.items()}
+        sharing = _hosts_by_stream(parcels)
+        streams = {
+            parcel: Broadcast(pack_stream(self.tree, parcel), names) for parcel, names in sharing.items()
+        }
 
-        def work(name: str) -> Sent:
+        def work(name: str) -> SendResult:
             with streams[parcels[name]].reading(name) as pieces:
                 return self._deliver(name, parcels[name], pieces)
 
         try:
             for stream in streams.values():
                 stream.start()
-            outcomes = each(parcels, work, False, self.on_interrupt, self.most_at_once)
+            outcomes = for_each_host(parcels, work, False, self.on_interrupt, self.most_at_once)
         finally:
             for stream in streams.values():
                 stream.close()
@@ -83,9 +85,9 @@ class StreamSender:
                 raise stream.error
         return outcomes
 
-    def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece]) -> Sent:
+    def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece]) -> SendResult:
         target = self.targets[name]
-        feed = _Feed(name, parcel, self.tree, pieces, self.progress)
+        feed = _CountedStream(name, parcel, self.tree, pieces, self.progress)
         started = time.monotonic()
         try:
             run_or_raise(
@@ -96,29 +98,29 @@ class StreamSender:
                 fix="if something that no sync put there is in the way, move it aside on the host",
             )
         except HvdockerError as error:
-            raise _in_words(error, name) from error.__cause__
-        return Sent(feed.wire_bytes, time.monotonic() - started)
+            raise _clearer_error(error, name) from error.__cause__
+        return SendResult(feed.wire_bytes, time.monotonic() - started)
 
-    def _receiver(self, target: Target, parcel: StreamFiles) -> Command:
+    def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
         """Return the command that receives the stream; the last stream also moves the files into place."""
-        stage = Stage(target.folder, self.token)
+        stage = SyncFolder(target.folder, self.token)
         if not parcel.is_last:
             return commands.receive(stage, parcel.codec, parcel.is_first)
         base = self.bases[target.link.name]
         commit = Commit(self.ids[target.is_shared], base, parcel.changes.drops_first)
-        return commands.receive_last(stage, parcel.codec, parcel.is_first, commit)
+        return commands.receive_and_commit(stage, parcel.codec, parcel.is_first, commit)
 
     def forget(self, names: Iterable[str]) -> None:
         """Remove the inboxes on these hosts. A later sync removes those that are left after a day."""
 
         def work(name: str) -> None:
             target = self.targets[name]
-            target.link.run(commands.forget(Stage(target.folder, self.token)))
+            target.link.run(commands.remove_inbox(SyncFolder(target.folder, self.token)))
 
-        each(names, work)
+        for_each_host(names, work)
 
 
-def _sharing(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
+def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
     """Group the hosts by stream."""
     found: dict[StreamFiles, list[str]] = {}
     for name, parcel in parcels.items():
@@ -127,7 +129,7 @@ def _sharing(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]
 
 
 @dataclass
-class _Feed:
+class _CountedStream:
     """The bytes for one host, counted; reports the progress."""
 
     name: str
@@ -146,12 +148,12 @@ class _Feed:
             yield piece.data
 
 
-def _in_words(error: HvdockerError, name: str) -> HvdockerError:
+def _clearer_error(error: HvdockerError, name: str) -> HvdockerError:
     """Return a clearer error for a full disk or for other code from another sync; else the error itself."""
-    if commands.OVERTAKEN in error.lines:
+    if commands.OTHER_CODE in error.lines:
         fix = "run the same command again; two people who train different code need two clusters"
-        return HvdockerError(commands.OVERTAKEN, host=name, fix=fix)
-    if not any(word in line.lower() for line in error.lines for word in _FULL):
+        return HvdockerError(commands.OTHER_CODE, host=name, fix=fix)
+    if not any(word in line.lower() for line in error.lines for word in _DISK_FULL):
         return error
     return HostUnfit(
         "the disk is full: the code does not fit; no half-written file was put in place",

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hvdocker.sync.tree import Look
+from hvdocker.sync.tree import FileStat
 
-Known = Mapping[str, tuple[Look, str]]
+CachedHashes = Mapping[str, tuple[FileStat, str]]
 
 # A file that changed this recently may change again within the resolution of the file system's clock.
 _SETTLED_NS = 2_000_000_000
-_MOST_FOLDERS = 64
+_MAX_FILES = 64
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class HashCache:
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         return cls(Path(base).expanduser() / "hvdocker" / "sync")
 
-    def load(self, root: Path) -> Known:
+    def load(self, root: Path) -> CachedHashes:
         """Return the cached hashes by path; empty where there are none or they cannot be read."""
         try:
             value = json.loads(self.file(root).read_bytes())
-            return {str(path): (_look(look), str(sha256)) for path, (look, sha256) in value.items()}
+            return {str(path): (_parse_stat(look), str(sha256)) for path, (look, sha256) in value.items()}
         except (OSError, ValueError, TypeError, AttributeError):
             return {}
 
-    def save(self, root: Path, known: Known, seen_ns: int) -> None:
+    def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
         """Store the hashes of files that have settled. `seen_ns` is the time before the files' stat was read.
 
         Ignores write errors."""
@@ -64,7 +64,7 @@ class HashCache:
 
     def _forget_oldest(self) -> None:
         files = sorted(self.folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in files[_MOST_FOLDERS:]:
+        for path in files[_MAX_FILES:]:
             path.unlink(missing_ok=True)
 
     def file(self, root: Path) -> Path:
@@ -72,16 +72,16 @@ class HashCache:
         return self.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.json"
 
 
-def has_settled(look: Look, seen_ns: int) -> bool:
+def has_settled(look: FileStat, seen_ns: int) -> bool:
     """Return whether any change after `seen_ns` would change the file's times."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 
-def look_of(status: os.stat_result) -> Look:
+def file_stat(status: os.stat_result) -> FileStat:
     """Return what changes whenever a file changes: size, both times and inode."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
-def _look(values: list[int]) -> Look:
+def _parse_stat(values: list[int]) -> FileStat:
     size, mtime, ctime, inode = values
     return size, mtime, ctime, inode

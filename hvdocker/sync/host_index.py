@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from hvdocker.errors import HvdockerError
 from hvdocker.sync import commands
-from hvdocker.sync.commands import Stage
-from hvdocker.sync.tree import Changes, Entry, HostIndex, Tree, changes, held_from
-from hvdocker.transport.link import HostLink, Result, run_or_raise
+from hvdocker.sync.commands import SyncFolder
+from hvdocker.sync.tree import Changes, Entry, HostIndex, Tree, compute_changes, parse_host_index
+from hvdocker.transport.link import CommandResult, HostLink, run_or_raise
 
 
 @dataclass(frozen=True)
-class Target:
+class SyncTarget:
     """A host and its code folder. `is_shared`: a container of another user than the login reads the files."""
 
     link: HostLink
@@ -24,7 +24,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Answer:
+class HostAnswer:
     """What a host lacks. `took_s` is the duration of the question in seconds.
 
     `base` is the first line of the index from which the changes were computed."""
@@ -35,23 +35,23 @@ class Answer:
     took_s: float
 
 
-def ask(target: Target, tree: Tree, tree_id: str, token: str, checksum: bool) -> Answer:
+def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum: bool) -> HostAnswer:
     """Ask the host what it holds and compute what it lacks. With `checksum` it hashes all files."""
     started = time.monotonic()
-    question = commands.ask(Stage(target.folder, token), tree_id, checksum)
+    question = commands.ask_contents(SyncFolder(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
     result = run_or_raise(target.link, question, "asking what the host holds failed", wanted)
     _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
     if not found:
         raise _no_answer(result, target.link.name)
     line, _, body = said.partition(b"\n")
-    held = HostIndex(is_same=True) if line.startswith(b"same") else _held(body, tree, checksum)
-    lacked = changes(tree, held, target.is_shared)
+    held = HostIndex(is_same=True) if line.startswith(b"same") else _parse_answer(body, tree, checksum)
+    lacked = compute_changes(tree, held, target.is_shared)
     base = commands.UNKNOWN_BASE if held.base is None else held.base
-    return Answer(lacked, base, b"zstd" in line, time.monotonic() - started)
+    return HostAnswer(lacked, base, b"zstd" in line, time.monotonic() - started)
 
 
-def _no_answer(result: Result, name: str) -> HvdockerError:
+def _no_answer(result: CommandResult, name: str) -> HvdockerError:
     return HvdockerError(
         "the host did not say what it holds",
         host=name,
@@ -60,20 +60,20 @@ def _no_answer(result: Result, name: str) -> HvdockerError:
     )
 
 
-def _held(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
+def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
     """Parse the host's answer. An unreadable answer gives an empty index, so that everything is sent."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:
         return HostIndex()
-    return held_from(answer, _damaged(tree, answer.split(b"\0")[3:]) if checksum else ())
+    return parse_host_index(answer, _unverified(tree, answer.split(b"\0")[3:]) if checksum else ())
 
 
 def _files(tree: Tree) -> Iterator[Entry]:
     return (entry for _, entry in sorted(tree.entries.items()) if entry.sha256)
 
 
-def _damaged(tree: Tree, sections: list[bytes]) -> list[str]:
+def _unverified(tree: Tree, sections: list[bytes]) -> list[str]:
     """Return the paths that the host's `sha256sum -c` did not verify; all, where its output is incomplete.
 
     Its lines come in the order of the paths that were sent."""

@@ -12,10 +12,10 @@ from typing import Protocol
 
 from hvdocker.errors import UsageProblem
 from hvdocker.sync.codec import Codec
-from hvdocker.sync.commands import DONE
-from hvdocker.sync.hash_cache import look_of
+from hvdocker.sync.commands import STREAM_COMPLETE
+from hvdocker.sync.hash_cache import file_stat
 from hvdocker.sync.tree import Changes, Entry, Tree
-from hvdocker.sync.walk import unreadable
+from hvdocker.sync.walk import unreadable_error
 
 _READ = 1 << 20
 _PIECE = 1 << 18
@@ -44,7 +44,7 @@ class Piece:
     done: int
 
 
-def pack(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
+def pack_stream(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
     """Yield the stream in pieces; raises where a local file cannot be read or has changed."""
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
@@ -80,7 +80,7 @@ class Compressor(Protocol):
     def flush(self) -> bytes: ...
 
 
-class _Plain:
+class _NoCompression:
     def compress(self, data: bytes, /) -> bytes:
         return data
 
@@ -93,32 +93,32 @@ def _compressor(codec: Codec) -> Compressor:
         import zstandard
 
         return zstandard.ZstdCompressor(level=1).compressobj()
-    return zlib.compressobj(1, wbits=31) if codec is Codec.GZIP else _Plain()
+    return zlib.compressobj(1, wbits=31) if codec is Codec.GZIP else _NoCompression()
 
 
 def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
     """Yield the uncompressed tar: metadata, files, padding, and last the mark that the stream is complete."""
     if parcel.is_last:
-        for name, body in _notes(tree, parcel.changes):
+        for name, body in _metadata(tree, parcel.changes):
             yield _member(f"meta/{name}", body)
     for path in parcel.paths:
         yield from _file(tree, tree.entries[path], parcel.changes.is_shared)
     if parcel.padding:
         yield _member("meta/padding", bytes(parcel.padding))
     if parcel.is_last:
-        yield _member(DONE, b"")
+        yield _member(STREAM_COMPLETE, b"")
     yield bytes(2 * tarfile.BLOCKSIZE)
 
 
-def _notes(tree: Tree, changes: Changes) -> Iterator[tuple[str, bytes]]:
+def _metadata(tree: Tree, changes: Changes) -> Iterator[tuple[str, bytes]]:
     yield "index", tree.index(changes.is_shared)
-    yield "paths", _names(sorted(tree.entries))
-    yield "folders", _names(changes.folders())
-    yield "drop", _names(changes.drop)
-    yield "emptied", _names(changes.emptied(tree))
+    yield "paths", _path_list(sorted(tree.entries))
+    yield "folders", _path_list(changes.folders())
+    yield "drop", _path_list(changes.drop)
+    yield "emptied", _path_list(changes.emptied(tree))
 
 
-def _names(paths: Iterable[str]) -> bytes:
+def _path_list(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(f"./{path}") + b"\0" for path in paths)
 
 
@@ -153,7 +153,7 @@ def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
     takes a core a second per gigabyte."""
     left = entry.size
     with _opened(tree, entry.path) as file:
-        digest = None if _looks_as_hashed(file, entry) else hashlib.sha256()
+        digest = None if _is_unchanged(file, entry) else hashlib.sha256()
         while left:
             chunk = _read(file, entry.path, min(_READ, left))
             if not chunk:
@@ -162,13 +162,13 @@ def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
             if digest:
                 digest.update(chunk)
             yield chunk
-        is_same = digest.hexdigest() == entry.sha256 if digest else _looks_as_hashed(file, entry)
+        is_same = digest.hexdigest() == entry.sha256 if digest else _is_unchanged(file, entry)
         if left or not is_same or _read(file, entry.path, 1):
-            raise _changed(tree, entry.path)
+            raise _file_changed(tree, entry.path)
 
 
-def _looks_as_hashed(file: _Reader, entry: Entry) -> bool:
-    return entry.look is not None and look_of(os.fstat(file.fileno())) == entry.look
+def _is_unchanged(file: _Reader, entry: Entry) -> bool:
+    return entry.look is not None and file_stat(os.fstat(file.fileno())) == entry.look
 
 
 class _Reader(Protocol):
@@ -186,19 +186,19 @@ def _opened(tree: Tree, path: str) -> _Reader:
     try:
         return full.open("rb", buffering=0)  # type: ignore[return-value]  # a regular file gives bytes
     except FileNotFoundError as error:
-        raise _changed(tree, path) from error
+        raise _file_changed(tree, path) from error
     except OSError as error:
-        raise unreadable(error, str(full)) from error
+        raise unreadable_error(error, str(full)) from error
 
 
 def _read(file: _Reader, path: str, size: int) -> bytes:
     try:
         return file.read(size)
     except OSError as error:
-        raise unreadable(error, path) from error
+        raise unreadable_error(error, path) from error
 
 
-def _changed(tree: Tree, path: str) -> UsageProblem:
+def _file_changed(tree: Tree, path: str) -> UsageProblem:
     return UsageProblem(
         f"{tree.root / path} changed while it was being synced; no host has taken any of this sync",
         fix="run it again when nothing writes there, or name the file in .hvdockerignore",

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from hvdocker.sync.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
-from hvdocker.sync.delivery import Progress, Sent, StreamSender
-from hvdocker.sync.host_index import Answer, Target, ask
+from hvdocker.sync.delivery import Progress, SendResult, StreamSender
+from hvdocker.sync.host_index import HostAnswer, SyncTarget, ask_host
 from hvdocker.sync.pack import StreamFiles, compressed_ratio
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import Outcomes, each
+from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class SyncReport:
 
 
 @dataclass(frozen=True)
-class How:
+class SyncOptions:
     """How to sync. With `checksum` hosts hash the files that they hold. `choose` picks the compression.
 
     `progress` receives host, bytes done and bytes in total."""
@@ -43,39 +43,43 @@ class How:
     choose: Callable[[LinkSpeed], Codec] = choose_codec
 
 
-def sync(link: HostLink, tree: Tree, folder: str, how: How | None = None) -> SyncReport:
+def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None = None) -> SyncReport:
     """Sync one host; see `sync_all`."""
-    outcomes = sync_all({link.name: Target(link, folder)}, tree, how)
+    outcomes = sync_all({link.name: SyncTarget(link, folder)}, tree, how)
     return outcomes.or_raise("syncing the code failed")[link.name]
 
 
-def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) -> Outcomes[SyncReport]:
+def sync_all(
+    targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None
+) -> HostOutcomes[SyncReport]:
     """Sync all hosts together, in steps: ask, measure the link with a sample, send the rest.
 
     Where a host fails, no host begins the next step; its error is in the outcomes. Raises for errors in the
     local folder. Steps that all hosts take together, rather than a thread per host, allow one reading and
     packing for all hosts that lack the same files, and no host waits for one that has not begun."""
-    how = how or How()
+    how = how or SyncOptions()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 
     token = secrets.token_hex(4)
 
-    def question(name: str) -> Answer:
-        return ask(targets[name], tree, ids[targets[name].is_shared], token, how.checksum)
+    def question(name: str) -> HostAnswer:
+        return ask_host(targets[name], tree, ids[targets[name].is_shared], token, how.checksum)
 
-    asked = each(targets, question, on_interrupt=how.on_interrupt)
+    asked = for_each_host(targets, question, on_interrupt=how.on_interrupt)
     if asked.failed:
-        return Outcomes({}, asked.failed)
+        return HostOutcomes({}, asked.failed)
     bases = {name: answer.base for name, answer in asked.done.items()}
     courier = StreamSender(targets, tree, ids, bases, token, how.progress, how.on_interrupt)
     lacking = {name: answer for name, answer in asked.done.items() if not answer.changes.is_empty}
-    samples = {name: found for name, answer in lacking.items() if (found := _sample(tree, answer.changes))}
+    samples = {
+        name: found for name, answer in lacking.items() if (found := _sample_stream(tree, answer.changes))
+    }
     try:
         sampled = courier.spread(samples)
         if sampled.failed:
             courier.forget(sampled.done)
-            return Outcomes({}, sampled.failed)
-        parcels = _rests(tree, lacking, samples, sampled.done, how)
+            return HostOutcomes({}, sampled.failed)
+        parcels = _remaining_streams(tree, lacking, samples, sampled.done, how)
         spread = courier.spread(parcels)
     except BaseException:
         courier.forget(lacking)
@@ -87,10 +91,10 @@ def sync_all(targets: Mapping[str, Target], tree: Tree, how: How | None = None) 
         for name, answer in asked.done.items()
         if name not in lacking or name in spread.done
     }
-    return Outcomes(reports, spread.failed)
+    return HostOutcomes(reports, spread.failed)
 
 
-def _sample(tree: Tree, lacked: Changes) -> StreamFiles | None:
+def _sample_stream(tree: Tree, lacked: Changes) -> StreamFiles | None:
     """Return the smallest files as an uncompressed stream, padded to the sample size, to measure the link.
 
     None where so little is missing that measuring is not worth it."""
@@ -107,12 +111,12 @@ def _sample(tree: Tree, lacked: Changes) -> StreamFiles | None:
     return StreamFiles(lacked, tuple(taken), is_last=False, padding=wanted - size)
 
 
-def _rests(
+def _remaining_streams(
     tree: Tree,
-    answers: Mapping[str, Answer],
+    answers: Mapping[str, HostAnswer],
     samples: Mapping[str, StreamFiles],
-    sent: Mapping[str, Sent],
-    how: How,
+    sent: Mapping[str, SendResult],
+    how: SyncOptions,
 ) -> dict[str, StreamFiles]:
     """Return the remaining files for every host, compressed where its link is slow enough to gain from it."""
     ratio = cache(partial(compressed_ratio, tree))
@@ -129,7 +133,7 @@ def _rests(
     return rests
 
 
-def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: Sent | None) -> SyncReport:
+def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: SendResult | None) -> SyncReport:
     return SyncReport(
         sent=len(lacked.send),
         sent_bytes=tree.bytes_of(lacked.send),

@@ -16,7 +16,7 @@ NO_INDEX = " "
 _HEADER = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64}")
 
 
-Look = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
+FileStat = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Entry:
     target: str = ""
     size: int = 0
     mtime_ns: int = 0
-    look: Look | None = field(default=None, compare=False)
+    look: FileStat | None = field(default=None, compare=False)
 
     def content_mark(self) -> list[object]:
         """Return what makes two files equal code: content, executable bit, link target."""
@@ -74,7 +74,7 @@ class Tree:
 
         It includes modes but no times: a file that was only touched has not changed."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
-        rows += [_mark(entry.row(is_shared)) for _, entry in sorted(self.entries.items())]
+        rows += [_row_without_time(entry.row(is_shared)) for _, entry in sorted(self.entries.items())]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def index(self, is_shared: bool = False) -> bytes:
@@ -121,31 +121,31 @@ class Changes:
     def drops_first(self) -> bool:
         """Return whether a file became a folder or a folder a file, so that the old one must go first."""
         sent, dropped = set(self.send), set(self.drop)
-        return bool(ancestors(self.send) & dropped or ancestors(self.drop) & sent)
+        return bool(parent_folders(self.send) & dropped or parent_folders(self.drop) & sent)
 
     def folders(self) -> list[str]:
         """Return every folder in which something changes, parents before children."""
-        return [".", *sorted(ancestors((*self.send, *self.drop)))]
+        return [".", *sorted(parent_folders((*self.send, *self.drop)))]
 
     def emptied(self, tree: Tree) -> list[str]:
         """Return the folders that may be empty afterwards, children before parents."""
-        return sorted(ancestors(self.drop) - ancestors(tree.entries), reverse=True)
+        return sorted(parent_folders(self.drop) - parent_folders(tree.entries), reverse=True)
 
 
-def changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
+def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
     """Compare a tree with what a host holds, and return what the host lacks."""
     if held.is_same:
         return Changes(is_shared=is_shared)
     send = tuple(
         path
         for path, entry in sorted(tree.entries.items())
-        if path in held.touched or held.marks.get(path) != _mark(entry.row(is_shared))
+        if path in held.touched or held.marks.get(path) != _row_without_time(entry.row(is_shared))
     )
     drop = tuple(sorted((set(held.marks) | held.unfinished) - set(tree.entries)))
     return Changes(send, drop, is_shared, bool(held.unfinished))
 
 
-def held_from(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
+def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
     """Parse what a host prints that does not hold the tree. `damaged` paths count as touched.
 
     The answer has three sections: the index (a line of digests, a line of rows, the listing after the last
@@ -155,7 +155,7 @@ def held_from(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
         return HostIndex()
     header, _, rest = sections[0].partition(b"\n")
     line, _, listing = rest.partition(b"\n")
-    marks = {str(row[0]): _mark(row) for row in _rows(line)}
+    marks = {str(row[0]): _row_without_time(row) for row in _rows(line)}
     unfinished = frozenset(str(row[0]) for text in sections[1].splitlines() for row in _rows(text))
     then, now = _listing(listing), _listing(sections[2])
     touched = {path for path in marks if path not in now or then.get(path) != now[path]}
@@ -169,7 +169,7 @@ def _base(header: bytes) -> str | None:
     return header.decode() if _HEADER.fullmatch(header) else None
 
 
-def ancestors(paths: Iterable[str]) -> set[str]:
+def parent_folders(paths: Iterable[str]) -> set[str]:
     """Return all folders above these paths, without the root."""
     found: set[str] = set()
     for path in paths:
@@ -181,7 +181,7 @@ def ancestors(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _mark(row: list[object]) -> list[object]:
+def _row_without_time(row: list[object]) -> list[object]:
     """Return an index row without its time."""
     return [*row[:3], *row[4:]]
 

@@ -14,22 +14,22 @@ from pathlib import Path
 import pathspec
 
 from hvdocker.errors import UsageProblem
-from hvdocker.sync.hash_cache import HashCache, has_settled, look_of
-from hvdocker.sync.tree import Entry, Look, Tree
+from hvdocker.sync.hash_cache import HashCache, file_stat, has_settled
+from hvdocker.sync.tree import Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
 IGNORE_FILES = (".hvdockerignore", ".gitignore")
 _CHUNK = 1 << 20
 # Hashing releases the interpreter's lock only for large chunks, so small files gain nothing from threads.
-_LARGE = 8 << 20
+_LARGE_BYTES = 8 << 20
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """A file or symlink of the folder that is not hashed yet. `look` is None for a symlink."""
 
     entry: Entry
-    look: Look | None = None
+    look: FileStat | None = None
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
@@ -40,7 +40,7 @@ def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False
     found = list(_walk(os.fspath(root), "", _ignore_rules(root)))
     known = {} if cache is None or checksum else cache.load(root)
     hashes: dict[str, str] = {}
-    unread: list[Found] = []
+    unread: list[FoundFile] = []
     for file in found:
         if file.look is None:
             continue
@@ -57,15 +57,15 @@ def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False
     return Tree(root, {entry.path: entry for entry in entries})
 
 
-def _hashed(file: Found, hashes: Mapping[str, str], started_ns: int) -> Entry:
+def _hashed(file: FoundFile, hashes: Mapping[str, str], started_ns: int) -> Entry:
     if file.look is None:
         return file.entry
     look = file.look if has_settled(file.look, started_ns) else None
     return replace(file.entry, sha256=hashes[file.entry.path], look=look)
 
 
-def _hash_all(root: Path, files: list[Found]) -> dict[str, str]:
-    large = [file.entry for file in files if file.entry.size >= _LARGE]
+def _hash_all(root: Path, files: list[FoundFile]) -> dict[str, str]:
+    large = [file.entry for file in files if file.entry.size >= _LARGE_BYTES]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         pending = {entry.path: pool.submit(_hash, root, entry.path) for entry in large}
         hashes = {
@@ -82,11 +82,11 @@ def _hash(root: Path, path: str) -> str:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
-        raise unreadable(error, full) from error
+        raise unreadable_error(error, full) from error
     return digest.hexdigest()
 
 
-def unreadable(error: OSError, path: str) -> UsageProblem:
+def unreadable_error(error: OSError, path: str) -> UsageProblem:
     """Return the error for a local file that cannot be read."""
     return UsageProblem(
         f"cannot read {error.filename or path}: {error.strerror}",
@@ -94,7 +94,7 @@ def unreadable(error: OSError, path: str) -> UsageProblem:
     )
 
 
-def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[Found]:
+def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[FoundFile]:
     """Yield the files below `folder` that are not ignored, sorted by name.
 
     Strings and scandir are used for speed, because every `train` walks the folder."""
@@ -102,7 +102,7 @@ def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Ite
         with os.scandir(folder) as listing:
             items = sorted(listing, key=lambda item: item.name)
     except OSError as error:
-        raise unreadable(error, folder) from error
+        raise unreadable_error(error, folder) from error
     for item in items:
         relative = prefix + item.name
         is_folder = item.is_dir(follow_symlinks=False)
@@ -110,22 +110,22 @@ def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Ite
             continue
         if is_folder:
             yield from _walk(item.path, f"{relative}/", rules)
-        elif found := _found(item, relative):
+        elif found := _found_file(item, relative):
             yield found
 
 
-def _found(item: os.DirEntry[str], relative: str) -> Found | None:
+def _found_file(item: os.DirEntry[str], relative: str) -> FoundFile | None:
     """Return the file or symlink, None for a device, socket or pipe."""
     try:
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            return Found(Entry(relative, target=os.readlink(item.path)))  # noqa: PTH115  # as above
+            return FoundFile(Entry(relative, target=os.readlink(item.path)))  # noqa: PTH115  # as above
     except OSError as error:
-        raise unreadable(error, item.path) from error
+        raise unreadable_error(error, item.path) from error
     if not stat.S_ISREG(status.st_mode):
         return None
     entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
-    return Found(entry, look_of(status))
+    return FoundFile(entry, file_stat(status))
 
 
 def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:

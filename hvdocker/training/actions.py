@@ -6,20 +6,20 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from hvdocker.cluster.containers.files import MASTER_TAKES, folders
-from hvdocker.cluster.containers.ssh_files import FOLDER
-from hvdocker.cluster.worker_actions import create
+from hvdocker.cluster.containers.files import MASTER_SSH_FILES, container_folders
+from hvdocker.cluster.containers.ssh_files import SSH_FOLDER
+from hvdocker.cluster.worker_actions import create_container
 from hvdocker.engine import archive
 from hvdocker.engine.file_spec import FileSpec
 from hvdocker.errors import HvdockerError
 from hvdocker.jobs.capsule.capsule import PATCH_FILE
 from hvdocker.plan.apply import Context
 from hvdocker.shell import host_folders
-from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 from hvdocker.transport.link import run_or_raise
 
 
-def _write_job(step: WriteJob, context: Context) -> None:
+def _write_job(step: WriteJobFile, context: Context) -> None:
     run_or_raise(
         context.link(step.host),
         host_folders.write_file(f"{step.folder}/{step.name}", step.is_shared),
@@ -39,19 +39,21 @@ def _create_master(step: CreateMaster, context: Context) -> None:
     The key comes from the worker and not from the controller, so that any laptop can run `train`."""
     engine, spec = context.engine(step.host), step.spec
     with ThreadPoolExecutor(max_workers=2) as beside:
-        keys_there = beside.submit(archive.read_texts, engine, step.worker, FOLDER)
+        keys_there = beside.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
         passwd = beside.submit(archive.read_text, engine, step.worker, "/etc/passwd")
-        made = create(context, step.host, spec, {})
+        made = create_container(context, step.host, spec, {})
     found = keys_there.result()
-    missing = [path for path in MASTER_TAKES if path not in found]
+    missing = [path for path in MASTER_SSH_FILES if path not in found]
     if missing:
         raise HvdockerError(f"its worker lacks {', '.join(missing)}", fix="hvdocker down, then up again")
-    taken = [FileSpec(path, found[path]) for path in MASTER_TAKES]
-    archive.furnish(engine, made, [*folders(), *taken], spec.uid, spec.gid, passwd.result() or "")
+    taken = [FileSpec(path, found[path]) for path in MASTER_SSH_FILES]
+    archive.put_initial_files(
+        engine, made, [*container_folders(), *taken], spec.uid, spec.gid, passwd.result() or ""
+    )
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
-    WriteJob: _write_job,
+    WriteJobFile: _write_job,
     WritePatch: _write_patch,
     CreateMaster: _create_master,
 }

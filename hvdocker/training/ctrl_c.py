@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class LeftUndone(Exception):
+class SecondCtrlC(Exception):
     """Ctrl-C was pressed a second time, and the work was abandoned."""
 
 
@@ -14,9 +14,9 @@ def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], N
 
     The first Ctrl-C calls `on_interrupt`; the second raises SecondCtrlC. Exceptions of `work` are raised
     here."""
-    from hvdocker.transport.background import Uninterrupted
+    from hvdocker.transport.background import UninterruptedTask
 
-    apart = Uninterrupted(work)
+    apart = UninterruptedTask(work)
     try:
         apart.wait()
     except KeyboardInterrupt:
@@ -24,5 +24,5 @@ def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], N
             on_interrupt()
             apart.wait()
         except KeyboardInterrupt:
-            raise LeftUndone from None
+            raise SecondCtrlC from None
     apart.settle()

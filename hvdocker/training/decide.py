@@ -26,14 +26,14 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training import queue
-from hvdocker.training.inputs.read_secrets import resolved
+from hvdocker.training.inputs.read_secrets import with_absolute_path
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
 from hvdocker.training.plan.requirements import worker_image
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.report import TrainReport, Viewer
 from hvdocker.training.requirements import plan_workers
-from hvdocker.training.slots import Relaunch, choose_slots, places_for, request_for, tell_fewer
+from hvdocker.training.slots import Relaunch, choose_slots, host_plans_for, note_fewer_ranks, slot_request_for
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
@@ -77,14 +77,16 @@ def decide(
 
     inventory, request, work = located.inventory, inputs.request, inputs.work
     is_relaunch = relaunch is not None
-    state, waiting = queue.observed(located, session, held, has_turn or is_relaunch, may_miss=is_relaunch)
+    state, waiting = queue.observe_with_queue(
+        located, session, held, has_turn or is_relaunch, may_miss=is_relaunch
+    )
     choose = partial(choose_slots, env, located, inputs, anew=relaunch)
-    placement = queue.in_turn(choose, state, waiting)
-    tell_fewer(env, request.np, placement.np)
-    placed = places_for(inventory, state, relaunch)
+    placement = queue.place_unless_others_wait(choose, state, waiting)
+    note_fewer_ranks(env, request.np, placement.np)
+    placed = host_plans_for(inventory, state, relaunch)
     if viewer.explained and relaunch is None:
         offers = offers_to_job(inventory, state, placed)
-        wanted = replace(request_for(inventory, request, placed), elastic=inputs.endurance.elastic)
+        wanted = replace(slot_request_for(inventory, request, placed), elastic=inputs.endurance.elastic)
         viewer.explained(explain(settled(wanted, placement), offers, read_links(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_all("some hosts are not fit", fitness_problems(inventory, used))
@@ -145,7 +147,7 @@ def _job(
         env=inputs.variables,
         code_hash=code_hash,
         env_from_caller=tuple(name for name, flag in last_flags.items() if "=" not in flag),
-        secrets=tuple(resolved(env.cwd, source) for source in inputs.secrets),
+        secrets=tuple(with_absolute_path(env.cwd, source) for source in inputs.secrets),
         endurance=endurance,
         script=work.named,
     )

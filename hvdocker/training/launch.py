@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.fetch import unmark
+from hvdocker.jobs.fetch import clear_fetched_hosts
 from hvdocker.jobs.follow import JobFollower
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.secrets.plan import ORDERLY
+from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
 from hvdocker.plan.plan import Plan
 from hvdocker.training.decide import Decision, decide
 from hvdocker.training.inputs.request import JobInputs
@@ -64,7 +64,7 @@ def launch(
             context = decision.context
             context.guard = held.check
             if relaunch:
-                unmark(located, relaunch.job)
+                clear_fetched_hosts(located, relaunch.job)
             _start(decision.workers_plan, context, held)
             # Workers with the requirements are a complete cluster: a later failure does not remove them.
             context.undo.clear()
@@ -95,7 +95,7 @@ def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
 
 def _clean_up(decision: Decision, end: JobEnd) -> None:
     """Remove the secrets of a job whose supervisor was killed. If this fails, the next `train` does it."""
-    if end.exit_code in ORDERLY or decision.cleanup.is_empty:
+    if end.exit_code in CLEAN_EXIT_CODES or decision.cleanup.is_empty:
         return
     from hvdocker.plan.apply import Context, apply_all
 

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 # Fields of TrainRequest that are not stored: they say how the job was started, not what it is, or the capsule
 # has them elsewhere.
-OF_THE_MOMENT = frozenset((
+NOT_IN_CAPSULE = frozenset((
     "checksum", "is_detached", "is_queued", "is_dry_run", "accept_new_host_keys", "lock_wait_s", "is_forced",
     "propagates_exit", "workdir", "env", "secrets", "replay",
 ))  # fmt: skip
 
 
-class Wished(Protocol):
+class JobInputsLike(Protocol):
     """The part of JobInputs that a capsule needs."""
 
     @property
@@ -53,7 +53,9 @@ class CapsuleInputs:
     fitting: Plan
 
 
-def make_capsule(env: Env, scene: CapsuleInputs, wish: Wished, tree: Tree, job: JobSpec) -> CapsuleFiles:
+def make_capsule(
+    env: Env, scene: CapsuleInputs, wish: JobInputsLike, tree: Tree, job: JobSpec
+) -> CapsuleFiles:
     """Return the capsule of `job` and the patch of its code.
 
     For a replay, also send a note where the image or the requirements differ from the original job."""
@@ -61,7 +63,7 @@ def make_capsule(env: Env, scene: CapsuleInputs, wish: Wished, tree: Tree, job: 
     image = _image(scene, job)
     code, patch = _code(tree, request.replay)
     if request.replay:
-        _compare(env, request.replay.capsule, image, _requirements(wish.requirements))
+        _note_differences(env, request.replay.capsule, image, _requirements(wish.requirements))
     maker = env.maker()
     capsule = Capsule(
         job=job.job,
@@ -85,28 +87,28 @@ def make_capsule(env: Env, scene: CapsuleInputs, wish: Wished, tree: Tree, job: 
         endurance=job.endurance.as_json(),
         requirements=_requirements(wish.requirements),
         inventory=config_json(ConfigView(redacted(inventory), str(scene.located.path))),
-        request=request_words(env.cwd, request, tree.root),
+        request=request_fields(env.cwd, request, tree.root),
         replay_of=request.replay.capsule.job if request.replay else "",
     )
     return CapsuleFiles(capsule, patch)
 
 
-def request_words(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
+def request_fields(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
     """Return the request as plain JSON values, with the script as a path relative to `source`, and the
     requirements file as an absolute path."""
     words = {each.name: getattr(request, each.name) for each in fields(request)}
-    words = {name: value for name, value in words.items() if name not in OF_THE_MOMENT}
+    words = {name: value for name, value in words.items() if name not in NOT_IN_CAPSULE}
     if request.script:
         path = (cwd / at_home(Path(request.script))).resolve()
         words["script"] = path.relative_to(source).as_posix()
     if request.requirements:
         words["requirements"] = str((cwd / at_home(request.requirements)).resolve())
-    return {name: _plain(value) for name, value in words.items()}
+    return {name: _json_value(value) for name, value in words.items()}
 
 
-def _plain(value: Any) -> object:  # Any: a field of a request
+def _json_value(value: Any) -> object:  # Any: a field of a request
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        return {each.name: _json_value(getattr(value, each.name)) for each in fields(value)}
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -140,9 +142,9 @@ def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
     temporary folder."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch
-    from hvdocker.jobs.capsule.git import see_git
+    from hvdocker.jobs.capsule.git import observe_git
 
-    git, patch = see_git(tree)
+    git, patch = observe_git(tree)
     size = sum(entry.size for entry in tree.entries.values())
     return CodeUsed(tree.hash, str(tree.root), len(tree.entries), size, git), patch
 
@@ -158,7 +160,9 @@ def _requirements(found: Requirements | None) -> Mapping[str, object] | None:
     }
 
 
-def _compare(env: Env, then: Capsule, image: ImageUsed, requirements: Mapping[str, object] | None) -> None:
+def _note_differences(
+    env: Env, then: Capsule, image: ImageUsed, requirements: Mapping[str, object] | None
+) -> None:
     if then.image.name != image.name:
         env.listener(Event("note", f"the image is {image.name} now; it was {then.image.name}"))
     elif then.image.content and image.content and then.image.content != image.content:

@@ -22,13 +22,13 @@ from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, Interrupted, NotEnoughSlots, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.locks.lock import claim_of
-from hvdocker.locks.ticket import WAITS, Ticket, in_line, ordinal
+from hvdocker.locks.lock import make_claim
+from hvdocker.locks.ticket import WAITS, Ticket, ordinal, waiting_tickets
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.complete_state import members_state
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import Session
-from hvdocker.units import count
+from hvdocker.units import pluralize
 
 if TYPE_CHECKING:
     from hvdocker.locks.hold import HeldLocks
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # Chooses a placement from the state of the hosts. Raises NotEnoughSlots.
-Place = Callable[[ClusterState], Placement]
+ChoosePlacement = Callable[[ClusterState], Placement]
 
 POLL_S = 2.0
 # A client that is not first observes the hosts less often: only to report what it waits for.
-_GLANCE_S = 10.0
+_LABELS_REFRESH_S = 10.0
 # Labels name only the slots of jobs. Processes outside of hvdocker show up only in a full observation.
-_WHOLE_S = 30.0
+_FULL_REFRESH_S = 30.0
 _MOST_NAMED = 3
 
 
@@ -61,74 +61,76 @@ def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
         )
 
 
-def wish_words(np: int | None, hosts: str | None) -> str:
+def slots_text(np: int | None, hosts: str | None) -> str:
     """Return the requested slots as text for the ticket."""
-    return hosts or (count(np, "slot") if np else "all slots")
+    return hosts or (pluralize(np, "slot") if np else "all slots")
 
 
-def observed(
+def observe_with_queue(
     located: Located, session: Session, held: HeldLocks | None, has_turn: bool, may_miss: bool = False
 ) -> tuple[ClusterState, list[Ticket]]:
     """Return the state of the hosts and the tickets that wait for slots of this cluster.
 
     The queue is read in parallel with the observation. With `has_turn` it is not read, and the
     list is empty."""
-    from hvdocker.locks.tickets import queue_of
+    from hvdocker.locks.tickets import read_queue
 
     inventory, links = located.inventory, session.links
     with ThreadPoolExecutor(max_workers=1) as beside:
         asked = None
         if not has_turn:
-            asked = beside.submit(queue_of, links, held.orders if held else {}, held is not None)
+            asked = beside.submit(read_queue, links, held.orders if held else {}, held is not None)
         state = members_state(located, session, may_miss=may_miss)
-    return state, in_line(asked.result(), inventory.cluster) if asked else []
+    return state, waiting_tickets(asked.result(), inventory.cluster) if asked else []
 
 
-def in_turn(place: Place, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
+def place_unless_others_wait(
+    place: ChoosePlacement, state: ClusterState, waiting: Sequence[Ticket]
+) -> Placement:
     """Return the placement for a client that does not wait in the queue.
 
     Raises NotEnoughSlots while tickets wait, even if the placement would fit."""
     try:
         placement = place(state)
     except NotEnoughSlots as error:
-        if _ever_fits(place, state):
+        if _fits_when_idle(place, state):
             error.fix = "wait for them with --queue" + (f"; or {error.fix}" if error.fix else "")
             error.lines = (*error.lines, *(f"{ticket.words} waits for slots too" for ticket in waiting))
         raise
     if waiting:
         first, *more = waiting
         verb = "wait" if more else "waits"
-        also = f" and {count(len(more), 'other')}" if more else ""
+        also = f" and {pluralize(len(more), 'other')}" if more else ""
         raise NotEnoughSlots(
-            f"{_free(placement)}, but {first.words}{also} {verb} before you",
-            lines=[_waits(ticket) for ticket in waiting],
+            f"{_free_text(placement)}, but {first.words}{also} {verb} before you",
+            lines=[_ticket_line(ticket) for ticket in waiting],
             fix="queue up behind: --queue (without -d)",
         )
     return placement
 
 
-def _free(placement: Placement) -> str:
-    return f"{count(placement.np, 'slot')} {'is' if placement.np == 1 else 'are'} free"
+def _free_text(placement: Placement) -> str:
+    return f"{pluralize(placement.np, 'slot')} {'is' if placement.np == 1 else 'are'} free"
 
 
-def _waits(ticket: Ticket) -> str:
+def _ticket_line(ticket: Ticket) -> str:
     return f"{ticket.who}: `{ticket.verb}` of {ticket.wish}, waiting for {ticket.since}"
 
 
-def _ever_fits(place: Place, state: ClusterState) -> bool:
+def _fits_when_idle(place: ChoosePlacement, state: ClusterState) -> bool:
     try:
-        place(emptied(state))
+        place(without_running_jobs(state))
     except HvdockerError:
         return False
     return True
 
 
-def emptied(state: ClusterState) -> ClusterState:
+def without_running_jobs(state: ClusterState) -> ClusterState:
     """Return the state as if no job of any cluster ran and no other process used a GPU."""
-    return replace(state, hosts={name: _emptied(seen) for name, seen in state.hosts.items()})
+    return replace(state, hosts={name: _host_without_jobs(seen) for name, seen in state.hosts.items()})
 
 
-def _emptied(seen: HostSeen) -> HostSeen:
+def _host_without_jobs(seen: HostSeen) -> HostSeen:
     return replace(
         seen,
         containers=tuple(one for one in seen.containers if one.role != names.ROLE_MASTER),
@@ -142,28 +144,28 @@ def wait_in_queue(
     located: Located,
     session: Session,
     wish: str,
-    place: Place,
+    place: ChoosePlacement,
     launch: Callable[[HeldTicket], T],
 ) -> T:
     """Wait for the turn and for slots, then return what `launch` returns.
 
     `launch` takes the locks, chooses the placement again and removes the ticket. `wish` is the request as
     text for others to read. Raises Interrupted on Ctrl-C."""
-    from hvdocker.locks.tickets import holding_ticket
+    from hvdocker.locks.tickets import hold_ticket
 
-    sight = _Sight(located, session)
+    sight = _StateCache(located, session)
     # A request that would not fit even on idle hosts fails now, not after hours of waiting.
-    place(emptied(sight.again(is_near=True)))
-    claim = claim_of(env, located, "train")
+    place(without_running_jobs(sight.again(is_near=True)))
+    claim = make_claim(env, located, "train")
     try:
-        with holding_ticket(session.links, claim, WAITS, wish, env.listener) as ticket:
-            return _Wait(env, located, sight, place, ticket).for_turn(launch)
+        with hold_ticket(session.links, claim, WAITS, wish, env.listener) as ticket:
+            return _QueueWait(env, located, sight, place, ticket).for_turn(launch)
     except KeyboardInterrupt:
         raise Interrupted("left the queue") from None
 
 
 @dataclass
-class _Sight:
+class _StateCache:
     """Keeps the last observed state of the hosts and refreshes it."""
 
     located: Located
@@ -175,15 +177,15 @@ class _Sight:
     def again(self, is_near: bool) -> ClusterState:
         """Return the state, refreshed where it is too old. With `is_near` (first in the queue) the labels are
         read every time."""
-        from hvdocker.observe.hosts import leases_again
+        from hvdocker.observe.hosts import refresh_containers
 
         now = time.monotonic()
         inventory, links = self.located.inventory, self.session.links
-        if self.state is None or now - self._looked_whole > _WHOLE_S:
+        if self.state is None or now - self._looked_whole > _FULL_REFRESH_S:
             self.state = self._whole()
             self._looked = self._looked_whole = now
-        elif is_near or now - self._looked > _GLANCE_S:
-            self.state = leases_again(inventory, links, self.state)
+        elif is_near or now - self._looked > _LABELS_REFRESH_S:
+            self.state = refresh_containers(inventory, links, self.state)
             self._looked = now
         return self.state
 
@@ -204,11 +206,11 @@ class _Sight:
 
 
 @dataclass
-class _Wait:
+class _QueueWait:
     env: Env
     located: Located
-    sight: _Sight
-    place: Place
+    sight: _StateCache
+    place: ChoosePlacement
     ticket: HeldTicket
     _last: str = field(default="", init=False)
 
@@ -224,11 +226,11 @@ class _Wait:
                     # Another client was faster, or something that has no label holds the slots.
                     problem = error
                     self.sight.forget()
-            self._say(told(before, problem))
+            self._say(queue_status(before, problem))
             time.sleep(POLL_S)
 
     def _before(self) -> list[Ticket]:
-        line = in_line(self.ticket.look(), self.located.inventory.cluster)
+        line = waiting_tickets(self.ticket.look(), self.located.inventory.cluster)
         place = next((n for n, found in enumerate(line) if found.token == self.ticket.token), len(line))
         return line[:place]
 
@@ -257,14 +259,14 @@ class _Wait:
             self.env.listener(Event("queue", text, is_end=not text))
 
 
-def told(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
+def queue_status(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
     """Return the status line:
     `3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`"""
     parts = [f"{ordinal(len(before) + 1)} in the queue"]
     if problem:
         parts.append("; ".join((problem.what, *_holders(problem))))
     if before:
-        parts.append(f"after {_named(before)}")
+        parts.append(f"after {_owners_text(before)}")
     return ": ".join(parts[:2]) + "".join(f"; {part}" for part in parts[2:])
 
 
@@ -274,7 +276,7 @@ def _holders(problem: HvdockerError) -> Iterable[str]:
     return [line for line in problem.lines if "held by" in line][:_MOST_NAMED]
 
 
-def _named(tickets: Sequence[Ticket]) -> str:
+def _owners_text(tickets: Sequence[Ticket]) -> str:
     shown = [ticket.words for ticket in tickets[:_MOST_NAMED]]
     more = len(tickets) - len(shown)
     return ", ".join([*shown, *([f"{more} more"] if more else [])])

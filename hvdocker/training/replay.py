@@ -20,15 +20,15 @@ from hvdocker.jobs.capsule.capsule import Capsule
 from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 from hvdocker.secret import SecretSource, parse_secrets
 from hvdocker.training.inputs.request import TrainRequest
-from hvdocker.training.make_capsule import OF_THE_MOMENT
+from hvdocker.training.make_capsule import NOT_IN_CAPSULE
 from hvdocker.training.report import TrainReport, Viewer
 from hvdocker.training.train import train
 
-_LOST = "the job cannot be run again with the same code"
+_CODE_LOST = "the job cannot be run again with the same code"
 
 
 # Optional fields of a request that are numbers; all other optional ones are text.
-_NUMBERS = frozenset(("np", "min_np", "max_np", "restarts"))
+_NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts"))
 
 
 @dataclass(frozen=True)
@@ -49,17 +49,17 @@ def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer:
     """Run `job` again. Raises HvdockerError where its code cannot be restored."""
     (kept,) = find_capsules(env, located, (job,))
     located = with_environment(located, kept, options)
-    with same_code(env, kept) as source:
-        request = request_again(kept, options, source)
+    with restored_code(env, kept) as source:
+        request = replay_request(kept, options, source)
         return train(env, located, request, viewer)
 
 
-def request_again(kept: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
+def replay_request(kept: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
     """Return the request of the original job, with the code in `source`.
 
     A job that asked for every slot gets as many ranks as it had: the cluster may have another size now."""
     capsule = kept.capsule
-    words = _known_words(capsule.request)
+    words = _request_fields(capsule.request)
     if options.np or not words.get("hosts"):
         words |= {"np": options.np or words.get("np") or capsule.placement.np, "hosts": None}
     if words.get("script"):
@@ -97,31 +97,31 @@ def _requirements(kept: StoredCapsule, path: Path, source: Path) -> Path:
     return path
 
 
-def _known_words(request: Mapping[str, object]) -> dict[str, Any]:
+def _request_fields(request: Mapping[str, object]) -> dict[str, Any]:
     """Return the fields of TrainRequest (hence Any). Unknown fields, from another version, are dropped."""
-    return _taken(TrainRequest(), request)
+    return _read_fields(TrainRequest(), request)
 
 
-def _taken(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
+def _read_fields(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
     """Return the checked values of `told` for the fields of `default`. Any: a request or a part of one."""
     found: dict[str, Any] = {}
     for each in fields(default):
         value, usual = told.get(each.name), getattr(default, each.name)
-        if each.name not in told or each.name in OF_THE_MOMENT:
+        if each.name not in told or each.name in NOT_IN_CAPSULE:
             continue
         if is_dataclass(usual) and isinstance(value, Mapping):
-            found[each.name] = replace(usual, **_taken(usual, value))  # type: ignore[type-var]  # an instance
-        elif _fits(each.name, value, usual):
+            found[each.name] = replace(usual, **_read_fields(usual, value))  # type: ignore[type-var]  # an instance
+        elif _has_type(each.name, value, usual):
             found[each.name] = tuple(value) if isinstance(value, list) else value
         else:
             raise UsageProblem(f"the capsule is damaged: {each.name} is {value!r}")
     return found
 
 
-def _fits(name: str, value: object, usual: object) -> bool:
+def _has_type(name: str, value: object, usual: object) -> bool:
     """Return whether the value has the field's type: a host or another version may have written it."""
     if usual is None:
-        return value is None or type(value) is (int if name in _NUMBERS else str)
+        return value is None or type(value) is (int if name in _NUMBER_FIELDS else str)
     if isinstance(usual, tuple):
         return isinstance(value, list) and all(isinstance(word, str) for word in value)
     return type(value) is type(usual)
@@ -162,27 +162,27 @@ def _secret_flags(kept: StoredCapsule, options: ReplayOptions) -> tuple[str, ...
     said = {source.name for source in parse_secrets(options.secrets)}
     wanted = [secret for secret in kept.capsule.secrets if secret.name not in said]
     if wanted and kept.host:
-        words = " ".join(f"--secret {_flag(secret)}" for secret in wanted)
+        words = " ".join(f"--secret {_secret_flag(secret)}" for secret in wanted)
         raise UsageProblem(
             f"the capsule was read from {kept.host}, which may ask for anything of this machine",
             lines=[f"it asks for: {words}"],
             fix="where that is right, say these words after replay",
         )
-    return (*(_flag(secret) for secret in wanted), *options.secrets)
+    return (*(_secret_flag(secret) for secret in wanted), *options.secrets)
 
 
-def _flag(secret: SecretSource) -> str:
+def _secret_flag(secret: SecretSource) -> str:
     return secret.name if secret.path is None else f"{secret.name}=@{secret.path}"
 
 
 @contextmanager
-def same_code(env: Env, kept: StoredCapsule) -> Iterator[Path]:
+def restored_code(env: Env, kept: StoredCapsule) -> Iterator[Path]:
     """Yield a folder with exactly the job's code, by hash.
 
     This is its original folder, or the current one where the original is not here; else a checkout from git
     in a temporary folder."""
     code = kept.capsule.code
-    for folder in _folders(env, kept)[:1]:
+    for folder in _candidate_folders(env, kept)[:1]:
         if _hash_of(folder) == code.hash:
             yield folder
             return
@@ -193,7 +193,7 @@ def same_code(env: Env, kept: StoredCapsule) -> Iterator[Path]:
         yield folder
 
 
-def _folders(env: Env, kept: StoredCapsule) -> list[Path]:
+def _candidate_folders(env: Env, kept: StoredCapsule) -> list[Path]:
     """Return the folders that may have the code, the likeliest first; only the current folder if the capsule
     came from a host."""
     here, then = env.cwd.resolve(), Path(kept.capsule.code.folder)
@@ -213,42 +213,46 @@ def _hash_of(folder: Path) -> str:
 
 
 def _from_git(env: Env, kept: StoredCapsule, target: Path) -> Path:
-    from hvdocker.jobs.capsule.git import NoGit, check_out
+    from hvdocker.jobs.capsule.git import GitProblem, check_out
 
     capsule, tried = kept.capsule, list[str]()
     _refuse_without_git(env, kept)
-    for place in _folders(env, kept):
+    for place in _candidate_folders(env, kept):
         try:
             folder = check_out(place, capsule.code.git, kept.patch, target)
-        except NoGit as error:
+        except GitProblem as error:
             tried.append(f"{place}: {error}")
             continue
         if _hash_of(folder) == capsule.code.hash:
             return folder
-        raise _lost(
+        raise _code_lost(
             capsule, ["its commit and patch are not all of it: do filters or submodules have a part?"]
         )
-    raise _lost(capsule, tried or ["no folder of it is here"])
+    raise _code_lost(capsule, tried or ["no folder of it is here"])
 
 
 def _refuse_without_git(env: Env, kept: StoredCapsule) -> None:
     git = kept.capsule.code.git
-    changed = [f"{folder}: its files are others now" for folder in _folders(env, kept)[:1]]
+    changed = [f"{folder}: its files are others now" for folder in _candidate_folders(env, kept)[:1]]
     if not git.commit:
-        raise _lost(kept.capsule, [*changed, f"git does not have it: {git.why or 'no commit is recorded'}"])
+        raise _code_lost(
+            kept.capsule, [*changed, f"git does not have it: {git.why or 'no commit is recorded'}"]
+        )
     if git.is_dirty and git.why:
-        raise _lost(kept.capsule, [*changed, f"its changes to {git.commit[:12]} were not kept: {git.why}"])
+        raise _code_lost(
+            kept.capsule, [*changed, f"its changes to {git.commit[:12]} were not kept: {git.why}"]
+        )
     if git.has_patch and len(kept.patch) != git.patch_bytes:
-        raise _lost(
+        raise _code_lost(
             kept.capsule, [*changed, "the patch of its changes is not here: hvdocker fetch brings it"]
         )
 
 
-def _lost(capsule: Capsule, lines: list[str]) -> HvdockerError:
+def _code_lost(capsule: Capsule, lines: list[str]) -> HvdockerError:
     git = capsule.code.git
     where = f"{capsule.code.folder}" + (f" at {git.commit[:12]}" if git.commit else "")
     return HvdockerError(
-        _LOST,
+        _CODE_LOST,
         lines=[f"its code was {where}, hash {capsule.code.hash[:12]}", *lines],
         fix="go to a clone that has the commit, or put the files back as they were; "
         "hvdocker train runs what is here now",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.jobs import job_container
-from hvdocker.jobs.outcome import Ended, JobEnd
+from hvdocker.jobs.outcome import EndedJob, JobEnd
 from hvdocker.observe.state import HostSeen
 from hvdocker.placement.strategies import Explanation
 from hvdocker.plan.plan import Plan
@@ -44,8 +44,8 @@ class TrainReport:
     # Restarts that followed the loss of a head.
     restarts_before: int = 0
 
-    def ended(self, flag: str) -> Ended | None:
+    def ended(self, flag: str) -> EndedJob | None:
         """Return the end for the verdict, None for a detached job."""
         if self.end is None:
             return None
-        return Ended(self.job, self.placement, self.end, self.last_lines, flag, self.restarts_before)
+        return EndedJob(self.job, self.placement, self.end, self.last_lines, flag, self.restarts_before)

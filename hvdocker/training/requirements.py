@@ -19,15 +19,21 @@ from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ImageSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import CONTROLLER, Plan
-from hvdocker.training.plan.requirements import has_one_id, is_running, layer_on, plan_layer, plan_plain
+from hvdocker.training.plan.requirements import (
+    all_run_layer,
+    have_one_image_id,
+    plan_with_requirements,
+    plan_without_requirements,
+    requirements_layer,
+)
 from hvdocker.transport.session import Session
 
-USUAL_NAME = "requirements.txt"
+DEFAULT_FILE_NAME = "requirements.txt"
 
 
 def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requirements | None:
     """Read the named file, or requirements.txt in `folder`; None where neither is named nor there."""
-    path = (cwd / at_home(named)).resolve() if named else folder / USUAL_NAME
+    path = (cwd / at_home(named)).resolve() if named else folder / DEFAULT_FILE_NAME
     if not named and not path.is_file():
         return None
     return parse_requirements(path, _read, _wheels_in)
@@ -71,17 +77,19 @@ def plan_workers(
 
     It is empty where they have it. Asks no host anything where the labels of the workers suffice."""
     if requirements is None:
-        return plan_plain(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
-    layer = layer_on(inventory, state, hosts, requirements)
-    if is_running(layer, state, hosts):
+        return plan_without_requirements(
+            inventory, state, placed, hosts, _contents(session, state, hosts), maker
+        )
+    layer = requirements_layer(inventory, state, hosts, requirements)
+    if all_run_layer(layer, state, hosts):
         return Plan("train", inventory.cluster)
-    seen, state = _look(session, inventory, state, layer.image)
-    return plan_layer(inventory, state, placed, hosts, layer, seen, maker)
+    seen, state = _find_image(session, inventory, state, layer.image)
+    return plan_with_requirements(inventory, state, placed, hosts, layer, seen, maker)
 
 
 def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Mapping[str, str]:
     ids = {name: state.workers()[name].image_id for name in hosts}
-    if has_one_id(state, hosts):
+    if have_one_image_id(state, hosts):
         return ids
     from hvdocker.observe.engine import see_images
 
@@ -89,15 +97,15 @@ def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Ma
     return {name: seen[name].content if name in seen else image_id for name, image_id in ids.items()}
 
 
-def _look(
+def _find_image(
     session: Session, inventory: Inventory, state: ClusterState, image: str
 ) -> tuple[dict[str, ImageSeen], ClusterState]:
     """Return the image on every host and the controller that has it, and the state with the cluster's image
     on the controller, from which it could be built."""
-    from hvdocker.observe.engine import see_images, see_own_image
-    from hvdocker.observe.hosts import as_state
+    from hvdocker.observe.engine import see_controller_image, see_images
+    from hvdocker.observe.hosts import cluster_state
 
     seen = see_images(session.links, dict.fromkeys(state.hosts, image))
-    own = see_own_image(image)
-    whole = as_state(inventory, state.hosts, with_images=True)
+    own = see_controller_image(image)
+    whole = cluster_state(inventory, state.hosts, with_images=True)
     return {**seen, **({CONTROLLER: own} if own else {})}, replace(whole, network=state.network)

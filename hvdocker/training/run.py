@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from hvdocker import names
 from hvdocker.cluster.down import DownOptions, DownReport, down
 from hvdocker.cluster.up import UpOptions, UpReport, check_keep, up
-from hvdocker.doctor.preflight import check_hosts
+from hvdocker.doctor.preflight import run_preflight
 from hvdocker.env import Env
 from hvdocker.errors import (
     HeadLost,
@@ -33,25 +33,24 @@ from hvdocker.events import Event
 from hvdocker.hooks.hooks import Hooks
 from hvdocker.inventory.locate import Located, named
 from hvdocker.jobs.fetch import FetchReport, fetch
-from hvdocker.jobs.outcome import verdict
-from hvdocker.locks.lock import claim_of
+from hvdocker.jobs.outcome import raise_unless_succeeded
+from hvdocker.locks.lock import make_claim
 from hvdocker.placement.slot_flags import request_of
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan
-from hvdocker.training.ctrl_c import LeftUndone, finish_despite_ctrl_c
-from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare
+from hvdocker.training.ctrl_c import SecondCtrlC, finish_despite_ctrl_c
+from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare_inputs
 from hvdocker.training.report import Started, TrainReport, Viewer
-from hvdocker.training.run_heartbeat import alive
-from hvdocker.training.slots import tell_fewer
+from hvdocker.training.slots import note_fewer_ranks
 from hvdocker.training.train import train
 from hvdocker.training.train_hooks import TrainHooks
-from hvdocker.units import count
+from hvdocker.units import pluralize
 
 if TYPE_CHECKING:
-    from hvdocker.jobs.results.merge import Fetched
+    from hvdocker.jobs.results.merge import FetchedFiles
 
 # Removing the cluster waits for locks at least this long. Others hold a lock for seconds.
-GIVE_BACK_WAIT_S = 120.0
+CLEANUP_LOCK_WAIT_S = 120.0
 
 
 @dataclass
@@ -65,7 +64,7 @@ class RunReport:
     located: Located
     job: str = ""
     train: TrainReport | None = None
-    fetched: Fetched | None = None
+    fetched: FetchedFiles | None = None
     error: BaseException | None = None
     trouble: HvdockerError | None = None
     is_kept: bool = False
@@ -104,11 +103,11 @@ class RunReport:
 
 
 @dataclass(frozen=True)
-class Verbs:
+class RunVerbs:
     """The functions that a run calls, replaceable in tests."""
 
-    check: Callable[..., SlotRequest | None] = check_hosts
-    alive: Callable[..., AbstractContextManager[None]] = alive
+    check: Callable[..., SlotRequest | None] = run_preflight
+    alive: Callable[..., AbstractContextManager[None]] = run_heartbeat
     up: Callable[..., UpReport] = up
     train: Callable[..., TrainReport] = train
     fetch: Callable[..., FetchReport] = fetch
@@ -121,26 +120,26 @@ def run(
     request: TrainRequest,
     keep: str,
     viewer: Viewer,
-    verbs: Verbs = Verbs(),
+    verbs: RunVerbs = RunVerbs(),
     hooks: Hooks | None = None,
 ) -> RunReport:
     """Run one job on a cluster of its own.
 
     Raises only as long as nothing was made on a host. Later errors are in the report."""
     check_keep(keep)
-    wish = prepare(env, located, request)
+    wish = prepare_inputs(env, located, request)
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
-    claim = claim_of(env, own, "run")
+    claim = make_claim(env, own, "run")
     env = replace(env, run=claim.token)
-    wanted = verbs.check(env, own, request.accept_new_host_keys, _wanted(own, wish))
+    wanted = verbs.check(env, own, request.accept_new_host_keys, _slot_request(own, wish))
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
         return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
     hooks = hooks.of(own) if hooks else Hooks(env, own, "run", is_skipped=True)
     report: RunReport | None = None
     try:
-        with verbs.alive(env, own, claim, _words(request), wanted.exclude if wanted else ()):
-            report = _Run(env, own, _in_all_of_it(wish), keep, viewer, options, verbs, hooks).to_the_end()
+        with verbs.alive(env, own, claim, _slots_text(request), wanted.exclude if wanted else ()):
+            report = _Run(env, own, _on_all_slots(wish), keep, viewer, options, verbs, hooks).to_the_end()
     except KeyboardInterrupt:
         # Ctrl-C while the tickets are removed: they expire by themselves, and the report is still wanted.
         if report is None:
@@ -153,14 +152,14 @@ def final_error(report: RunReport) -> BaseException | None:
     """Return the error that the run exits with, or None. Where possible its `fix` names what is left behind,
     or where the fetched logs are."""
     error = report.error or report.trouble
-    if can_carry(error) and report.left and report.give_back not in (error.fix or ""):
+    if can_take_fix(error) and report.left and report.give_back not in (error.fix or ""):
         error.fix = report.left
     elif isinstance(error, JobFailed) and report.fetched and error.fix:
-        error.fix = _at_home(error.fix, report)
+        error.fix = _with_local_logs(error.fix, report)
     return error
 
 
-def _at_home(fix: str, report: RunReport) -> str:
+def _with_local_logs(fix: str, report: RunReport) -> str:
     """Return `fix` with paths of the fetched logs in place of commands that read them from hosts."""
     job, logs = f"{report.job}{report.located.flag}", report.folder / "logs"
     return fix.replace(f"hvdocker logs {job}", str(logs / "output.log")).replace(
@@ -168,12 +167,12 @@ def _at_home(fix: str, report: RunReport) -> str:
     )
 
 
-def can_carry(error: BaseException | None) -> TypeGuard[HvdockerError]:
+def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
     """Return whether the error can take a `fix`: HostErrors show the one of each host instead."""
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
-def _wanted(located: Located, wish: JobInputs) -> SlotRequest | None:
+def _slot_request(located: Located, wish: JobInputs) -> SlotRequest | None:
     """Return the request for slots, or None for all slots."""
     wanted, elastic = wish.request.wanted, wish.endurance.elastic
     if wanted.is_everything and elastic is None:
@@ -181,7 +180,7 @@ def _wanted(located: Located, wish: JobInputs) -> SlotRequest | None:
     return replace(request_of(wanted, located.inventory), elastic=elastic)
 
 
-def _in_all_of_it(wish: JobInputs) -> JobInputs:
+def _on_all_slots(wish: JobInputs) -> JobInputs:
     """Return the inputs without slot flags: `up` applies these, and the job takes all slots of its cluster.
     `-H` applies to both."""
     if wish.request.hosts:
@@ -201,8 +200,8 @@ def _up_options(request: TrainRequest, keep: str, wanted: SlotRequest | None) ->
     )
 
 
-def _words(request: TrainRequest) -> str:
-    return request.hosts or (count(request.np, "rank") if request.np else "every slot")
+def _slots_text(request: TrainRequest) -> str:
+    return request.hosts or (pluralize(request.np, "rank") if request.np else "every slot")
 
 
 @dataclass
@@ -213,7 +212,7 @@ class _Run:
     keep: str
     viewer: Viewer
     options: UpOptions
-    verbs: Verbs
+    verbs: RunVerbs
     hooks: Hooks
     hosts: frozenset[str] | None = field(default=None, init=False)
     report: RunReport = field(init=False)
@@ -242,14 +241,14 @@ class _Run:
     def _up_and_train(self) -> None:
         self.hooks.before("up")
         made = self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
-        tell_fewer(self.env, self.options.request.np if self.options.request else None, made.ranks)
+        note_fewer_ranks(self.env, self.options.request.np if self.options.request else None, made.ranks)
         self.hooks.after("up", 0)
         watching = self._watching()
         with TrainHooks(self.hooks).around(watching, tells_failure=False):
             report = self.verbs.train(self.env, self.located, self.wish.request, watching, self.wish)
             self.report.train = report
             if ended := report.ended(self.located.flag):
-                verdict(ended, self.wish.request.propagates_exit)
+                raise_unless_succeeded(ended, self.wish.request.propagates_exit)
 
     def _begun(self, plan: Plan) -> None:
         self.hosts = frozenset(step.host for step in plan.steps)
@@ -303,7 +302,7 @@ class _Run:
         return replace(self.located, inventory=replace(inventory, hosts=used))
 
     def _give_back(self) -> None:
-        wait_s = max(GIVE_BACK_WAIT_S, self.wish.request.lock_wait_s)
+        wait_s = max(CLEANUP_LOCK_WAIT_S, self.wish.request.lock_wait_s)
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:
@@ -320,7 +319,7 @@ class _Run:
         text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.give_back}"
         try:
             finish_despite_ctrl_c(work, lambda: self.env.listener(Event("note", text)))
-        except LeftUndone:
+        except SecondCtrlC:
             self.report.trouble = Interrupted("left by Ctrl-C before everything was given back")
         except HvdockerError as error:
             self.report.trouble = error

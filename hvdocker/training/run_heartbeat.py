@@ -11,15 +11,15 @@ from dataclasses import replace
 from functools import partial
 
 from hvdocker.env import Env
-from hvdocker.events import ignore
+from hvdocker.events import ignore_events
 from hvdocker.inventory.locate import Located
 from hvdocker.locks.holder import Claim
 from hvdocker.locks.ticket import RUNS
-from hvdocker.transport.session import connected, reopened
+from hvdocker.transport.session import connected, reopen_link
 
 
 @contextmanager
-def alive(
+def run_heartbeat(
     env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()
 ) -> Iterator[None]:
     """Renew a ticket (kind `runs`) on all reachable hosts except `without`; the others get no containers of
@@ -29,10 +29,10 @@ def alive(
     from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
     from hvdocker.transport.reconnecting_link import ReconnectingLink
 
-    quiet = replace(env, listener=ignore)
+    quiet = replace(env, listener=ignore_events)
     with connected(quiet, located, must_all=False) as session:
         links = {
-            name: ReconnectingLink(name, link, partial(reopened, env, located, name))
+            name: ReconnectingLink(name, link, partial(reopen_link, env, located, name))
             for name, link in list(session.links.items())[: 1 if located.inventory.is_local else None]
             if name not in without
         }

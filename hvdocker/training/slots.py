@@ -23,7 +23,7 @@ from hvdocker.placement.strategies import place_most
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic, Resilience
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
-from hvdocker.training.plan.train import check_workers, standing
+from hvdocker.training.plan.train import check_workers, usable_host_plans
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def choose_slots(
     `anew` is the lost job where it is placed again: then missing hosts are allowed, `-H` is reduced to the
     hosts that are left, and fewer ranks will do. Raises NotEnoughSlots."""
     inventory, request, elastic = located.inventory, wish.request, wish.endurance.elastic
-    placed = places_for(inventory, state, anew)
+    placed = host_plans_for(inventory, state, anew)
     check_workers(inventory, placed, state, located.flag, may_miss=anew is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
     offers, links = offers_to_job(inventory, state, placed), read_links(located)
-    wanted = request_for(inventory, request, placed if anew is None else host_plans(inventory, state))
+    wanted = slot_request_for(inventory, request, placed if anew is None else host_plans(inventory, state))
     if anew and wanted.exact:
         left = tuple(share for share in wanted.exact if share.host in placed)
         if not left:
@@ -64,19 +64,23 @@ def choose_slots(
     return place_most(replace(wanted, elastic=elastic), offers, links)
 
 
-def places_for(inventory: Inventory, state: ClusterState, anew: Relaunch | None) -> Mapping[str, HostPlan]:
+def host_plans_for(
+    inventory: Inventory, state: ClusterState, anew: Relaunch | None
+) -> Mapping[str, HostPlan]:
     """Return the host plans of the cluster; for a relaunch only those that can still be used."""
     placed = host_plans(inventory, state)
-    return standing(placed, state, anew.job) if anew else placed
+    return usable_host_plans(placed, state, anew.job) if anew else placed
 
 
-def tell_fewer(env: Env, wanted: int | None, got: int) -> None:
+def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
     """Send a note if the job starts with fewer ranks than requested."""
     if wanted and got < wanted:
         env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
-def request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
+def slot_request_for(
+    inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]
+) -> SlotRequest:
     """Return the slot flags as a request; `-H` may also name hosts by their training address."""
     addresses = {name: found.address for name, found in placed.items()}
     return request_of(request.wanted, inventory, addresses)

@@ -11,7 +11,7 @@ from hvdocker.units import show_bytes
 
 
 @dataclass(frozen=True)
-class WriteJob(Step):
+class WriteJobFile(Step):
     """Write job.json, or another JSON file of the job (`name`), into the job's folder on a host.
 
     `from_caller` names the variables whose values came from the caller's environment: a script reads them

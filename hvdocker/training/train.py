@@ -12,14 +12,14 @@ from typing import TypeVar
 from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HvdockerError, Interrupted
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_image
+from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.store import store_capsule
 from hvdocker.jobs.head_loss import clean_up_lost_job
 from hvdocker.protocol.job import JobSpec
 from hvdocker.training import queue
 from hvdocker.training.decide import decide
-from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare
+from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare_inputs
 from hvdocker.training.launch import follower_of, launch
 from hvdocker.training.report import Started, TrainReport, Viewer
 from hvdocker.training.slots import Relaunch, choose_slots
@@ -32,11 +32,11 @@ def train(
     env: Env, located: Located, request: TrainRequest, viewer: Viewer, inputs: JobInputs | None = None
 ) -> TrainReport:
     """Run a job. `inputs` is the prepared request, if the caller has prepared it already."""
-    inputs = inputs or prepare(env, located, request)
+    inputs = inputs or prepare_inputs(env, located, request)
     relaunch: Relaunch | None = None
     while True:
         with connected(env, located, request.accept_new_host_keys, must_all=False) as session:
-            outcome = _once(env, with_image(located, session), session, inputs, viewer, relaunch)
+            outcome = _once(env, with_default_image(located, session), session, inputs, viewer, relaunch)
         if isinstance(outcome, TrainReport):
             return outcome
         relaunch = outcome
@@ -52,7 +52,7 @@ def _once(
     start = partial(launch, env, located, session, inputs, viewer)
     if request.is_queued and relaunch is None:
         choose = partial(choose_slots, env, located, inputs)
-        wanted = queue.wish_words(request.np, request.hosts)
+        wanted = queue.slots_text(request.np, request.hosts)
         decision = queue.wait_in_queue(env, located, session, wanted, choose, start)
     elif relaunch:
         clean_up = partial(clean_up_lost_job, env, located, has_secrets=bool(inputs.secrets))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hvdocker.errors import HeadLost, Interrupted, JobFailed, JobStopped
-from hvdocker.hooks.hooks import Hooks, code_of
+from hvdocker.hooks.hooks import Hooks, exit_code_of
 from hvdocker.training.report import Started, Viewer
 
 
@@ -29,7 +29,7 @@ class TrainHooks:
             yield
         except BaseException as error:
             if self._hooks.job and isinstance(error, (JobFailed, JobStopped, Interrupted, HeadLost)):
-                self._hooks.after("train", code_of(error))
+                self._hooks.after("train", exit_code_of(error))
             if tells_failure:
                 self._hooks.failed(error)
             raise

@@ -10,14 +10,14 @@ import queue
 import threading
 from collections.abc import Callable
 
-KEPT_S = 60.0
+IDLE_THREAD_S = 60.0
 _POLL_S = 0.2
 
 
 class BackgroundThreads:
     """Reusable daemon threads. The semaphore counts the idle threads that no queued task has claimed."""
 
-    def __init__(self, kept_s: float = KEPT_S) -> None:
+    def __init__(self, kept_s: float = IDLE_THREAD_S) -> None:
         self._kept_s = kept_s
         self._tasks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._free = threading.Semaphore(0)
@@ -41,7 +41,7 @@ class BackgroundThreads:
             self._free.release()
 
 
-class Uninterrupted:
+class UninterruptedTask:
     """Work in its own thread: KeyboardInterrupt occurs in the main thread only."""
 
     def __init__(self, work: Callable[[], object]) -> None:
@@ -77,9 +77,9 @@ class Uninterrupted:
             raise error
 
 
-def uninterrupted(work: Callable[[], object]) -> None:
+def run_uninterrupted(work: Callable[[], object]) -> None:
     """Run the work to its end despite Ctrl-C, then raise its error, else the KeyboardInterrupt."""
-    apart, interrupts = Uninterrupted(work), list[KeyboardInterrupt]()
+    apart, interrupts = UninterruptedTask(work), list[KeyboardInterrupt]()
     while not apart.is_over:
         try:
             apart.wait()

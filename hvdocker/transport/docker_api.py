@@ -24,7 +24,7 @@ from docker.utils.socket import consume_socket_output, demux_adaptor
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
 # Private names of the SDK that the package uses; a unit test checks that they still exist.
-DOCKER_PARTS = (
+DOCKER_PRIVATE_NAMES = (
     "_url", "_version", "_raise_for_status", "_get", "_post", "_post_json", "_stream_helper",
     "_stream_raw_result", "_proxy_configs", "_disable_socket_timeout", "_get_raw_response_socket",
     "_read_from_socket",

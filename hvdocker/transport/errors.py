@@ -42,11 +42,12 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
         return "resolves", what, "write its address into the inventory, as in `host: 10.0.0.12`, or mend DNS"
     if isinstance(error, paramiko.BadHostKeyException):
         what = f"the host key of {target} has changed: it is not the one in known_hosts"
-        forget = shlex.join(("ssh-keygen", "-R", known_name(target)))
+        forget = shlex.join(("ssh-keygen", "-R", known_hosts_name(target)))
         return "hostkey", what, f"if it was reinstalled, remove the old key: {forget}; else beware"
     if isinstance(error, paramiko.AuthenticationException):
-        fix = "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there: " + copy_id(
-            target, error
+        fix = (
+            "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there: "
+            + ssh_copy_id_command(target, error)
         )
         return "login", "no SSH key was accepted", fix
     return _no_answer(error, target, timeout_s)
@@ -76,13 +77,13 @@ def host_of(target: str) -> str:
     return target.rpartition(":")[0].strip("[]")
 
 
-def known_name(target: str) -> str:
+def known_hosts_name(target: str) -> str:
     """Return the host as known_hosts writes it: `gpu-a` for port 22, `[gpu-a]:2222` for any other port."""
     host, port = host_of(target), target.rpartition(":")[2]
     return host if port == "22" else f"[{host}]:{port}"
 
 
-def copy_id(target: str, error: Exception) -> str:
+def ssh_copy_id_command(target: str, error: Exception) -> str:
     """Return the ssh-copy-id command for the target. The user name is taken from the text that `auth.py`
     puts at the front of its error."""
     host, port = host_of(target), target.rpartition(":")[2]
@@ -92,7 +93,7 @@ def copy_id(target: str, error: Exception) -> str:
 
 
 # Errnos of a lost connection. Every other errno is about files on the controller.
-_LOST = frozenset(
+_CONNECTION_LOST_ERRNOS = frozenset(
     getattr(errno, name)
     for name in (
         "EPIPE",
@@ -141,15 +142,15 @@ def translating_errors(name: str, what: str) -> Iterator[None]:
             fix="is it running? sudo systemctl start docker",
         ) from error
     except (paramiko.SSHException, RequestException, ConnectionError, TimeoutError, EOFError) as error:
-        raise lost(name, what, error) from error
+        raise connection_lost(name, what, error) from error
     except OSError as error:
-        if error.errno is None or error.errno in _LOST:
-            raise lost(name, what, error) from error
+        if error.errno is None or error.errno in _CONNECTION_LOST_ERRNOS:
+            raise connection_lost(name, what, error) from error
         where = f": {error.filename}" if error.filename else ""
         raise HvdockerError(f"this machine has a problem of its own: {error.strerror}{where}") from error
 
 
-def lost(name: str, what: str, error: Exception) -> HostUnreachable:
+def connection_lost(name: str, what: str, error: Exception) -> HostUnreachable:
     """Return the error for a connection that broke while `what` was under way."""
     return HostUnreachable(
         f"the connection was lost: {what}",

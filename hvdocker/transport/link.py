@@ -16,7 +16,7 @@ COMMAND_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """The outcome of a command that ran to its end: exit code, standard output and standard error."""
 
     command: Command
@@ -44,7 +44,7 @@ class HostLink(Protocol):
         command: Command,
         stdin: Iterable[bytes] | None = None,
         timeout_s: float | None = COMMAND_TIMEOUT_S,
-    ) -> Result:
+    ) -> CommandResult:
         """Run a command to its end. A non-zero exit is a normal result; a lost host raises an error.
 
         The time limit does not apply with `stdin`: sending may take any time."""
@@ -78,14 +78,14 @@ def run_or_raise(
     stdin: Iterable[bytes] | None = None,
     fix: str | None = None,
     timeout_s: float | None = COMMAND_TIMEOUT_S,
-) -> Result:
+) -> CommandResult:
     """Run a command; a non-zero exit raises an error with the command and its last lines of output."""
     result = link.run(command, stdin, timeout_s)
     raise_if_failed(link, result, what, fix)
     return result
 
 
-def raise_if_failed(link: HostLink, result: Result, what: str, fix: str | None = None) -> None:
+def raise_if_failed(link: HostLink, result: CommandResult, what: str, fix: str | None = None) -> None:
     """Raise an error with the command and its last lines of output if it exited non-zero."""
     if result.code != 0:
         raise HvdockerError(
@@ -101,4 +101,4 @@ def _short(text: str, limit: int = 400) -> str:
     return text if len(text) <= limit else text[:limit] + " …"
 
 
-Opener = Callable[[], HostLink]
+LinkOpener = Callable[[], HostLink]

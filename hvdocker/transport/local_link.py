@@ -13,10 +13,10 @@ from typing import IO
 from docker import APIClient
 from docker.errors import DockerException
 
-from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
+from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError
 from hvdocker.shell.command import Command
 from hvdocker.transport.docker_api import local_client
-from hvdocker.transport.link import COMMAND_TIMEOUT_S, Result
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult
 
 DEFAULT_SOCKET = "unix:///var/run/docker.sock"
 
@@ -33,8 +33,8 @@ class LocalLink:
         command: Command,
         stdin: Iterable[bytes] | None = None,
         timeout_s: float | None = COMMAND_TIMEOUT_S,
-    ) -> Result:
-        spool = _spooled(stdin)
+    ) -> CommandResult:
+        spool = _spool_stdin(stdin)
         try:
             done = subprocess.run(
                 command.argv,
@@ -44,13 +44,13 @@ class LocalLink:
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise TookTooLong(
+            raise CommandTimeout(
                 f"a command took longer than {timeout_s:.0f} s", host=self.name, command=command.line()
             ) from error
         finally:
             if spool:
                 spool.close()
-        return Result(command, done.returncode, done.stdout, done.stderr)
+        return CommandResult(command, done.returncode, done.stdout, done.stderr)
 
     def stream(self, command: Command) -> Iterator[bytes]:
         with subprocess.Popen(command.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -73,7 +73,7 @@ class LocalLink:
 
     def engine(self) -> APIClient:
         if self._engine is None:
-            self._engine = _open()
+            self._engine = _open_local_engine()
         return self._engine
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
@@ -92,7 +92,7 @@ class LocalLink:
             self._engine.close()
 
 
-def _spooled(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
+def _spool_stdin(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
     """Copy the standard input of a command into a temporary file: a data set need not fit into memory."""
     if stdin is None:
         return None
@@ -103,15 +103,15 @@ def _spooled(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
     return spool
 
 
-def own_engine() -> APIClient | None:
+def local_engine() -> APIClient | None:
     """Return a client of the controller's engine, or None: the controller need not have an engine."""
     try:
-        return _open()
+        return _open_local_engine()
     except HvdockerError:
         return None
 
 
-def _open() -> APIClient:
+def _open_local_engine() -> APIClient:
     url = os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
     try:
         return local_client(url)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 
-def moved_home() -> Path | None:
+def home_override() -> Path | None:
     """Return the home in $HOME if it differs from the user's entry in passwd, else None. OpenSSH's client
     uses the entry in passwd, hvdocker $HOME."""
     try:

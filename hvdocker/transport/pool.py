@@ -10,11 +10,11 @@ from typing import Generic, TypeVar
 from hvdocker.errors import HvdockerError, raise_all
 
 T = TypeVar("T")
-MOST_AT_ONCE = 30
+MAX_THREADS = 30
 
 
 @dataclass(frozen=True)
-class Outcomes(Generic[T]):
+class HostOutcomes(Generic[T]):
     """Results and errors by name. A name whose work did not begin or did not finish is in neither."""
 
     done: Mapping[str, T]
@@ -26,13 +26,13 @@ class Outcomes(Generic[T]):
         return self.done
 
 
-def each(
+def for_each_host(
     names: Iterable[str],
     work: Callable[[str], T],
     stop_at_first: bool = False,
     on_interrupt: Callable[[], None] = lambda: None,
-    most_at_once: int = MOST_AT_ONCE,
-) -> Outcomes[T]:
+    most_at_once: int = MAX_THREADS,
+) -> HostOutcomes[T]:
     """Run `work(name)` for every name and return results and errors. Only HvdockerErrors are collected.
 
     With `stop_at_first` (creation) work that has not begun when the first error occurs is left out, and work
@@ -40,7 +40,7 @@ def each(
     all threads have ended."""
     order = list(names)
     if not order:
-        return Outcomes({}, {})
+        return HostOutcomes({}, {})
     futures: dict[str, Future[T]] = {}
     with ThreadPoolExecutor(max_workers=min(most_at_once, len(order))) as pool:
         try:
@@ -55,13 +55,13 @@ def each(
     return _outcomes(futures)
 
 
-def each_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> Outcomes[T]:
+def for_each_host_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> HostOutcomes[T]:
     """Like `for_each_host`, but return after `seconds`. Work that is not done by then is in neither mapping;
     its thread runs on until its link is closed."""
     order = list(names)
     if not order:
-        return Outcomes({}, {})
-    pool = ThreadPoolExecutor(max_workers=min(MOST_AT_ONCE, len(order)))
+        return HostOutcomes({}, {})
+    pool = ThreadPoolExecutor(max_workers=min(MAX_THREADS, len(order)))
     futures = {name: pool.submit(work, name) for name in order}
     try:
         wait(futures.values(), timeout=seconds)
@@ -70,7 +70,7 @@ def each_within(names: Iterable[str], work: Callable[[str], T], seconds: float) 
     return _outcomes({name: future for name, future in futures.items() if future.done()})
 
 
-def _outcomes(futures: Mapping[str, Future[T]]) -> Outcomes[T]:
+def _outcomes(futures: Mapping[str, Future[T]]) -> HostOutcomes[T]:
     """Collect results and errors of the futures that were not cancelled; raise any error that is not ours."""
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
@@ -84,7 +84,7 @@ def _outcomes(futures: Mapping[str, Future[T]]) -> Outcomes[T]:
             failed[name] = error.at(name)
         else:
             raise error
-    return Outcomes(done, failed)
+    return HostOutcomes(done, failed)
 
 
 def _drain(pool: ThreadPoolExecutor, futures: Collection[Future[T]]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HostUnreachable
 from hvdocker.shell.command import Command
-from hvdocker.transport.link import COMMAND_TIMEOUT_S, HostLink, Opener, Result
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult, HostLink, LinkOpener
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -18,7 +18,7 @@ class ReconnectingLink:
     """A HostLink whose `run` reopens a lost connection and repeats the command once, so commands must be
     repeatable. The other methods do not reconnect."""
 
-    def __init__(self, name: str, link: HostLink, opener: Opener) -> None:
+    def __init__(self, name: str, link: HostLink, opener: LinkOpener) -> None:
         self.name = name
         self._link = link
         self._opener = opener
@@ -29,7 +29,7 @@ class ReconnectingLink:
         command: Command,
         stdin: Iterable[bytes] | None = None,
         timeout_s: float | None = COMMAND_TIMEOUT_S,
-    ) -> Result:
+    ) -> CommandResult:
         link = self._link
         try:
             return link.run(command, stdin, timeout_s)

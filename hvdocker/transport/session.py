@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, LockedKey, UnknownHostKey, raise_all
+from hvdocker.errors import HvdockerError, PassphraseRequired, UnknownHostKey, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.inventory import Host
 from hvdocker.inventory.locate import Located
@@ -60,7 +60,7 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     """Connect to all hosts. Ask about unknown host keys and key files with a passphrase once for all hosts,
     then retry these hosts; a further round is needed only if a jump host had to be trusted or unlocked
     first."""
-    from hvdocker.transport.pool import each
+    from hvdocker.transport.pool import for_each_host
     from hvdocker.transport.ssh.connect import Credentials
 
     hosts = {host.name: host for host in located.inventory.hosts}
@@ -74,9 +74,11 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     # The CLI imports what is needed after connecting here, while the hosts answer.
     threading.Thread(target=env.while_connecting).start()
     while waiting:
-        outcomes = each(waiting, partial(_open_named, hosts, credentials))
+        outcomes = for_each_host(waiting, partial(_open_named, hosts, credentials))
         links |= outcomes.done
-        settled = _trusted(env, outcomes.failed, accept_new, accepted) | _unlocked(env, outcomes.failed)
+        settled = _accept_host_keys(env, outcomes.failed, accept_new, accepted) | _unlock_key_files(
+            env, outcomes.failed
+        )
         failed |= {name: error for name, error in outcomes.failed.items() if name not in settled}
         waiting = [name for name in outcomes.failed if name in settled]
     return Session(links, failed)
@@ -92,7 +94,7 @@ def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) 
     return open_ssh(hosts[name], credentials)
 
 
-def reopened(env: Env, located: Located, name: str) -> HostLink:
+def reopen_link(env: Env, located: Located, name: str) -> HostLink:
     """Open another link to one host, with the passphrases that the user gave before."""
     from hvdocker.transport.ssh.connect import Credentials
 
@@ -100,21 +102,21 @@ def reopened(env: Env, located: Located, name: str) -> HostLink:
     return _open_named({name: host}, Credentials(env.passphrases), name)
 
 
-def _trusted(
+def _accept_host_keys(
     env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
 ) -> set[str]:
     """Return the hosts whose new keys the user accepts; add these to known_hosts and to `accepted`."""
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()
-    _remember(list(unknown.values()))
+    _append_known_hosts(list(unknown.values()))
     accepted |= {(error.entry, error.key_base64) for error in unknown.values()}
     return set(unknown)
 
 
-def _unlocked(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
+def _unlock_key_files(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
     """Return the hosts whose key files the user unlocked; change the error of the others to say why not."""
-    locked = {name: error for name, error in failed.items() if isinstance(error, LockedKey)}
+    locked = {name: error for name, error in failed.items() if isinstance(error, PassphraseRequired)}
     if not locked or not env.is_interactive:
         return set()
     paths = dict.fromkeys(error.path for error in locked.values())
@@ -126,13 +128,13 @@ def _unlocked(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
 
 
 def _ask_passphrase(env: Env, path: str) -> bool:
-    from hvdocker.transport.ssh.auth import opens
+    from hvdocker.transport.ssh.auth import is_passphrase_of
 
     for _ in range(PASSPHRASE_TRIES):
         passphrase = env.ask_secret(f"Passphrase of {path}")
         if not passphrase:
             return False
-        if opens(path, passphrase):
+        if is_passphrase_of(path, passphrase):
             env.passphrases[path] = passphrase
             return True
     return False
@@ -149,8 +151,8 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
     return env.ask(f"These host keys are not known yet:\n{shown}\nTrust them and remember them?")
 
 
-def _remember(unknown: list[UnknownHostKey]) -> None:
+def _append_known_hosts(unknown: list[UnknownHostKey]) -> None:
     from hvdocker.transport.ssh import host_keys
 
     for key in {(error.entry, error.key_base64): error for error in unknown}.values():
-        host_keys.remember(key, Path(key.known_hosts))
+        host_keys.append_known_host(key, Path(key.known_hosts))

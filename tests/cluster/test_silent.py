@@ -16,7 +16,7 @@ from hvdocker.shell.command import command
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.ssh import tcp
 from hvdocker.transport.ssh.connect import Credentials
-from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, Patience
+from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, KeepaliveTimes
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
@@ -29,8 +29,8 @@ SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT
 # The kernel goes on to acknowledge, for sessions that do nothing any more.
 FREEZE = "pkill -STOP -u trainer sshd"
 THAW = "pkill -CONT -u trainer sshd"
-KNOWN_S = max(tcp.SILENCE_S, Patience().longest_s)
-HASTY = Patience(beat_s=1, silence_s=4)
+KNOWN_S = max(tcp.DEAD_HOST_S, KeepaliveTimes().longest_s)
+HASTY = KeepaliveTimes(beat_s=1, silence_s=4)
 PATIENT = "patient"
 DEADLINE_S = KNOWN_S + 60  # for a machine that is busy with other things
 
@@ -47,14 +47,15 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
 
 
 def open_link(
-    lab: Lab, host: LabHost, jump: LabHost | None = None, patience: Patience | None = None
+    lab: Lab, host: LabHost, jump: LabHost | None = None, patience: KeepaliveTimes | None = None
 ) -> SshLink:
     ssh = SshSettings(
         user="trainer", key=str(lab.state.key), jump=f"trainer@{jump.address}" if jump else None
     )
     pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
     credentials = Credentials(
-        accepted={(name, key) for name, _, key in pinned}, pulse=KeepaliveMonitor(patience or Patience())
+        accepted={(name, key) for name, _, key in pinned},
+        pulse=KeepaliveMonitor(patience or KeepaliveTimes()),
     )
     return open_ssh(Host(host.name, host.address, ssh=ssh), credentials)
 
@@ -88,11 +89,11 @@ def wait(link: SshLink, started: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(
     ("is_behind", "end", "patience"),
-    [(False, SILENCE, Patience()), (True, SILENCE, Patience()), (False, FREEZE, HASTY)],
+    [(False, SILENCE, KeepaliveTimes()), (True, SILENCE, KeepaliveTimes()), (False, FREEZE, HASTY)],
     ids=["directly", "behind a jump host", "with a frozen sshd"],
 )
 def test_whatever_was_under_way_ends_with_an_error(
-    lab: Lab, pair: list[LabHost], is_behind: bool, end: str, patience: Patience
+    lab: Lab, pair: list[LabHost], is_behind: bool, end: str, patience: KeepaliveTimes
 ) -> None:
     jump, host = pair
     before = sleepers(host)
@@ -140,7 +141,7 @@ def test_a_slow_upload_through_a_jump_host_is_not_cut(lab: Lab, pair: list[LabHo
     question waits behind 2 MB that are under way."""
     jump, host = pair
     limit = "-m hashlimit --hashlimit-above 256kb/s --hashlimit-name slow"
-    link = open_link(lab, host, jump, Patience(beat_s=0.2, silence_s=3))
+    link = open_link(lab, host, jump, KeepaliveTimes(beat_s=0.2, silence_s=3))
     host.exec(f"iptables -w -A INPUT -p tcp --dport 22 {limit} -j DROP")
     data = os.urandom(1 << 22)
     try:

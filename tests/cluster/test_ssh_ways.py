@@ -10,7 +10,7 @@ import yaml
 
 from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import command
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from hvdocker.transport.ssh.connect import Credentials
 from hvdocker.transport.ssh.link import open_ssh
 from tests.cluster.agent import add_key, running_agent
@@ -143,7 +143,9 @@ def test_a_server_that_takes_few_at_a_time_is_asked_again(lab: Lab) -> None:
     credentials.accepted = {(host.address, key.split()[2])}
     since = int(time.time())
     with sshd_settings(host, "MaxStartups 2"):
-        opened = each([str(number) for number in range(20)], lambda name: open_ssh(target, credentials))
+        opened = for_each_host(
+            [str(number) for number in range(20)], lambda name: open_ssh(target, credentials)
+        )
         said = {link.run(command("echo", "here")).text for link in opened.or_raise("opening").values()}
         for link in opened.done.values():
             link.close()

@@ -16,10 +16,10 @@ from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import Command
 from hvdocker.sync.codec import Codec
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import Target
-from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
 from hvdocker.sync.walk import read_tree
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli, binary
 from tests.cluster.lab import Lab, LabHost
@@ -38,7 +38,7 @@ class CountedLink:
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
-    ) -> Result:
+    ) -> CommandResult:
         self.trips += 1
         return self._link.run(command, stdin, timeout_s)
 
@@ -67,13 +67,13 @@ class Project:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
-    def sync_each(self, how: How | None = None) -> Mapping[str, SyncReport]:
+    def sync_each(self, how: SyncOptions | None = None) -> Mapping[str, SyncReport]:
         for link in self.links.values():
             link.trips = 0
-        targets = {name: Target(link, CODE) for name, link in self.links.items()}  # type: ignore[arg-type]  # no engine
+        targets = {name: SyncTarget(link, CODE) for name, link in self.links.items()}  # type: ignore[arg-type]  # no engine
         return sync_all(targets, read_tree(self.here, self.cache), how).or_raise("sync failed")
 
-    def sync(self, how: How | None = None) -> SyncReport:
+    def sync(self, how: SyncOptions | None = None) -> SyncReport:
         """The same for every host."""
         (report,) = set(self.sync_each(how).values())
         return report
@@ -192,7 +192,7 @@ def test_a_file_that_changes_under_it_is_named_and_no_host_takes_it(project: Pro
             file.write(b"later")
 
     with pytest.raises(UsageProblem, match=r"log\.bin changed while it was being synced"):
-        project.sync(How(progress=write))
+        project.sync(SyncOptions(progress=write))
     for host in project.hosts:
         assert host.exec(f"cd {CODE} && ls && cat train.py") == "train.py\nold"
     assert project.sync().sent == 2
@@ -211,7 +211,7 @@ def test_a_link_that_is_cut_leaves_whole_files_and_the_next_sync_makes_it_good(p
             victim.exec("pkill -KILL -u trainer sshd; true")
 
     with pytest.raises(HostUnreachable) as caught:
-        project.sync(How(progress=cut))
+        project.sync(SyncOptions(progress=cut))
     assert caught.value.host == victim.name
     assert victim.exec(f"cd {CODE} && ls && cat train.py") == "train.py\nold"
     project.connect()

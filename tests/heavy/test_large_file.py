@@ -6,7 +6,7 @@ import resource
 import time
 
 from hvdocker.sync.codec import Codec
-from hvdocker.sync.sync import How
+from hvdocker.sync.sync import SyncOptions
 from tests.cluster.lab.wait import until
 from tests.cluster.test_sync import CODE, MB, Project, project
 
@@ -27,7 +27,7 @@ def test_a_file_of_3_gb_travels_once_and_never_sits_in_memory(project: Project) 
     until(lambda: time.time() > settled_at or None, "its hash will be remembered", 10)
     told: list[int] = []
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    report = project.sync(How(progress=lambda name, done, total: told.append(done)))
+    report = project.sync(SyncOptions(progress=lambda name, done, total: told.append(done)))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 500 * 1024
     assert (report.sent, report.codec) == (2, Codec.NONE)
     assert told == sorted(told) and told[-1] == report.sent_bytes

@@ -11,12 +11,12 @@ from typing import TypeVar
 
 from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.observe.probe import probe, read_probe
-from hvdocker.sync.host_index import Target
+from hvdocker.sync.host_index import SyncTarget
 from hvdocker.sync.sync import sync_all
 from hvdocker.sync.tree import Tree
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from hvdocker.transport.ssh.connect import Credentials
 from hvdocker.transport.ssh.link import open_ssh
 
@@ -31,7 +31,7 @@ def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, floa
     open_mb, threads = rss_mb(), threading.active_count()
     probed, probe_s = timed(hosts, lambda name: probed_whole(links[name]))
     tree = read_tree(code)
-    targets = {name: Target(link, str(target / name)) for name, link in links.items()}
+    targets = {name: SyncTarget(link, str(target / name)) for name, link in links.items()}
     sent, sync_s = synced(targets, tree)
     again, resync_s = synced(targets, tree)
     most_mb = rss_mb()
@@ -59,11 +59,11 @@ def probed_whole(link: HostLink) -> bool:
 
 def timed(hosts: Mapping[str, Host], work: Callable[[str], T]) -> tuple[Mapping[str, T], float]:
     started = time.perf_counter()
-    done = each(hosts, work).or_raise("some hosts failed")
+    done = for_each_host(hosts, work).or_raise("some hosts failed")
     return done, time.perf_counter() - started
 
 
-def synced(targets: Mapping[str, Target], tree: Tree) -> tuple[int, float]:
+def synced(targets: Mapping[str, SyncTarget], tree: Tree) -> tuple[int, float]:
     """As `train` does it: read and packed once, in batches of hosts."""
     started = time.perf_counter()
     reports = sync_all(targets, tree).or_raise("some hosts were not synced")

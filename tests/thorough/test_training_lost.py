@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from hvdocker.jobs.reconnect import PATIENCE_S
-from hvdocker.transport.ssh.keepalive import Patience
+from hvdocker.jobs.reconnect import RECONNECT_TIMEOUT_S
+from hvdocker.transport.ssh.keepalive import KeepaliveTimes
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.training
 
 # Of the controller's links alone: the job's own go through another port.
 CUT = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"
-LOST_S = Patience().longest_s + PATIENCE_S + DEADLINE_S
+LOST_S = KeepaliveTimes().longest_s + RECONNECT_TIMEOUT_S + DEADLINE_S
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from docker.errors import NotFound
 
 from hvdocker.shell.command import Command
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.local_link import LocalLink
 
 Answer = Callable[[Command, bytes], tuple[int, bytes, bytes]]
@@ -27,10 +27,12 @@ class FakeLink:
     streamed: bytes = b""
     ran: list[tuple[Command, bytes]] = field(default_factory=list)
 
-    def run(self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 1.0) -> Result:
+    def run(
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 1.0
+    ) -> CommandResult:
         data = b"".join(stdin or ())
         self.ran.append((command, data))
-        return Result(command, *self.answer(command, data))
+        return CommandResult(command, *self.answer(command, data))
 
     def stream(self, command: Command) -> Iterator[bytes]:
         """In small pieces, as a network does."""
@@ -73,7 +75,7 @@ class RecordingLink(LocalLink):
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
-    ) -> Result:
+    ) -> CommandResult:
         data = b"".join(stdin or ())
         result = super().run(command, [data[: self.cut]], timeout_s)
         self.trips.append(Trip(command, len(data), len(result.out)))

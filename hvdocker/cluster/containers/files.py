@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from hvdocker.cluster.containers.ssh_files import (
-    Member,
+    ClusterMember,
     authorized_keys,
     known_hosts,
     render_ssh_config,
@@ -19,7 +19,7 @@ from hvdocker.protocol.job import JobHost
 def trust_files(
     template: str,
     cluster: str,
-    members: Sequence[Member],
+    members: Sequence[ClusterMember],
     port: int,
     host_keys: Mapping[str, str],
     client_public: str,
@@ -37,7 +37,7 @@ def master_update_files(trust: Iterable[FileSpec], seats: Sequence[JobHost]) -> 
 
     These are the SSH config and known_hosts, and for an elastic job (`seats` is not empty) its hosts. The
     host list comes last, so that a reader that finds a new host in it already has the host's key."""
-    known = [file for file in trust if file.path in MASTER_TAKES]
+    known = [file for file in trust if file.path in MASTER_SSH_FILES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(seats))] if seats else known
 
 
@@ -46,7 +46,7 @@ def hosts_text(seats: Iterable[JobHost]) -> str:
     return json.dumps({"hosts": [seat.as_json() for seat in seats]}) + "\n"
 
 
-def folders() -> list[FileSpec]:
+def container_folders() -> list[FileSpec]:
     """Return the folders below /run/hvdocker that every worker and master has."""
     return [FileSpec("", None, 0o700), FileSpec("ssh", None, 0o700), FileSpec("home", None, 0o700)]
 
@@ -56,7 +56,7 @@ def worker_files(
 ) -> list[FileSpec]:
     """Return all files that a new worker gets between create and start, private keys included."""
     return [
-        *folders(),
+        *container_folders(),
         *trust,
         FileSpec("ssh/id_ed25519", client_private),
         FileSpec("ssh/host_ed25519_key", host_private),
@@ -67,4 +67,4 @@ def worker_files(
 # In a master, below /run/hvdocker: the current hosts of its job, if they differ from those in job.json.
 HOSTS_FILE = "hosts.json"
 # The files that a master gets from the worker of its head.
-MASTER_TAKES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")
+MASTER_SSH_FILES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

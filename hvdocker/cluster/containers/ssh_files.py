@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from hvdocker import names
 from hvdocker.engine.file_spec import user_name
 
-FOLDER = f"{names.IN_CONTAINER}/ssh"
+SSH_FOLDER = f"{names.CONTAINER_FOLDER}/ssh"
 
 
 @dataclass(frozen=True)
-class Member:
+class ClusterMember:
     """A worker as other workers see it: name, training address and the user to log in as."""
 
     name: str
@@ -20,7 +20,7 @@ class Member:
     user: str
 
 
-def render_ssh_config(template: str, cluster: str, members: Iterable[Member], port: int) -> str:
+def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMember], port: int) -> str:
     """Render the client's SSH config from the Jinja template."""
     import jinja2  # costs 25 ms, which --help and completion do not need
 
@@ -28,11 +28,11 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[Member], po
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     return environment.from_string(template).render(
-        cluster=cluster, hosts=list(members), port=port, folder=FOLDER
+        cluster=cluster, hosts=list(members), port=port, folder=SSH_FOLDER
     )
 
 
-def known_hosts(members: Iterable[Member], host_keys: Mapping[str, str], port: int) -> str:
+def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], port: int) -> str:
     """Return a known_hosts file with one pinned key per worker, under the address that the launcher uses."""
     lines = []
     for member in members:
@@ -41,7 +41,7 @@ def known_hosts(members: Iterable[Member], host_keys: Mapping[str, str], port: i
     return "".join(lines)
 
 
-def authorized_keys(client_public: str, members: Iterable[Member]) -> str:
+def authorized_keys(client_public: str, members: Iterable[ClusterMember]) -> str:
     """Return an authorized_keys file that accepts the client key only from the members' addresses."""
     sources = ",".join(member.address for member in members)
     return f'restrict,from="{sources}" {client_public}\n'
@@ -56,9 +56,9 @@ def sshd_config(address: str, port: int, uid: int) -> str:
     return f"""\
 Port {port}
 ListenAddress {address}
-HostKey {FOLDER}/host_ed25519_key
+HostKey {SSH_FOLDER}/host_ed25519_key
 HostKeyAlgorithms ssh-ed25519
-AuthorizedKeysFile {FOLDER}/authorized_keys
+AuthorizedKeysFile {SSH_FOLDER}/authorized_keys
 AllowUsers {user_name(uid)}
 PermitRootLogin {"prohibit-password" if uid == 0 else "no"}
 AuthenticationMethods publickey

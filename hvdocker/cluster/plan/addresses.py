@@ -34,7 +34,7 @@ def host_plans(
     addresses = training_addresses(inventory, replace(state, hosts=members))
     shared = shared_homes(inventory, state)
     return {
-        host.name: _place(
+        host.name: _host_plan(
             inventory, host, members[host.name], addresses[host.name], port, host.name in shared, extent
         )
         for host in inventory.hosts
@@ -58,7 +58,7 @@ def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
     )
 
 
-def _place(
+def _host_plan(
     inventory: Inventory,
     host: Host,
     seen: HostSeen,
@@ -122,53 +122,57 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
     for host in inventory.hosts:
         if host.name in state.hosts:
             try:
-                found[host.name] = _address(inventory, host, state.hosts[host.name])
+                found[host.name] = _training_address(inventory, host, state.hosts[host.name])
             except HostUnfit as error:
                 errors.append(error)
     raise_all("some hosts are not in the training network", errors)
     return found
 
 
-def _address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
+def _training_address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
     """Return the host's `address:`, else its address in `network:`, else the one by which it was reached."""
     if host.address:
         return host.address
     if not inventory.network:
         return seen.reached_at or host.host
     network = ipaddress.ip_network(inventory.network, strict=False)
-    inside = [address for address in seen.addresses if is_in(address, network)]
+    inside = [address for address in seen.addresses if is_in_network(address, network)]
     if inside:
         return inside[0]
     raise HostUnfit(
         f"no address of this host is in the training network {inventory.network}",
         host=host.name,
         command="ip -o addr",
-        lines=[has_addresses(seen)],
-        fix=f"correct `network:`, or {address_line(seen)}",
+        lines=[describe_addresses(seen)],
+        fix=f"correct `network:`, or {address_fix(seen)}",
     )
 
 
-def has_addresses(seen: HostSeen) -> str:
+def describe_addresses(seen: HostSeen) -> str:
     return f"it has {', '.join(seen.addresses) or 'none that we can see'}"
 
 
-def address_line(seen: HostSeen) -> str:
+def address_fix(seen: HostSeen) -> str:
     """Return advice with an address of this host, first the one by which it was reached.
 
     Another one may be the address of docker0."""
     reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
-    return give_address([*reached, *seen.addresses])
+    return address_fix_from([*reached, *seen.addresses])
 
 
-def give_address(known: Iterable[str]) -> str:
+def address_fix_from(known: Iterable[str]) -> str:
     """Return advice with the inventory's line: the first address in `known` that other hosts may reach."""
-    fit = (text for text in known if is_in(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local)
+    fit = (
+        text
+        for text in known
+        if is_in_network(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local
+    )
     first = next((text for text in fit if not is_loopback(text)), None)
     line = f"`address: {first}`" if first else "an `address:` that it has itself"
     return f"give this host {line}, or set `network:`"
 
 
-def is_in(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
     """Return whether the address is in the network; False for text that is no address."""
     try:
         return ipaddress.ip_address(address) in network
@@ -183,11 +187,11 @@ def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[
         for name, place in placed.items()
         if not place.host.is_local
         and place.port in place.seen.listening_ports
-        and not _is_own(place.seen, name, place.port)
+        and not _is_own_worker(place.seen, name, place.port)
     ]
 
 
-def _is_own(seen: HostSeen, name: str, port: int) -> bool:
+def _is_own_worker(seen: HostSeen, name: str, port: int) -> bool:
     worker = seen.worker(name)
     return worker is not None and worker.is_running and worker.labels.get(names.LABEL_PORT) == str(port)
 

@@ -23,30 +23,30 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
                 continue
             seen_ids.add(container.id)
             kind = workers if container.role == names.ROLE_WORKER else masters
-            kind.append(_remove(state.host_of(container), container))
+            kind.append(_step_to_remove(state.host_of(container), container))
     return plan_of(
         "down",
         inventory.cluster,
-        ("jobs", _running(state)),
+        ("jobs", _steps_to_stop_jobs(state)),
         ("fetch", [FetchJobs(CONTROLLER, unfetched)] if unfetched else []),
         # Masters first: in a local cluster a master uses the network namespace of its head's worker.
         ("containers", masters),
         ("containers", workers),
-        ("files", _trees(inventory, state.hosts)),
-        ("network", _networks(inventory, state)),
+        ("files", _steps_to_remove_folders(inventory, state.hosts)),
+        ("network", _steps_to_remove_network(inventory, state)),
     )
 
 
-def _running(state: ClusterState) -> list[Step]:
+def _steps_to_stop_jobs(state: ClusterState) -> list[Step]:
     """Return steps that end running jobs gracefully, before the fetch, so that their outputs are complete."""
     return [StopJob(state.host_of(master), master.job, master.id) for master in state.running_jobs()]
 
 
-def _remove(host: str, container: ContainerSeen) -> RemoveContainer:
+def _step_to_remove(host: str, container: ContainerSeen) -> RemoveContainer:
     return RemoveContainer(host, container.name, container.id)
 
 
-def _trees(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
+def _steps_to_remove_folders(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
     if inventory.is_local:
         # The whole folder, including those of workers that an earlier, larger `up --local` created.
         found = [(name, host) for name, host in hosts.items() if host.cluster_dir][:1]
@@ -54,7 +54,7 @@ def _trees(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
     return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]
 
 
-def _networks(inventory: Inventory, state: ClusterState) -> list[Step]:
+def _steps_to_remove_network(inventory: Inventory, state: ClusterState) -> list[Step]:
     if not inventory.is_local or not state.network.own_subnet:
         return []
     return [RemoveNetwork(CONTROLLER, names.network_name(inventory.cluster))]

@@ -6,7 +6,13 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 
-from hvdocker.cluster.plan.addresses import ALL_IPV4, address_line, has_addresses, is_in, is_loopback
+from hvdocker.cluster.plan.addresses import (
+    ALL_IPV4,
+    address_fix,
+    describe_addresses,
+    is_in_network,
+    is_loopback,
+)
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
@@ -16,9 +22,11 @@ from hvdocker.units import show_bytes
 
 # The first version with `--gpus` and with device requests in its API.
 OLDEST_ENGINE = "19.03"
-NEWER_ENGINE = "sudo apt-get update && { sudo apt-get install docker-ce || sudo apt-get install docker.io; }"
+UPGRADE_ENGINE_FIX = (
+    "sudo apt-get update && { sudo apt-get install docker-ce || sudo apt-get install docker.io; }"
+)
 # Room for keys, a job's file and the index of the code.
-LEAST_HOME_BYTES = 1 << 20
+MIN_HOME_BYTES = 1 << 20
 
 
 def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
@@ -28,14 +36,18 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
         *missing,
         *room_problems(inventory, placed),
         *address_problems(placed),
-        *nowhere_problems(placed),
+        *missing_address_problems(placed),
         *architecture_problems(placed),
     ]
 
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems that the engine or the disk would cause: an old engine, a full home, too few CPUs."""
-    refused = [problem.at(name) for name, place in placed.items() for problem in _refusals(place.seen)]
+    refused = [
+        problem.at(name)
+        for name, place in placed.items()
+        for problem in _engine_and_disk_problems(place.seen)
+    ]
     return [*refused, *cpu_problems(inventory, placed)]
 
 
@@ -55,20 +67,20 @@ def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[H
     ]
 
 
-def _refusals(seen: HostSeen) -> Iterator[HvdockerError]:
+def _engine_and_disk_problems(seen: HostSeen) -> Iterator[HvdockerError]:
     engine, home_free = seen.engine, seen.home_free_bytes
     if is_too_old(engine.version):
         yield HostUnfit(
             f"its Docker engine is too old: {engine.version}, at least {OLDEST_ENGINE} is needed",
             command="docker version",
             lines=[f"docker version: {engine.version}"],
-            fix=NEWER_ENGINE,
+            fix=UPGRADE_ENGINE_FIX,
         )
-    if home_free is not None and home_free < LEAST_HOME_BYTES:
+    if home_free is not None and home_free < MIN_HOME_BYTES:
         yield HostUnfit(
             f"the disk of {seen.home} is full: {show_bytes(home_free)} are free",
             command=shlex.join(("df", "-h", seen.home)),
-            lines=[f"{seen.home}: at least {show_bytes(LEAST_HOME_BYTES)} are needed"],
+            lines=[f"{seen.home}: at least {show_bytes(MIN_HOME_BYTES)} are needed"],
             fix=f"free some space there: du -xsh {shlex.quote(seen.home)}/* | sort -h",
         )
 
@@ -95,16 +107,16 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
             f"the training address is {place.address}, which other hosts cannot reach",
             host=name,
             command="ip -o addr",
-            lines=[has_addresses(place.seen)],
-            fix=address_line(place.seen),
+            lines=[describe_addresses(place.seen)],
+            fix=address_fix(place.seen),
         )
         for name, place in placed.items()
         if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
     ]
-    return loopback + _same_address(placed)
+    return loopback + _duplicate_and_ipv6_problems(placed)
 
 
-def _same_address(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems of shared addresses, and of IPv6 addresses, which Horovod does not accept in -H."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = []
@@ -126,14 +138,14 @@ def _same_address(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
                     f"the training address {place.address} is IPv6, which Horovod does not take",
                     host=name,
                     command="ip -o addr",
-                    lines=[has_addresses(place.seen)],
-                    fix=address_line(place.seen),
+                    lines=[describe_addresses(place.seen)],
+                    fix=address_fix(place.seen),
                 )
             )
     return problems
 
 
-def nowhere_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems of training addresses that their host does not have: a worker cannot listen on them.
 
     Hosts whose addresses are unknown have no problem."""
@@ -142,13 +154,13 @@ def nowhere_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
             f"the training address {place.address} is on no interface of this host",
             host=name,
             command="ip -o addr",
-            lines=[has_addresses(place.seen)],
-            fix=f"{address_line(place.seen)} (behind NAT it cannot train)",
+            lines=[describe_addresses(place.seen)],
+            fix=f"{address_fix(place.seen)} (behind NAT it cannot train)",
         )
         for name, place in placed.items()
         if not place.host.is_local
         and place.seen.addresses
-        and is_in(place.address, ALL_IPV4)
+        and is_in_network(place.address, ALL_IPV4)
         and not is_loopback(place.address)  # a host without `ip` does not report loopback
         and place.address not in place.seen.addresses
     ]

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from hvdocker import names
-from hvdocker.cluster.steps import JoinJob, TellMaster
+from hvdocker.cluster.steps import JoinJob, UpdateMaster
 from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.engine.container_spec import ContainerSpec
-from hvdocker.images.plan import ImagePlan, runs
+from hvdocker.images.plan import ImagePlan, runs_image
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.protocol.job import JobHost
 from hvdocker.protocol.placement import Share
 
-_LACKS = "it runs with requirements, which a new worker lacks"
+_LACKS_REQUIREMENTS = "it runs with requirements, which a new worker lacks"
 
 
 @dataclass(frozen=True)
@@ -39,41 +39,41 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Newcomers:
+class JoinPlan:
     """The hosts that join, and notes on why others do not."""
 
     joins: Mapping[str, Join]
     notes: tuple[str, ...] = ()
 
 
-def newcomers(
+def plan_joins(
     state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], image: ImagePlan
-) -> Newcomers:
+) -> JoinPlan:
     """Decide which of the `fresh` hosts, which get a new worker with `image`, join a running job.
 
     Hosts that no running job uses join the oldest elastic job that has room for them."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
-    room = {job.job: _room(state, job, placed, fresh) for job in jobs}
+    room = {job.job: _ranks_left(state, job, placed, fresh) for job in jobs}
     joins: dict[str, Join] = {}
     notes = [
-        f"{name} does not come back to {job.job}: {_LACKS}"
+        f"{name} does not come back to {job.job}: {_LACKS_REQUIREMENTS}"
         for job in state.running_jobs()
         for name in job.placement.hosts
-        if name in placed and name in _lost(state, job, fresh)
+        if name in placed and name in _hosts_not_returning(state, job, fresh)
     ]
     for place in (placed[name] for name in placed if name in fresh and name not in busy):
-        why_not = {job.job: _why_not(state, job, place, placed, image, room[job.job]) for job in jobs}
+        why_not = {job.job: _why_not_join(state, job, place, placed, image, room[job.job]) for job in jobs}
         job = next((name for name, why in why_not.items() if not why), None)
         if job is None:
             notes += [f"{place.name} does not join {name}: {why}" for name, why in why_not.items()]
             continue
         joins[place.name] = Join(job, _share(place, room[job]))
-        room[job] = _less(room[job], joins[place.name].share.slots)
-    return Newcomers(joins, tuple(notes))
+        room[job] = _reduce(room[job], joins[place.name].share.slots)
+    return JoinPlan(joins, tuple(notes))
 
 
-def _room(
+def _ranks_left(
     state: ClusterState, job: ContainerSeen, placed: Mapping[str, HostPlan], fresh: Collection[str]
 ) -> int | None:
     """Return how many more ranks the job may have; None if there is no bound.
@@ -82,11 +82,11 @@ def _room(
     replace them, and the launcher itself keeps to --max-np when they are back. A host that joined and then
     lost its worker does not count either: it joins again."""
     most = job.elastic.max_np if job.elastic else 0
-    has = sum(share.slots for share in _shares(state, job, placed, fresh, {}))
+    has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))
     return None if most is None else max(0, most - has)
 
 
-def _less(room: int | None, slots: int) -> int | None:
+def _reduce(room: int | None, slots: int) -> int | None:
     return None if room is None else room - slots
 
 
@@ -95,7 +95,7 @@ def _share(place: HostPlan, room: int | None) -> Share:
     return Share(place.name, slots, place.devices[:slots])
 
 
-def _why_not(
+def _why_not_join(
     state: ClusterState,
     job: ContainerSeen,
     place: HostPlan,
@@ -109,8 +109,8 @@ def _why_not(
     if room == 0:
         return "it has as many ranks as it may have"
     if job.requirements:
-        return _LACKS
-    if head not in placed or not runs(job, placed[head], image):
+        return _LACKS_REQUIREMENTS
+    if head not in placed or not runs_image(job, placed[head], image):
         return "it runs another image than new workers do"
     if has_gpus and not place.devices:
         return "it runs on GPUs, and the host has none to give"
@@ -119,7 +119,7 @@ def _why_not(
     return None
 
 
-def joining(
+def steps_to_join(
     state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], joins: Mapping[str, Join]
 ) -> Iterator[JoinJob]:
     """Yield the steps for new hosts, and for hosts of running jobs that get a new worker.
@@ -127,18 +127,18 @@ def joining(
     What was in a lost worker has to be copied again, and perhaps what was on its host too."""
     for job in state.running_jobs():
         head = state.host_of(job)
-        for share in _shares(state, job, placed, fresh, joins):
+        for share in _shares_after(state, job, placed, fresh, joins):
             if share.host in fresh and share.host != head and head in placed:
-                yield _join(job, placed[head], placed[share.host], share)
+                yield _step_to_join(job, placed[head], placed[share.host], share)
 
 
-def telling(
+def steps_to_update_masters(
     state: ClusterState,
     placed: Mapping[str, HostPlan],
     fresh: Collection[str],
     joins: Mapping[str, Join],
     absent: Mapping[str, UnreachableHost],
-) -> Iterator[TellMaster]:
+) -> Iterator[UpdateMaster]:
     """Yield a step for the master of every running job, which has the members' keys in files of its own.
 
     A host that does not answer stays a host of its job: the supervisor finds out when it is back."""
@@ -146,13 +146,13 @@ def telling(
         head = state.host_of(job)
         if head not in placed:
             continue
-        shares = _shares(state, job, placed, fresh, joins) if job.elastic else []
+        shares = _shares_after(state, job, placed, fresh, joins) if job.elastic else []
         seats = [JobHost(share.host, placed[share.host].address, share.slots) for share in shares]
         seats += [one.seat_in(job.job) for one in absent.values() if job.job in one.slots]
-        yield TellMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(seats))
+        yield UpdateMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(seats))
 
 
-def _shares(
+def _shares_after(
     state: ClusterState,
     job: ContainerSeen,
     placed: Mapping[str, HostPlan],
@@ -160,13 +160,13 @@ def _shares(
     joins: Mapping[str, Join],
 ) -> list[Share]:
     """Return the shares that the job has once the plan is applied, the head first."""
-    lost = _lost(state, job, fresh)
+    lost = _hosts_not_returning(state, job, fresh)
     stay = [share for share in state.placement_of(job).shares if share.host not in lost]
     come = [join.share for join in joins.values() if join.job == job.job]
     return [share for share in (*stay, *come) if share.host in placed]
 
 
-def _lost(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> set[str]:
+def _hosts_not_returning(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> set[str]:
     """Return the `fresh` hosts whose new worker does not belong to the job by its placement.
 
     These are all but the hosts that the job started with: a host that joined has to join again. If the job
@@ -175,7 +175,7 @@ def _lost(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> se
     return {name for name in fresh if name not in back and name != state.host_of(job)}
 
 
-def _join(job: ContainerSeen, head: HostPlan, place: HostPlan, share: Share) -> JoinJob:
+def _step_to_join(job: ContainerSeen, head: HostPlan, place: HostPlan, share: Share) -> JoinJob:
     return JoinJob(
         place.name,
         job=job.job,

@@ -10,37 +10,41 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from hvdocker import names
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.steps import WriteMembers
 from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.engine.file_spec import user_name
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.placement.host_plan import HostPlan
 
-NOBODY: Mapping[str, UnreachableHost] = MappingProxyType({})
+NONE_UNREACHABLE: Mapping[str, UnreachableHost] = MappingProxyType({})
 
 
 def all_members(
     inventory: Inventory, placed: Mapping[str, HostPlan], absent: Mapping[str, UnreachableHost]
-) -> tuple[Member, ...]:
+) -> tuple[ClusterMember, ...]:
     """Return all members in the inventory's order, unreachable hosts included, since they may come back."""
-    found = {name: Member(name, place.address, user_name(place.uid)) for name, place in placed.items()}
+    found = {name: ClusterMember(name, place.address, user_name(place.uid)) for name, place in placed.items()}
     found |= {name: one.member for name, one in absent.items()}
     return tuple(found[host.name] for host in inventory.hosts if host.name in found)
 
 
-def is_outdated(members: Sequence[Member], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
+def is_outdated(
+    members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], kept: Collection[str]
+) -> bool:
     """Return whether a worker that stays (`kept`) trusts other hosts than the members.
 
     Clusters of earlier versions have no members file: they do not count as outdated."""
-    return any(placed[name].seen.members not in ("", _line(members)) for name in kept)
+    return any(placed[name].seen.members not in ("", _members_line(members)) for name in kept)
 
 
-def steps_to_write_members(members: Sequence[Member], placed: Mapping[str, HostPlan]) -> list[WriteMembers]:
-    return [WriteMembers(place.name, place.folder, _line(members)) for place in placed.values()]
+def steps_to_write_members(
+    members: Sequence[ClusterMember], placed: Mapping[str, HostPlan]
+) -> list[WriteMembers]:
+    return [WriteMembers(place.name, place.folder, _members_line(members)) for place in placed.values()]
 
 
-def _line(members: Sequence[Member]) -> str:
+def _members_line(members: Sequence[ClusterMember]) -> str:
     """Return the content of the members file. Names and addresses contain no blanks."""
     return " ".join(f"{member.name}={member.address}" for member in members)
 
@@ -49,7 +53,7 @@ def notes_on_removed_hosts(
     cluster: str,
     placed: Mapping[str, HostPlan],
     kept: Collection[str],
-    absent: Mapping[str, UnreachableHost] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> list[str]:
     """Return notes on hosts that were removed from the inventory, so that hvdocker cannot clean them."""
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members.split())

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from hvdocker import names
 from hvdocker.cluster.plan.fitness import fitness_problems
-from hvdocker.cluster.plan.join import Newcomers, newcomers
-from hvdocker.cluster.plan.members import NOBODY, notes_on_removed_hosts, notes_on_unreachable_hosts
-from hvdocker.cluster.plan.workers import spare_running_jobs, worker_of, worker_stages
+from hvdocker.cluster.plan.join import JoinPlan, plan_joins
+from hvdocker.cluster.plan.members import NONE_UNREACHABLE, notes_on_removed_hosts, notes_on_unreachable_hosts
+from hvdocker.cluster.plan.workers import refuse_to_hurt_jobs, worker_spec_with_image, worker_stages
 from hvdocker.cluster.steps import RemoveContainer
 from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.errors import HvdockerError, raise_all
-from hvdocker.images.plan import ImagePlan, plan_image, runs
+from hvdocker.images.plan import ImagePlan, plan_image, runs_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ContainerSeen
@@ -27,7 +27,7 @@ def plan_up(
     placed: Mapping[str, HostPlan],
     maker: Maker,
     brought_public: str | None = None,
-    absent: Mapping[str, UnreachableHost] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
     """Return the plan of `up`. Raises if a host cannot run its worker, or if a running job would be hurt.
 
@@ -63,30 +63,31 @@ def _plan(
     maker: Maker,
     brought_public: str | None,
     otherwise: str | None = None,
-    absent: Mapping[str, UnreachableHost] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
     """Return the plan. `otherwise` is a reason to replace workers that are right as they are."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
     found = {
-        name: why_new(inventory, place, maker, workers.get(name), image, brought_public)
+        name: why_worker_needed(inventory, place, maker, workers.get(name), image, brought_public)
         for name, place in placed.items()
     }
     kept = [name for name, reason in found.items() if reason is None]
-    images = {name: _image_of(inventory, workers[name], image) for name in kept}
+    images = {name: _image_of_worker(inventory, workers[name], image) for name in kept}
     specs = {
-        name: worker_of(inventory, p, maker, images.get(name, inventory.image)) for name, p in placed.items()
+        name: worker_spec_with_image(inventory, p, maker, images.get(name, inventory.image))
+        for name, p in placed.items()
     }
-    found |= dict.fromkeys(kept, otherwise or _discord([workers[name] for name in kept]))
+    found |= dict.fromkeys(kept, otherwise or _why_keys_differ([workers[name] for name in kept]))
     reasons = {name: reason for name, reason in found.items() if reason}
-    new = Newcomers({}) if otherwise else newcomers(state, placed, reasons, image)
+    new = JoinPlan({}) if otherwise else plan_joins(state, placed, reasons, image)
     plan = plan_of(
         verb,
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
-        ("containers", list(_surplus(state, placed))),
+        ("containers", list(_steps_to_remove_surplus(state, placed))),
         *worker_stages(inventory, state, placed, specs, reasons, new.joins, absent),
     )
     stay = [name for name in placed if name not in reasons]
@@ -94,17 +95,19 @@ def _plan(
     return replace(plan, notes=(*notes_on_unreachable_hosts(absent), *new.notes, *gone))
 
 
-def _surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
+def _steps_to_remove_surplus(
+    state: ClusterState, placed: Mapping[str, HostPlan]
+) -> Iterator[RemoveContainer]:
     """Yield steps that remove workers on hosts that are no longer part of the cluster.
 
     They come before new workers, which may get their GPUs. Raises if a running job uses such a worker."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
-    spare_running_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
+    refuse_to_hurt_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
     for name, worker in surplus.items():
         yield RemoveContainer(name, worker.name, worker.id, "no slot of it is wanted any more")
 
 
-def _discord(workers: Sequence[ContainerSeen]) -> str | None:
+def _why_keys_differ(workers: Sequence[ContainerSeen]) -> str | None:
     """Return the reason to replace all workers if they do not share one client key, else None.
 
     An interrupted rotation leaves them so. Which key is the newer one could only be decided by the clocks of
@@ -113,7 +116,7 @@ def _discord(workers: Sequence[ContainerSeen]) -> str | None:
     return "a rotation of keys was cut off" if len(keys) > 1 else None
 
 
-def why_new(
+def why_worker_needed(
     inventory: Inventory,
     place: HostPlan,
     maker: Maker,
@@ -126,9 +129,9 @@ def why_new(
     `worker` is the existing one, and `brought` the public half of the user's own key."""
     if worker is None:
         return "new"
-    if not runs(worker, place, image):
+    if not runs_image(worker, place, image):
         return "the image changed"
-    wanted = worker_of(inventory, place, maker, _image_of(inventory, worker, image))
+    wanted = worker_spec_with_image(inventory, place, maker, _image_of_worker(inventory, worker, image))
     if worker.labels.get(names.LABEL_SPEC) != wanted.fingerprint():
         return "its settings changed"
     if worker.state not in ("running", "exited"):
@@ -138,7 +141,7 @@ def why_new(
     return None
 
 
-def _image_of(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> str:
+def _image_of_worker(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> str:
     """Return the image that the worker should have: the cluster's, or a requirements layer on it.
 
     `train` adds such layers. A worker with a layer on the cluster's current image is kept."""

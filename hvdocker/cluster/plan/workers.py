@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 from hvdocker import names
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.plan.addresses import local_subnet
-from hvdocker.cluster.plan.join import Join, joining, telling
-from hvdocker.cluster.plan.members import NOBODY, all_members, is_outdated, steps_to_write_members
+from hvdocker.cluster.plan.join import Join, steps_to_join, steps_to_update_masters
+from hvdocker.cluster.plan.members import NONE_UNREACHABLE, all_members, is_outdated, steps_to_write_members
 from hvdocker.cluster.steps import (
     AwaitSshd,
     CheckMesh,
@@ -34,7 +34,7 @@ from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import CONTROLLER, Stage, Step
 
 
-def worker_of(inventory: Inventory, place: HostPlan, maker: Maker, image: str) -> ContainerSpec:
+def worker_spec_with_image(inventory: Inventory, place: HostPlan, maker: Maker, image: str) -> ContainerSpec:
     """Return the specification of a worker with this image instead of the inventory's."""
     return worker_spec(replace(inventory, image=image), place, maker)
 
@@ -46,7 +46,7 @@ def worker_stages(
     specs: Mapping[str, ContainerSpec],
     reasons: Mapping[str, str],
     joins: Mapping[str, Join] = MappingProxyType({}),
-    absent: Mapping[str, UnreachableHost] = NOBODY,
+    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> list[Stage]:
     """Return the stages that create or replace workers, and update all others.
 
@@ -60,7 +60,7 @@ def worker_stages(
     would lose a worker."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
-    spare_running_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
+    refuse_to_hurt_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
@@ -81,11 +81,14 @@ def worker_stages(
     ]
     wanted = {name: joins[name].on(specs[name]) if name in joins else specs[name] for name in fresh}
     created = [CreateWorker(n, wanted[n], placed[n].address, placed[n].port) for n in fresh]
-    told = list(telling(state, placed, fresh, joins, absent)) if is_told else []
+    told = list(steps_to_update_masters(state, placed, fresh, joins, absent)) if is_told else []
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
-        Stage("files", tuple(_files(inventory, state, placed, specs, fresh, trust)) if is_told else ()),
+        Stage(
+            "files",
+            tuple(_steps_to_prepare(inventory, state, placed, specs, fresh, trust)) if is_told else (),
+        ),
         Stage("containers", tuple(removals)),
         # Two things wait for all hosts: keys exist before the first worker is created, and existing workers
         # are updated before a new one starts. Else no host waits for another.
@@ -98,15 +101,15 @@ def worker_stages(
         # runs has joined, even if this run is interrupted; one that was never started is replaced by the next
         # `up`. The other order could leave a running worker that holds slots and that the master does not
         # know. Until the worker answers, the job ignores it.
-        Stage("join", tuple(joining(state, placed, fresh, joins)), follows_on=True),
+        Stage("join", tuple(steps_to_join(state, placed, fresh, joins)), follows_on=True),
         Stage("join", tuple(told)),
         Stage("containers", tuple(started), follows_on=bool(created) and not refreshed and not told),
         Stage("sshd", tuple(awaited), follows_on=True),
-        Stage("mesh", tuple(_mesh(placed, touched))),
+        Stage("mesh", tuple(_steps_to_check_mesh(placed, touched))),
     ]
 
 
-def spare_running_jobs(state: ClusterState, doomed: list[str]) -> None:
+def refuse_to_hurt_jobs(state: ClusterState, doomed: list[str]) -> None:
     """Raise if a running job uses one of the `doomed` hosts, whose living worker would be replaced."""
     for master in state.running_jobs():
         hurt = set(state.placement_of(master).hosts) & set(doomed)
@@ -121,7 +124,7 @@ def _trust(
     inventory: Inventory,
     placed: Mapping[str, HostPlan],
     fresh: list[str],
-    members: tuple[Member, ...],
+    members: tuple[ClusterMember, ...],
     pinned: Mapping[str, str],
 ) -> Trust:
     """Return members and key sources. The client key is the user's, else that of a kept worker, else new."""
@@ -139,7 +142,7 @@ def _trust(
     )
 
 
-def _files(
+def _steps_to_prepare(
     inventory: Inventory,
     state: ClusterState,
     placed: Mapping[str, HostPlan],
@@ -154,18 +157,22 @@ def _files(
         steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
     for name in fresh:
         place = placed[name]
-        paths = (f"{place.folder}/code", f"{place.folder}/jobs", *_marks(place.folder, specs[name]))
+        paths = (
+            f"{place.folder}/code",
+            f"{place.folder}/jobs",
+            *_run_mark_folders(place.folder, specs[name]),
+        )
         steps.append(MakeFolders(name, place.folder, paths, place.needs_open_folders))
     return steps
 
 
-def _marks(folder: str, spec: ContainerSpec) -> list[str]:
+def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
     """Return the folder that names a run and its owner, for `gc` when no container is left; else nothing."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
 
-def _mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
+def _steps_to_check_mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
     """Return the step that logs in from the head to every worker; nothing if no worker was started.
 
     There is no job yet, so the first host takes the part of the head."""

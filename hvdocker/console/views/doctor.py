@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.views.doctor_findings import WORDS, mark_text, show_troubles
+from hvdocker.console.views.doctor_findings import MARK_WORDS, mark_text, show_problems
 from hvdocker.console.views.doctor_matrix import MOST_HOSTS, show_matrix
-from hvdocker.doctor.report import Finding, HostReport, Mark, Report, worst_mark
-from hvdocker.units import count
+from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark, worst_mark
+from hvdocker.units import pluralize
 
 # The table's columns, and the checks that each contains. A check that is not listed goes to `net`.
 GROUPS = {
@@ -31,7 +31,7 @@ GROUPS = {
 _GROUP_OF = {check: group for group, checks in GROUPS.items() for check in checks}
 
 
-def show_report(console: Console, report: Report, is_verbose: bool = False) -> None:
+def show_report(console: Console, report: DoctorReport, is_verbose: bool = False) -> None:
     """Print the report; `is_verbose` adds a table of every finding, the good ones included."""
     console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
     console.print(_hosts_table(report.hosts, console.width))
@@ -41,7 +41,7 @@ def show_report(console: Console, report: Report, is_verbose: bool = False) -> N
     if is_verbose:
         console.print()
         console.print(_every_finding(report))
-    show_troubles(console, report)
+    show_problems(console, report)
     console.print()
     console.print(_verdict(report))
 
@@ -65,7 +65,7 @@ def _cell(findings: Iterable[Finding], group: str) -> Text:
     return mark_text(worst_mark(marks)) if marks else Text("·", style="quiet")
 
 
-def _every_finding(report: Report) -> Table:
+def _every_finding(report: DoctorReport) -> Table:
     table = Table(box=None, pad_edge=False, header_style="quiet")
     for column in ("host", "check", "", "found"):
         table.add_column(column)
@@ -79,19 +79,25 @@ def _every_finding(report: Report) -> Table:
     return table
 
 
-def _verdict(report: Report) -> Text:
+def _verdict(report: DoctorReport) -> Text:
     bad = [host.host for host in report.hosts if _is_bad(host.findings)]
     total = len(report.hosts)
     if bad:
         verb = "is" if len(bad) == 1 else "are"
-        return Text(f"{len(bad)} of {count(total, 'host')} {verb} not fit to train: {', '.join(bad)}", "what")
+        return Text(
+            f"{len(bad)} of {pluralize(total, 'host')} {verb} not fit to train: {', '.join(bad)}", "what"
+        )
     if _is_bad(report.findings):
-        return Text(f"{count(total, 'host')} would do, but not together: see {WORDS[Mark.BAD]} above", "what")
+        return Text(
+            f"{pluralize(total, 'host')} would do, but not together: see {MARK_WORDS[Mark.BAD]} above", "what"
+        )
     warnings = sum(finding.mark is Mark.WARN for finding in report.findings)
     unknown = any(finding.mark is Mark.UNKNOWN for finding in report.findings)
-    hosts = f"{count(total, 'host')} {'is' if total == 1 else 'are'} fit to train"
-    hosts += f", with {count(warnings, 'warning')}" if warnings else ""
-    return Text(hosts + (f", as far as could be seen (see {WORDS[Mark.UNKNOWN]})" if unknown else ""), "good")
+    hosts = f"{pluralize(total, 'host')} {'is' if total == 1 else 'are'} fit to train"
+    hosts += f", with {pluralize(warnings, 'warning')}" if warnings else ""
+    return Text(
+        hosts + (f", as far as could be seen (see {MARK_WORDS[Mark.UNKNOWN]})" if unknown else ""), "good"
+    )
 
 
 def _is_bad(findings: Iterable[Finding]) -> bool:

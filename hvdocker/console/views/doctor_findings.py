@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.text import Text
 
-from hvdocker.doctor.report import Finding, Mark, Report
+from hvdocker.doctor.report import DoctorReport, Finding, Mark
 
-WORDS = {Mark.GOOD: "ok", Mark.WARN: "warn", Mark.BAD: "BAD", Mark.UNKNOWN: "?"}
-STYLES = {Mark.GOOD: "good", Mark.WARN: "yellow", Mark.BAD: "what", Mark.UNKNOWN: "quiet"}
+MARK_WORDS = {Mark.GOOD: "ok", Mark.WARN: "warn", Mark.BAD: "BAD", Mark.UNKNOWN: "?"}
+MARK_STYLES = {Mark.GOOD: "good", Mark.WARN: "yellow", Mark.BAD: "what", Mark.UNKNOWN: "quiet"}
 MOST_NAMED = 8
 MOST_LINES = 12
 _ORDER = (Mark.BAD, Mark.WARN, Mark.UNKNOWN)
@@ -20,11 +20,11 @@ _INDENT = "      "
 
 
 def mark_text(mark: Mark) -> Text:
-    return Text(WORDS[mark], style=STYLES[mark])
+    return Text(MARK_WORDS[mark], style=MARK_STYLES[mark])
 
 
 @dataclass
-class _Trouble:
+class _FindingGroup:
     """A finding that is equal in several places, or for several checks."""
 
     finding: Finding
@@ -39,9 +39,9 @@ class _Trouble:
         self.evidence += [line for line in finding.evidence if line not in self.evidence]
 
 
-def show_troubles(console: Console, report: Report) -> None:
+def show_problems(console: Console, report: DoctorReport) -> None:
     """Print every finding that is not good, the worst first."""
-    troubles = _troubles(report)
+    troubles = _grouped(report)
     for mark in _ORDER:
         for trouble in troubles:
             if trouble.finding.mark is mark:
@@ -49,19 +49,19 @@ def show_troubles(console: Console, report: Report) -> None:
                 _show(console, trouble)
 
 
-def _troubles(report: Report) -> list[_Trouble]:
+def _grouped(report: DoctorReport) -> list[_FindingGroup]:
     """Group equal findings. Findings of unknown outcome are one group if they have the same text and fix."""
-    groups: dict[object, _Trouble] = {}
-    for where, finding in _told(report):
+    groups: dict[object, _FindingGroup] = {}
+    for where, finding in _all_findings(report):
         if finding.mark is Mark.GOOD:
             continue
         is_grey = finding.mark is Mark.UNKNOWN and finding.fix is not None
         key = (finding.shown, finding.fix) if is_grey else finding
-        groups.setdefault(key, _Trouble(finding)).add(where, finding)
+        groups.setdefault(key, _FindingGroup(finding)).add(where, finding)
     return list(groups.values())
 
 
-def _told(report: Report) -> Iterator[tuple[str, Finding]]:
+def _all_findings(report: DoctorReport) -> Iterator[tuple[str, Finding]]:
     for host in report.hosts:
         yield from ((host.host, finding) for finding in host.findings)
     for pair in report.pairs:
@@ -69,10 +69,10 @@ def _told(report: Report) -> Iterator[tuple[str, Finding]]:
     yield from (("all hosts", finding) for finding in report.across)
 
 
-def _show(console: Console, trouble: _Trouble) -> None:
+def _show(console: Console, trouble: _FindingGroup) -> None:
     finding = trouble.finding
-    headline = Text(f"{WORDS[finding.mark]:<6}", style=STYLES[finding.mark])
-    headline.append(f"{name_all(trouble.places)}: ", style="bold")
+    headline = Text(f"{MARK_WORDS[finding.mark]:<6}", style=MARK_STYLES[finding.mark])
+    headline.append(f"{join_names(trouble.places)}: ", style="bold")
     headline.append(f"{', '.join(trouble.checks)}: ", style="quiet")
     headline.append(finding.shown, style="default")
     console.print(headline)
@@ -86,7 +86,7 @@ def _show(console: Console, trouble: _Trouble) -> None:
         console.print(Text(f"{_INDENT}→ {finding.fix}", style="fix"))
 
 
-def name_all(where: list[str]) -> str:
+def join_names(where: list[str]) -> str:
     """Join the names, at most MOST_NAMED of them."""
     shown = ", ".join(where[:MOST_NAMED])
     return shown if len(where) <= MOST_NAMED else f"{shown} and {len(where) - MOST_NAMED} more"

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.views.doctor_findings import STYLES, WORDS
+from hvdocker.console.views.doctor_findings import MARK_STYLES, MARK_WORDS
 from hvdocker.doctor.report import Mark, PairReport, worst_mark
-from hvdocker.units import count
+from hvdocker.units import pluralize
 
 # More hosts than this do not fit side by side: then only rows and columns with a problem are shown.
 MOST_HOSTS = 12
 # The checks whose values a good cell shows.
-TOLD = ("rtt", "bandwidth")
+CELL_CHECKS = ("rtt", "bandwidth")
 
 
 def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
@@ -26,9 +26,11 @@ def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
     if len(columns) > MOST_HOSTS:
         troubled = [pair for pair in pairs if _mark(pair) is not Mark.GOOD]
         if not troubled:
-            console.print(Text(f"all {count(len(pairs), 'way')} between hosts are good", style="good"))
+            console.print(Text(f"all {pluralize(len(pairs), 'way')} between hosts are good", style="good"))
             return
-        console.print(f"{len(pairs) - len(troubled)} of {count(len(pairs), 'way')} between hosts are good")
+        console.print(
+            f"{len(pairs) - len(troubled)} of {pluralize(len(pairs), 'way')} between hosts are good"
+        )
         rows = [name for name in rows if any(pair.start == name for pair in troubled)]
         columns = [name for name in columns if any(pair.end == name for pair in troubled)]
         if len(columns) > MOST_HOSTS:
@@ -51,11 +53,13 @@ def _cell(pair: PairReport | None) -> Text:
     if pair is None:
         return Text("·", style="quiet")
     mark = _mark(pair)
-    told = [finding.shown for finding in pair.findings if finding.check in TOLD and finding.shown != "?"]
+    told = [
+        finding.shown for finding in pair.findings if finding.check in CELL_CHECKS and finding.shown != "?"
+    ]
     if mark in (Mark.GOOD, Mark.WARN) and told:
-        return Text(f"{WORDS[mark]} {', '.join(told)}", style=STYLES[mark])
+        return Text(f"{MARK_WORDS[mark]} {', '.join(told)}", style=MARK_STYLES[mark])
     wrong = [finding.check for finding in pair.findings if finding.mark is mark and mark is Mark.BAD]
-    return Text(" ".join([WORDS[mark], *wrong[:1]]), style=STYLES[mark])
+    return Text(" ".join([MARK_WORDS[mark], *wrong[:1]]), style=MARK_STYLES[mark])
 
 
 def _mark(pair: PairReport) -> Mark:

@@ -15,7 +15,7 @@ from hvdocker.console.views.doctor_findings import MOST_NAMED
 from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.placement.gpus import CpuSlots, GpuReport, HostGpus
 from hvdocker.placement.leases import GpuUse
-from hvdocker.units import MEBI, count, show_bytes
+from hvdocker.units import MIB, pluralize, show_bytes
 
 # Terminal width from which on columns are two blanks apart.
 _WIDE = 100
@@ -94,7 +94,7 @@ def short_id(gpu: GpuSeen) -> str:
 
 
 def _memory(mebibytes: int | None) -> str:
-    return "?" if mebibytes is None else show_bytes(mebibytes * MEBI)
+    return "?" if mebibytes is None else show_bytes(mebibytes * MIB)
 
 
 def _state(host: HostGpus, use: GpuUse, cluster: str) -> Text:
@@ -129,7 +129,7 @@ def _process(host: HostGpus, process: GpuProcess) -> str:
 def _slots(slots: CpuSlots) -> Text:
     held = "".join(f", {number} held by {job}" for job, number in slots.held.items())
     return Text(
-        f"{slots.free} of {count(slots.total, 'slot')} free{held}", "good" if slots.free else "yellow"
+        f"{slots.free} of {pluralize(slots.total, 'slot')} free{held}", "good" if slots.free else "yellow"
     )
 
 
@@ -150,16 +150,17 @@ def summary(report: GpuReport) -> Text:
     """Return one line: how many GPUs and processor slots there are, and how many are free."""
     uses, cluster = report.uses, report.inventory.cluster
     with_gpus = sum(bool(host.uses) for host in report.hosts)
-    parts = [f"{count(len(uses), 'GPU')} on {count(with_gpus, 'host')}, {_free(use.is_free for use in uses)}"]
+    free = _free(use.is_free for use in uses)
+    parts = [f"{pluralize(len(uses), 'GPU')} on {pluralize(with_gpus, 'host')}, {free}"]
     inside = sum(use.is_free_in(cluster) for use in uses)
     if inside:
         parts.append(f"{inside} more in {cluster}")
     slots = [host.slots for host in report.hosts if host.slots]
     if slots:
         total, free = sum(one.total for one in slots), sum(one.free for one in slots)
-        parts.append(f"{count(total, 'CPU slot')} on {count(len(slots), 'host')}, {free} free")
+        parts.append(f"{pluralize(total, 'CPU slot')} on {pluralize(len(slots), 'host')}, {free} free")
     if report.errors:
-        parts.append(f"{count(len(report.errors), 'host')} not known")
+        parts.append(f"{pluralize(len(report.errors), 'host')} not known")
     return Text("; ".join(parts))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from hvdocker.inventory.init import InitReport, Offer
-from hvdocker.units import count
+from hvdocker.inventory.init import InitReport, SshConfigHost
+from hvdocker.units import pluralize
 
 
-def show_offers(console: Console, offers: Sequence[Offer]) -> None:
+def show_offers(console: Console, offers: Sequence[SshConfigHost]) -> None:
     if not offers:
         console.print("~/.ssh/config names no hosts; type them.")
         return
@@ -20,7 +20,7 @@ def show_offers(console: Console, offers: Sequence[Offer]) -> None:
         console.print(f"{number:4}  {offer.name:{width}}  {offer.about}".rstrip())
 
 
-def question(offers: Sequence[Offer]) -> str:
+def hosts_question(offers: Sequence[SshConfigHost]) -> str:
     return "which? (1,3-4, all, or names)" if offers else "hosts (a, user@b; none: fill them in later)"
 
 
@@ -34,5 +34,5 @@ def show_written(console: Console, report: InitReport) -> None:
         console.print(f"fill in `hosts:` in {report.path}, it names none yet")
 
 
-def written(report: InitReport) -> str:
-    return f"wrote {report.path}: {count(len(report.hosts), 'host')}"
+def written_message(report: InitReport) -> str:
+    return f"wrote {report.path}: {pluralize(len(report.hosts), 'host')}"

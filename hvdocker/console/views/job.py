@@ -6,13 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.sanitize import coloured
+from hvdocker.console.sanitize import sanitized_with_colours
 from hvdocker.console.style import RANK_COLOURS
 from hvdocker.jobs.outcome import remarks
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement
-from hvdocker.units import count, show_bytes, show_seconds
+from hvdocker.units import pluralize, show_bytes, show_seconds
 
 
 class JobView:
@@ -40,7 +40,7 @@ def with_colours(line: str) -> Text:
         return Text(line, style="default")
     from rich.ansi import AnsiDecoder
 
-    return AnsiDecoder().decode_line(coloured(line))
+    return AnsiDecoder().decode_line(sanitized_with_colours(line))
 
 
 def show_summary(
@@ -50,10 +50,10 @@ def show_summary(
 
     Remarks are printed only for a job that succeeded: the error of a failed job has them already."""
     restarts = record.restarts + restarts_before
-    size = f"{count(placement.np, 'rank')} on {count(len(placement.hosts), 'host')}"
+    size = f"{pluralize(placement.np, 'rank')} on {pluralize(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"
     headline = Text(f"{job} {record.state}", style=style)
-    again = f", {count(restarts, 'restart')}" if restarts else ""
+    again = f", {pluralize(restarts, 'restart')}" if restarts else ""
     headline.append(f": {size}, {show_seconds(record.seconds)}{again}", style="default")
     console.print(headline)
     if record.state == "succeeded":

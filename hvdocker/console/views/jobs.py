@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.jobs.jobs import JobSeen, JobsReport, Waiting
+from hvdocker.jobs.jobs import JobsReport, ListedJob, QueueEntry
 from hvdocker.units import show_seconds
 
 _STYLES = {"running": "good", "failed": "what"}
@@ -30,10 +30,10 @@ def show_jobs(console: Console, report: JobsReport, now: float) -> None:
         console.print(table)
     else:
         console.print(Text("nobody waits for slots", style="quiet"))
-    _show_absent(console, report)
+    _show_unreachable(console, report)
 
 
-def _show_absent(console: Console, report: JobsReport) -> None:
+def _show_unreachable(console: Console, report: JobsReport) -> None:
     absent = [host.name for host in report.inventory.hosts if host.name in report.errors]
     if not absent:
         return
@@ -52,7 +52,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _history(jobs: Sequence[JobSeen], now: float, has_clusters: bool) -> Table:
+def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool) -> Table:
     """Return the table of jobs, with a column for clusters only if a job belongs to another than the
     inventory's."""
     table = Table(box=None, pad_edge=False, header_style="quiet")
@@ -66,7 +66,7 @@ def _history(jobs: Sequence[JobSeen], now: float, has_clusters: bool) -> Table:
     return table
 
 
-def _job_row(job: JobSeen, now: float) -> tuple[str | Text, ...]:
+def _job_row(job: ListedJob, now: float) -> tuple[str | Text, ...]:
     return (
         job.job,
         Text(job.state, style=_STYLES.get(job.state, "default")),
@@ -80,7 +80,7 @@ def _job_row(job: JobSeen, now: float) -> tuple[str | Text, ...]:
     )
 
 
-def _ranks(job: JobSeen) -> str:
+def _ranks(job: ListedJob) -> str:
     """Return the number of ranks; for an elastic job `min..max`, with max empty if there is no bound."""
     if job.elastic:
         return f"{job.elastic.min_np}..{job.elastic.max_np or ''}"
@@ -93,7 +93,7 @@ def _ago(seconds: float) -> str:
     return show_seconds(seconds) if days < 2 else f"{days} days"
 
 
-def _queue_row(waiting: Waiting) -> tuple[str, ...]:
+def _queue_row(waiting: QueueEntry) -> tuple[str, ...]:
     ticket = waiting.ticket
     return (
         str(waiting.position),

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from hvdocker.cluster.up import UpReport
 from hvdocker.console.views.job import show_summary
-from hvdocker.training.run import RunReport, can_carry
-from hvdocker.units import count, show_seconds
+from hvdocker.training.run import RunReport, can_take_fix
+from hvdocker.units import pluralize, show_seconds
 
 
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
@@ -16,7 +16,7 @@ def show_planned(console: Console, report: RunReport, planned: UpReport) -> None
     width = max((len(name) for name in planned.places), default=0)
     for name, place in planned.places.items():
         console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
-                                    count(place.slots, "slot")))  # fmt: skip
+                                    pluralize(place.slots, "slot")))  # fmt: skip
     cluster = report.located.inventory.cluster
     console.print(f"then the job runs, its outputs come home, and {cluster} is given back")
 
@@ -27,7 +27,7 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
     done, fetched = report.train, report.fetched
     for line in fetched.skipped if fetched else ():
         console.print(f"left out: {line}")
-    if report.left and not can_carry(report.error or report.trouble):
+    if report.left and not can_take_fix(report.error or report.trouble):
         console.print(report.left)
     if is_quiet:
         return
@@ -43,7 +43,7 @@ def _summary(report: RunReport) -> str:
     """Return one line: job, ranks, time, outputs, and whether the cluster is still there."""
     parts = [report.job]
     if report.train:
-        parts.append(count(report.train.placement.np, "rank"))
+        parts.append(pluralize(report.train.placement.np, "rank"))
         record = report.train.end.record if report.train.end else None
         if record:
             parts.append(show_seconds(record.seconds))

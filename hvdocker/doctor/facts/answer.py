@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from hvdocker.doctor.facts.facts import DiskSeen, FabricPort, GpuProcess, GpuState, MachineSeen
+from hvdocker.doctor.facts.facts import DiskSeen, GpuProcessSeen, GpuState, InfinibandPort, MachineSeen
 from hvdocker.observe.probe import ProbeAnswer, read_probe
 
 _KB = 1024
@@ -31,7 +31,7 @@ def read_machine(text: str) -> MachineSeen | None:
         gpu_error=" ".join(answer.all("gpuerror")) or None,
         gpu_processes=tuple(_processes(answer.all("gpuuser"))),
         nvidia_cards=len(answer.all("card")),
-        fabric=tuple(_fabric(answer.all("fabric"))),
+        fabric=tuple(_infiniband_ports(answer.all("fabric"))),
         is_selinux_enforcing=None if selinux is None else selinux == "1",
         has_apparmor=answer.values.get("apparmor") == "Y",
         has_apparmor_parser="parser" in answer.values,
@@ -97,16 +97,16 @@ def _number(text: str) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def _processes(lines: Iterable[str]) -> Iterator[GpuProcess]:
+def _processes(lines: Iterable[str]) -> Iterator[GpuProcessSeen]:
     """Split from both ends, because the program's name may contain commas."""
     for line in lines:
         gpu, pid, rest = (*line.split(",", 2), "", "")[:3]
         name, used, user = (["", "", *rest.rsplit(",", 2)])[-3:]
-        yield GpuProcess(gpu.strip(), pid.strip(), name.strip(), used.strip(), user.strip())
+        yield GpuProcessSeen(gpu.strip(), pid.strip(), name.strip(), used.strip(), user.strip())
 
 
-def _fabric(lines: Iterable[str]) -> Iterator[FabricPort]:
+def _infiniband_ports(lines: Iterable[str]) -> Iterator[InfinibandPort]:
     """The kernel writes the state as `4: ACTIVE`; keep the word."""
     for line in lines:
         device, port, state, rate, layer = (*line.split("|"), "", "", "", "", "")[:5]
-        yield FabricPort(device, port, state.rpartition(":")[2].strip(), rate, layer)
+        yield InfinibandPort(device, port, state.rpartition(":")[2].strip(), rate, layer)

@@ -12,7 +12,7 @@ from hvdocker.doctor.facts.commands import check_hashes
 from hvdocker.doctor.facts.facts import CodeSeen
 from hvdocker.errors import HvdockerError
 from hvdocker.sync import commands
-from hvdocker.sync.tree import Entry, HostIndex, held_from
+from hvdocker.sync.tree import Entry, HostIndex, parse_host_index
 from hvdocker.transport.link import HostLink
 
 ASK_TIMEOUT_S = 60.0
@@ -23,7 +23,7 @@ _NO_TREE = "-"
 def see_code(link: HostLink, folder: str) -> CodeSeen:
     """Return the code hash and the edited files. Files whose size, mode or times changed are hashed on the
     host, because touching a file without editing it is no drift. `hash` is None where nothing was synced."""
-    held = _held(link, folder)
+    held = _read_index(link, folder)
     if not held.marks:
         return CodeSeen(is_unfinished=bool(held.unfinished))
     return CodeSeen(
@@ -34,13 +34,13 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
     )
 
 
-def _held(link: HostLink, folder: str) -> HostIndex:
-    question = commands.ask(commands.Stage(folder, "doctor"), _NO_TREE)
+def _read_index(link: HostLink, folder: str) -> HostIndex:
+    question = commands.ask_contents(commands.SyncFolder(folder, "doctor"), _NO_TREE)
     result = link.run(question, timeout_s=ASK_TIMEOUT_S)
     _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
     body = said.partition(b"\n")[2]
     try:
-        return held_from(zlib.decompress(body, wbits=31)) if found and body else HostIndex()
+        return parse_host_index(zlib.decompress(body, wbits=31)) if found and body else HostIndex()
     except zlib.error as error:
         raise HvdockerError("the host did not say what code it holds", host=link.name) from error
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.observe.gpu_query import HUNG, LIMIT_S
+from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S
 from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
@@ -65,7 +65,7 @@ echo "done"
 """
 
 # Runs on its own channel: a process that a wedged driver blocks cannot be killed.
-_CARDS = r"""
+_CARDS_SCRIPT = r"""
 command -v nvidia-smi >/dev/null 2>&1 || exit 0
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
 form="--format=csv,noheader,nounits"
@@ -86,16 +86,16 @@ esac
 """
 
 
-def look(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
+def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
     """Return the command that reads the machine's facts. `root` is where the engine stores images, `mounts`
     are paths whose disks are measured, `peers` are names for the host to resolve."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
 
 
-def look_at_cards() -> Command:
+def query_cards() -> Command:
     """Return the nvidia-smi query. It prints lines of the same format, or nothing without nvidia-smi."""
-    return shell(_CARDS, str(LIMIT_S), HUNG)
+    return shell(_CARDS_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), HUNG_ERROR)
 
 
 def check_hashes(folder: str) -> Command:

@@ -36,7 +36,7 @@ class GpuState:
 
 
 @dataclass(frozen=True)
-class GpuProcess:
+class GpuProcessSeen:
     """A process that uses a GPU, as nvidia-smi prints it; `gpu` is the UUID, `user` comes from /proc."""
 
     gpu: str
@@ -47,7 +47,7 @@ class GpuProcess:
 
 
 @dataclass(frozen=True)
-class FabricPort:
+class InfinibandPort:
     """A port of an InfiniBand or RoCE device, with the kernel's texts from /sys/class/infiniband."""
 
     device: str
@@ -77,9 +77,9 @@ class MachineSeen:
     can_write_home: bool = True
     gpus: tuple[GpuState, ...] = ()
     gpu_error: str | None = None
-    gpu_processes: tuple[GpuProcess, ...] = ()
+    gpu_processes: tuple[GpuProcessSeen, ...] = ()
     nvidia_cards: int = 0
-    fabric: tuple[FabricPort, ...] = ()
+    fabric: tuple[InfinibandPort, ...] = ()
     is_selinux_enforcing: bool | None = None
     has_apparmor: bool = False
     has_apparmor_parser: bool = False
@@ -126,7 +126,7 @@ class InsideSeen:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TrialResult:
     """The result of a short-lived container. `gpu_error` is set where it started only without the host's
     GPUs, `error` where it did not start at all. `is_substitute`: the host lacks the cluster's image, so
     another hvdocker image was used."""
@@ -151,7 +151,7 @@ class CodeSeen:
 
 
 @dataclass(frozen=True)
-class HostHealth:
+class HostFacts:
     """All facts about one host. `connect_error` is why the host could not be reached, `observe_error` why the
     ordinary observation failed, `failures` why single facts are missing. `login` is the SSH user and key."""
 
@@ -163,7 +163,7 @@ class HostHealth:
     machine: MachineSeen | None = None
     clock: ClockSeen | None = None
     engine: EngineState | None = None
-    trial: Trial | None = None
+    trial: TrialResult | None = None
     code: CodeSeen | None = None
     lock: Holder | None = None
     failures: tuple[HvdockerError, ...] = ()

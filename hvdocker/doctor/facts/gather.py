@@ -10,22 +10,22 @@ from typing import Any, TypeVar
 from docker import APIClient
 
 from hvdocker.doctor.facts.answer import read_machine
-from hvdocker.doctor.facts.commands import look, look_at_cards
+from hvdocker.doctor.facts.commands import query_cards, query_machine
 from hvdocker.doctor.facts.facts import ClockSeen, EngineState, MachineSeen
-from hvdocker.errors import HvdockerError, TookTooLong
+from hvdocker.errors import CommandTimeout, HvdockerError
 from hvdocker.observe.clock import clock, read_clock
 from hvdocker.observe.engine import see_containers
-from hvdocker.observe.gpu_query import HUNG, LIMIT_S
+from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 60.0
 # The script calls nvidia-smi twice.
-CARDS_TIMEOUT_S = 2 * LIMIT_S + 2.0
+CARDS_TIMEOUT_S = 2 * NVIDIA_SMI_TIMEOUT_S + 2.0
 CLOCK_TIMEOUT_S = 15.0
 CLOCK_TRIES = 3
-_HANGS = f"gpuerror {HUNG}\n"
-USUAL_ROOT = "/var/lib/docker"
+_HUNG_LINE = f"gpuerror {HUNG_ERROR}\n"
+DEFAULT_DOCKER_ROOT = "/var/lib/docker"
 PART_NAME = "hvdocker-part"
 
 T = TypeVar("T")
@@ -53,8 +53,8 @@ def see_machine(
 ) -> MachineSeen:
     """Read the machine's facts. With `is_hung` nvidia-smi is not called: the observation has already called
     it without an answer, and each call would leave another process that cannot be killed."""
-    result = link.run(look(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
-    seen = read_machine(result.text + (_HANGS if is_hung else _cards(link)))
+    result = link.run(query_machine(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
+    seen = read_machine(result.text + (_HUNG_LINE if is_hung else _cards(link)))
     if seen is None:
         raise HvdockerError("the host could not be looked at", host=link.name, lines=result.tail(5))
     return seen
@@ -63,9 +63,9 @@ def see_machine(
 def _cards(link: HostLink) -> str:
     """Return the output of the GPU query, or a `gpuerror` line where the driver hangs."""
     try:
-        return link.run(look_at_cards(), timeout_s=CARDS_TIMEOUT_S).text
-    except TookTooLong:
-        return _HANGS
+        return link.run(query_cards(), timeout_s=CARDS_TIMEOUT_S).text
+    except CommandTimeout:
+        return _HUNG_LINE
 
 
 def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:

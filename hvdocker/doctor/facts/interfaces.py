@@ -50,7 +50,7 @@ class InterfaceSeen:
     is_wireless: bool = False
 
 
-def interfaces() -> Command:
+def query_interfaces() -> Command:
     """Return the command that prints `link`, `address`, `route` and `own` lines, and at the end `done`."""
     return shell(_SCRIPT)
 

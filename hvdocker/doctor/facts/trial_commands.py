@@ -20,7 +20,7 @@ from hvdocker.shell.command import Command
 
 LIFETIME_S = 30
 # Versions are read from package metadata, because importing TensorFlow takes seconds.
-_INSIDE = r"""
+_INSIDE_SCRIPT = r"""
 import glob, importlib.metadata as m, importlib.util as u, json, os, re, resource, sys
 top = sys.argv[1] if len(sys.argv) > 1 else ""
 found = {"python": "%d.%d.%d" % sys.version_info[:3]}
@@ -72,7 +72,7 @@ def trial_spec(
     labels = {key: value for key, value in like.labels.items() if key in kept}
     return replace(
         like,
-        name=names.trial_name(inventory.cluster, token),
+        name=names.trial_container_name(inventory.cluster, token),
         image=image,
         command=("sleep", str(LIFETIME_S)),
         network="none",
@@ -98,10 +98,10 @@ def trial_body(spec: ContainerSpec) -> dict[str, Any]:
 
 def look_inside(top: str = "") -> Command:
     """Return the command to run inside. `top` is a prefix for the library folders, for tests."""
-    return Command(("python3", "-c", _INSIDE, *([top] if top else [])))
+    return Command(("python3", "-c", _INSIDE_SCRIPT, *([top] if top else [])))
 
 
-def by_hand(image: str, has_gpus: bool) -> str:
+def manual_command(image: str, has_gpus: bool) -> str:
     """Return the `docker run` line with which the user can try the same."""
     gpus = ("--gpus", "all") if has_gpus else ()
     return Command(

@@ -10,13 +10,13 @@ from docker import APIClient
 
 from hvdocker import names
 from hvdocker.doctor.facts import trial_commands
-from hvdocker.doctor.facts.facts import Trial
+from hvdocker.doctor.facts.facts import TrialResult
 from hvdocker.engine.container_spec import ContainerSpec
 
 MakeSpec = Callable[[bool], ContainerSpec]
 
 
-def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> Trial:
+def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> TrialResult:
     """Run the trial. A container that does not start with the host's GPUs is tried again without them,
     because limits and versions are still worth knowing; the first error then becomes `gpu_error`."""
     if not wants_gpus:
@@ -27,10 +27,10 @@ def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> Trial:
     second = _run(engine, make(False))
     if second.error is not None:
         return second
-    return Trial(second.image, second.inside, gpu_error=first.error, has_gpus=True)
+    return TrialResult(second.image, second.inside, gpu_error=first.error, has_gpus=True)
 
 
-def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
+def _run(engine: APIClient, spec: ContainerSpec) -> TrialResult:
     from docker.errors import APIError
 
     made: str | None = None
@@ -41,7 +41,7 @@ def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
         said: bytes = engine.exec_start(running)
         return _outcome(spec, said.decode("utf-8", "replace"))
     except APIError as error:
-        return Trial(spec.image, error=str(error.explanation or error), has_gpus=bool(spec.devices))
+        return TrialResult(spec.image, error=str(error.explanation or error), has_gpus=bool(spec.devices))
     finally:
         # Remove it by name where Ctrl-C came before the engine returned the id. The engine may already be
         # removing it (AutoRemove), hence the suppressed error.
@@ -49,14 +49,14 @@ def _run(engine: APIClient, spec: ContainerSpec) -> Trial:
             engine.remove_container(made or spec.name, force=True, v=True)
 
 
-def _outcome(spec: ContainerSpec, said: str) -> Trial:
+def _outcome(spec: ContainerSpec, said: str) -> TrialResult:
     inside = trial_commands.read_inside(said)
     lines = said.strip().splitlines()[-3:]
     error = None if inside else " ".join(lines) or "it said nothing"
-    return Trial(spec.image, inside, error=error, has_gpus=bool(spec.devices))
+    return TrialResult(spec.image, inside, error=error, has_gpus=bool(spec.devices))
 
 
-def own_image(engine: APIClient) -> str | None:
+def any_own_image(engine: APIClient) -> str | None:
     """Return the id of any tagged hvdocker image on this engine, or None. For hosts without the cluster's."""
     found = engine.images(filters={"label": [names.LABEL_IMAGE]})
     return next((str(image["Id"]) for image in found if image.get("RepoTags")), None)

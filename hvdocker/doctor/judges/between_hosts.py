@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from hvdocker.doctor.facts.facts import HostHealth
+from hvdocker.doctor.facts.facts import HostFacts
 from hvdocker.doctor.judges.cluster import short
 from hvdocker.doctor.judges.finding import bad, good, warn
 from hvdocker.doctor.report import Finding
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ContainerSeen, HostSeen
 
-Judge = Callable[..., Finding]
+MakeFinding = Callable[..., Finding]
 # Ranks work together only with equal versions of the first; different versions of the second are a warning.
 MUST_MATCH = ("tensorflow", "horovod", "nccl", "torch")
 SHOULD_MATCH = ("python", "keras", "numpy")
 
 
-def judge_across(
-    inventory: Inventory, healths: Mapping[str, HostHealth], up: str, retrain: str
+def judge_between_hosts(
+    inventory: Inventory, healths: Mapping[str, HostFacts], up: str, retrain: str
 ) -> Iterator[Finding]:
     """Yield findings; none if fewer than two hosts were observed. `up` and `retrain` are the fix texts."""
     seen = {name: health.seen for name, health in healths.items() if health.seen}
@@ -27,11 +27,13 @@ def judge_across(
     yield from _images(inventory, seen, up)
     # Code of an older `train` is a WARN; code that was edited on a host is BAD (judges/cluster.py).
     codes = {name: h.code.hash[:12] for name, h in healths.items() if h.code and h.code.hash}
-    yield from _alike("same code", codes, warn, "hosts hold different code", retrain)
+    yield from _compare("same code", codes, warn, "hosts hold different code", retrain)
     yield from _versions(healths, up)
     yield from _gpus(healths)
     engines = {name: one.engine.version.split(".")[0] for name, one in seen.items()}
-    yield from _alike("same engine", engines, warn, "engines are generations apart", "upgrade the older ones")
+    yield from _compare(
+        "same engine", engines, warn, "engines are generations apart", "upgrade the older ones"
+    )
     kernels = {n: ".".join(h.machine.kernel.split(".")[:2]) for n, h in healths.items() if h.machine}
     yield good("same kernel", " · ".join(sorted(set(kernels.values()))))
 
@@ -43,7 +45,7 @@ def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iter
     running = {name for name, host in seen.items() if (worker := host.worker(name)) and worker.is_running}
     judge = bad if len({known[name] for name in running if name in known}) > 1 else warn
     what = f"hosts have different builds of {inventory.image}"
-    yield from _alike("same image", known, judge, what, up)
+    yield from _compare("same image", known, judge, what, up)
 
 
 def _content(name: str, host: HostSeen) -> str | None:
@@ -51,17 +53,17 @@ def _content(name: str, host: HostSeen) -> str | None:
     worker = host.worker(name)
     if worker is None:
         return short(host.image.content) if host.image else None
-    if host.image and _is_of(worker, host):
+    if host.image and _runs_host_image(worker, host):
         return short(host.image.content)
     return f"{short(worker.image_id)} (its worker's own)"
 
 
-def _is_of(worker: ContainerSeen, host: HostSeen) -> bool:
+def _runs_host_image(worker: ContainerSeen, host: HostSeen) -> bool:
     assert host.image is not None
     return worker.image_id == host.image.id or worker.base == host.image.content
 
 
-def _versions(healths: Mapping[str, HostHealth], up: str) -> Iterator[Finding]:
+def _versions(healths: Mapping[str, HostFacts], up: str) -> Iterator[Finding]:
     trials = {n: h.trial for n, h in healths.items() if h.trial and not h.trial.is_other}
     inside = {name: trial.inside.versions for name, trial in trials.items() if trial.inside}
     for package in (*MUST_MATCH, *SHOULD_MATCH):
@@ -69,22 +71,24 @@ def _versions(healths: Mapping[str, HostHealth], up: str) -> Iterator[Finding]:
         if found and package in MUST_MATCH:
             found = {name: versions.get(package, "none") for name, versions in inside.items()}
         judge = bad if package in MUST_MATCH else warn
-        yield from _alike(f"same {package}", found, judge, f"hosts have different {package}", up)
+        yield from _compare(f"same {package}", found, judge, f"hosts have different {package}", up)
 
 
-def _gpus(healths: Mapping[str, HostHealth]) -> Iterator[Finding]:
+def _gpus(healths: Mapping[str, HostFacts]) -> Iterator[Finding]:
     machines = {name: health.machine for name, health in healths.items() if health.machine}
     if not any(machine.gpus for machine in machines.values()):
         return
     models = {n: ", ".join(sorted({g.model for g in m.gpus})) or "none" for n, m in machines.items()}
     slow = "every step waits for the slowest card: leave the odd host out of the inventory"
-    yield from _alike("same gpus", models, warn, "hosts have different GPUs", slow)
+    yield from _compare("same gpus", models, warn, "hosts have different GPUs", slow)
     drivers = {n: m.gpus[0].driver for n, m in machines.items() if m.gpus}
     fix = "install the same driver everywhere"
-    yield from _alike("same driver", drivers, warn, "hosts have different NVIDIA drivers", fix)
+    yield from _compare("same driver", drivers, warn, "hosts have different NVIDIA drivers", fix)
 
 
-def _alike(check: str, values: Mapping[str, str], judge: Judge, what: str, fix: str) -> Iterator[Finding]:
+def _compare(
+    check: str, values: Mapping[str, str], judge: MakeFinding, what: str, fix: str
+) -> Iterator[Finding]:
     """Yield one finding on whether all values are equal; nothing if there are no values."""
     if not values:
         return

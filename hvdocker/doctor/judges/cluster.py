@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from hvdocker import names
 from hvdocker.cluster.plan import up as up_plan
-from hvdocker.doctor.facts.facts import CodeSeen, EngineState, HostHealth, MachineSeen
+from hvdocker.doctor.facts.facts import CodeSeen, EngineState, HostFacts, MachineSeen
 from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
 from hvdocker.errors import HvdockerError
@@ -17,7 +17,7 @@ from hvdocker.locks.holder import Holder
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.units import count, show_bytes
+from hvdocker.units import pluralize, show_bytes
 
 MOST_NAMED = 10
 
@@ -69,7 +69,7 @@ def why_replaced(
     except HvdockerError:
         return {}
     found = {
-        name: up_plan.why_new(inventory, placed[name], maker, worker, image, None)
+        name: up_plan.why_worker_needed(inventory, placed[name], maker, worker, image, None)
         for name, worker in workers.items()
     }
     return {name: reason for name, reason in found.items() if reason}
@@ -77,15 +77,15 @@ def why_replaced(
 
 def judge_code(code: CodeSeen, retrain: str) -> Finding:
     if code.edited:
-        shown = f"{count(len(code.edited), 'file')} changed on the host since the last sync"
+        shown = f"{pluralize(len(code.edited), 'file')} changed on the host since the last sync"
         return bad("code", shown, code.edited[:MOST_NAMED], fix=retrain)
     if code.is_unfinished:
         return warn("code", "a sync was cut off", ["some files are newer than others"], fix=retrain)
-    return good("code", f"{code.hash[:12]}, {count(code.files, 'file')}" if code.hash else "none yet")
+    return good("code", f"{code.hash[:12]}, {pluralize(code.files, 'file')}" if code.hash else "none yet")
 
 
 def judge_leftovers(
-    inventory: Inventory, health: HostHealth, down: str, inventory_flag: str
+    inventory: Inventory, health: HostFacts, down: str, inventory_flag: str
 ) -> Iterator[Finding]:
     """Find what earlier runs of this cluster left behind, and its lock. Clusters of others are only named."""
     engine, machine, seen = health.engine, health.machine, health.seen
@@ -93,7 +93,7 @@ def judge_leftovers(
         return
     lines = [*_containers(inventory, engine), *_traces(inventory, machine, engine, seen)]
     if lines:
-        yield warn("leftovers", count(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
+        yield warn("leftovers", pluralize(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
     else:
         yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
     if health.lock is not None:
@@ -138,7 +138,7 @@ def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
     ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
     own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)
     if own:
-        yield f"{count(own, 'ended job')} kept for logs"
+        yield f"{pluralize(own, 'ended job')} kept for logs"
     others = {
         f"{labels.get(names.LABEL_CLUSTER)} of {labels.get(names.LABEL_OWNER, '?')}"
         for labels in (container.labels for container in engine.containers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hvdocker.doctor.judges.finding import good, of_error
+from hvdocker.doctor.judges.finding import error_finding, good
 from hvdocker.doctor.report import Finding, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
@@ -11,7 +11,7 @@ from hvdocker.inventory.inventory import Host
 STAGES = ("resolves", "answers", "hostkey", "login")
 
 
-def judge_reach(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
+def judge_connection(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
     """Return GOOD for every stage that passed and BAD for the one that failed. `login` shows user and key."""
     if host.is_local:
         return [good("answers", "this machine")]
@@ -20,7 +20,7 @@ def judge_reach(host: Host, unreached: HvdockerError | None, login: str | None =
     stage = getattr(unreached, "stage", "") or "answers"
     passed = STAGES[: STAGES.index(stage)]
     shown = dict(zip(STAGES, _passed(host), strict=True))
-    failure = of_error(stage, unreached)
+    failure = error_finding(stage, unreached)
     if not isinstance(unreached, HostUnreachable):
         # A missing key or an unreadable known_hosts is a local error, but the host is still unreachable.
         failure = Finding(

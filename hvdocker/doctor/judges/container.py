@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hvdocker.doctor.facts.facts import MachineSeen, Trial
-from hvdocker.doctor.facts.trial_commands import by_hand
+from hvdocker.doctor.facts.facts import MachineSeen, TrialResult
+from hvdocker.doctor.facts.trial_commands import manual_command
 from hvdocker.doctor.judges.finding import bad, good, warn
 from hvdocker.doctor.report import Finding
 from hvdocker.units import show_bytes
 
-LITTLE_SHM = 64 << 20
-LITTLE_MEMLOCK = 64 << 20
-FEW_FILES = 4096
+LOW_SHM_BYTES = 64 << 20
+LOW_MEMLOCK_BYTES = 64 << 20
+LOW_OPEN_FILES = 4096
 
 
-def judge_container(trial: Trial | None, machine: MachineSeen | None) -> Iterator[Finding]:
+def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> Iterator[Finding]:
     if trial is None or trial.is_other:
         return  # the image check already says that the image is missing
     if trial.error or trial.inside is None:
-        command, said = by_hand(trial.image, trial.has_gpus), [trial.error or "it said nothing"]
+        command, said = manual_command(trial.image, trial.has_gpus), [trial.error or "it said nothing"]
         fix = "docker info; sudo systemctl restart docker"
         yield bad("container", "a container of the image does not start", said, command, fix)
         return
@@ -36,7 +36,7 @@ def _needs_memlock(machine: MachineSeen | None) -> bool:
 
 
 def _shm(size_bytes: int) -> Finding:
-    if size_bytes <= LITTLE_SHM:
+    if size_bytes <= LOW_SHM_BYTES:
         evidence = [
             "NCCL and data loaders hand data over through it, and die without a word where it is full"
         ]
@@ -53,7 +53,7 @@ def _shm(size_bytes: int) -> Finding:
 def _memlock(limit: int | None, is_needed: bool) -> Finding:
     if limit is None:
         return good("memlock", "unlimited")
-    if is_needed and limit < LITTLE_MEMLOCK:
+    if is_needed and limit < LOW_MEMLOCK_BYTES:
         evidence = ["GPUs and InfiniBand pin memory: NCCL falls back to slower ways, or fails"]
         fix = 'set "default-ulimits": {"memlock": {"Name": "memlock", "Hard": -1, "Soft": -1}} in ' \
               "/etc/docker/daemon.json and restart docker"  # fmt: skip
@@ -62,7 +62,7 @@ def _memlock(limit: int | None, is_needed: bool) -> Finding:
 
 
 def _files(limit: int | None) -> Finding:
-    if limit is not None and limit < FEW_FILES:
+    if limit is not None and limit < LOW_OPEN_FILES:
         fix = 'set "default-ulimits": {"nofile": {"Name": "nofile", "Hard": 65536, "Soft": 65536}} in ' \
               "/etc/docker/daemon.json and restart docker"  # fmt: skip
         return warn(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hvdocker.cluster.plan.fitness import NEWER_ENGINE, OLDEST_ENGINE, is_too_old, version_numbers
+from hvdocker.cluster.plan.fitness import OLDEST_ENGINE, UPGRADE_ENGINE_FIX, is_too_old, version_numbers
 from hvdocker.doctor.facts.facts import EngineState, MachineSeen
 from hvdocker.doctor.judges.finding import bad, good, warn
 from hvdocker.doctor.report import Finding
@@ -12,7 +12,7 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import HostSeen
 
 # Older engines work as far as we know, but they no longer get fixes.
-OLDEST_TRIED = "20.10"
+OLDEST_TESTED = "20.10"
 
 
 def judge_engine(seen: HostSeen, engine: EngineState) -> Iterator[Finding]:
@@ -25,10 +25,10 @@ def judge_engine(seen: HostSeen, engine: EngineState) -> Iterator[Finding]:
 def _version(version: str) -> Finding:
     if is_too_old(version):
         needed = f"at least {OLDEST_ENGINE} is needed"
-        return bad("engine", f"{version} is too old", [needed], "docker version", NEWER_ENGINE)
-    if (19,) <= version_numbers(version) < version_numbers(OLDEST_TRIED):
-        tried = f"tried from {OLDEST_TRIED} on"
-        return warn("engine", f"{version} is old", [tried], "docker version", NEWER_ENGINE)
+        return bad("engine", f"{version} is too old", [needed], "docker version", UPGRADE_ENGINE_FIX)
+    if (19,) <= version_numbers(version) < version_numbers(OLDEST_TESTED):
+        tried = f"tried from {OLDEST_TESTED} on"
+        return warn("engine", f"{version} is old", [tried], "docker version", UPGRADE_ENGINE_FIX)
     return good("engine", version)
 
 

@@ -30,7 +30,7 @@ def unknown(
     return Finding(check, Mark.UNKNOWN, shown, tuple(evidence), command, fix)
 
 
-def of_error(check: str, error: HvdockerError, mark: Mark = Mark.BAD) -> Finding:
+def error_finding(check: str, error: HvdockerError, mark: Mark = Mark.BAD) -> Finding:
     """Return a finding with the text, evidence, command and fix of the error."""
     is_unreachable = isinstance(error, HostUnreachable)
     return Finding(check, mark, error.what, error.lines, error.command, error.fix, is_unreachable)

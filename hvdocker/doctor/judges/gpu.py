@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hvdocker.cluster.plan.fitness import version_numbers
-from hvdocker.doctor.facts.facts import MachineSeen, Trial
-from hvdocker.doctor.facts.trial_commands import by_hand
+from hvdocker.doctor.facts.facts import MachineSeen, TrialResult
+from hvdocker.doctor.facts.trial_commands import manual_command
 from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
-from hvdocker.observe.gpu_query import HUNG
+from hvdocker.observe.gpu_query import HUNG_ERROR
 
 TOOLKIT = (
     "sudo apt-get install nvidia-container-toolkit && "
@@ -17,7 +17,7 @@ TOOLKIT = (
 )
 # The Linux driver released with each CUDA version, up to CUDA 13.0. Within a major version an older driver
 # also runs newer CUDA, down to the first driver of that major version, unless code is compiled for the card.
-DRIVERS = {
+CUDA_DRIVERS = {
     "13.0": "580.65.06", "12.9": "575.51.03", "12.8": "570.26", "12.6": "560.28.03", "12.5": "555.42.02",
     "12.4": "550.54.14", "12.3": "545.23.06", "12.2": "535.54.03", "12.1": "530.30.02", "12.0": "525.60.13",
     "11.8": "520.61.05", "11.7": "515.43.04", "11.6": "510.39.01", "11.5": "495.29.05", "11.4": "470.42.01",
@@ -25,7 +25,7 @@ DRIVERS = {
     "10.1": "418.39", "10.0": "410.48", "9.2": "396.26", "9.1": "390.46", "9.0": "384.81", "8.0": "375.26",
 }  # fmt: skip
 # Since CUDA 11 the first driver of a major version runs all of that major version.
-FIRST_DRIVERS = {13: "580.65.06", 12: "525.60.13", 11: "450.80.02"}
+MIN_DRIVERS = {13: "580.65.06", 12: "525.60.13", 11: "450.80.02"}
 
 
 def judge_gpus(machine: MachineSeen) -> Iterator[Finding]:
@@ -44,7 +44,7 @@ def _no_answer(machine: MachineSeen) -> Finding:
         return good("gpus", "none")
     # After an upgrade the kernel still runs the old driver ("mismatch"), and a hung driver stays hung: both
     # need a reboot. Otherwise the driver is not loaded.
-    fix = "sudo reboot" if "mismatch" in said or said == HUNG else "sudo modprobe nvidia"
+    fix = "sudo reboot" if "mismatch" in said or said == HUNG_ERROR else "sudo modprobe nvidia"
     return bad("gpus", "nvidia-smi fails", [said], "sudo dmesg | grep -i nvrm", fix)
 
 
@@ -88,7 +88,7 @@ def _users(machine: MachineSeen) -> Iterator[Finding]:
         yield good("gpu-users", "nobody")
 
 
-def judge_toolkit(machine: MachineSeen, trial: Trial | None, push: str) -> Finding | None:
+def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) -> Finding | None:
     """Judge by a container that really started with `--gpus`; UNKNOWN if there was no image to try.
 
     None for a host without GPUs. `push` is the command that ships the image."""
@@ -98,7 +98,7 @@ def judge_toolkit(machine: MachineSeen, trial: Trial | None, push: str) -> Findi
         return unknown("toolkit", "no image there to try it with", fix=push)
     if trial.gpu_error:
         return bad("toolkit", "containers do not get the GPUs", [trial.gpu_error],
-                   by_hand(trial.image, has_gpus=True), TOOLKIT)  # fmt: skip
+                   manual_command(trial.image, has_gpus=True), TOOLKIT)  # fmt: skip
     if trial.error:
         return unknown("toolkit", "no container started to try it with")
     return good("toolkit", "a container started with --gpus")
@@ -111,8 +111,8 @@ def judge_cuda(driver: str, cuda: str | None) -> Finding:
                     fix="choose an `image:` with CUDA")  # fmt: skip
     wanted = ".".join(cuda.split(".")[:2])
     major = next(iter(version_numbers(wanted)), 0)
-    own = DRIVERS.get(wanted, FIRST_DRIVERS.get(major))
-    least = FIRST_DRIVERS.get(major, own)
+    own = CUDA_DRIVERS.get(wanted, MIN_DRIVERS.get(major))
+    least = MIN_DRIVERS.get(major, own)
     shown = f"CUDA {wanted} on driver {driver}"
     if own is None or least is None or not version_numbers(driver):
         return unknown("cuda", f"{shown}: not in our table", command="nvidia-smi")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.doctor.facts.facts import HostHealth
+from hvdocker.doctor.facts.facts import HostFacts
 from hvdocker.doctor.judges.cluster import judge_code, judge_image, judge_leftovers, judge_worker
-from hvdocker.doctor.judges.connection import judge_reach
+from hvdocker.doctor.judges.connection import judge_connection
 from hvdocker.doctor.judges.container import judge_container
 from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
-from hvdocker.doctor.judges.finding import good, of_error
+from hvdocker.doctor.judges.finding import error_finding, good
 from hvdocker.doctor.judges.gpu import judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.judges.host_names import judge_names
 from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_fabric, judge_memory
@@ -22,7 +22,7 @@ from hvdocker.placement.scope_label import up_again
 
 
 @dataclass(frozen=True)
-class Words:
+class FixCommands:
     """The hvdocker commands that findings suggest as fixes, with the flag for this inventory (`flag`) or, for
     commands about one cluster, `cluster_flag`. `scope_label` is set if the cluster was made for some slots
     only, so that `up` repeats that request."""
@@ -53,7 +53,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Case:
+class JudgeInput:
     """One host and everything that its judges need.
 
     `place` is None if the host cannot be placed. `problems` are the planners' errors by check. `why_new` is
@@ -62,8 +62,8 @@ class Case:
 
     inventory: Inventory
     host: Host
-    health: HostHealth
-    words: Words = Words()
+    health: HostFacts
+    words: FixCommands = FixCommands()
     place: HostPlan | None = None
     problems: Mapping[str, tuple[HvdockerError, ...]] = field(default_factory=dict)
     missing_image_bytes: int = 0
@@ -73,47 +73,47 @@ class Case:
     addresses: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge_host(case: Case) -> HostReport:
-    findings = judge_reach(case.host, case.health.unreached, case.health.login)
+def judge_host(case: JudgeInput) -> HostReport:
+    findings = judge_connection(case.host, case.health.unreached, case.health.login)
     if case.health.unreached is None:
         findings += [*_engine(case), *_machine(case), *_gpu(case), *_cluster(case), *_network(case)]
-        findings += [_unseen(error) for error in case.health.failures]
+        findings += [_missing_fact(error) for error in case.health.failures]
     return HostReport(case.host.name, tuple(findings))
 
 
-def _unseen(error: HvdockerError) -> Finding:
+def _missing_fact(error: HvdockerError) -> Finding:
     """Report a fact that could not be gathered: UNKNOWN, or BAD if the host became unreachable meanwhile."""
     is_lost = isinstance(error, HostUnreachable)
-    return of_error("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
+    return error_finding("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
 
 
-def _engine(case: Case) -> Iterator[Finding]:
+def _engine(case: JudgeInput) -> Iterator[Finding]:
     health = case.health
     if health.unfit:
         check = "answers" if isinstance(health.unfit, HostUnreachable) else "engine"
-        yield of_error(check, health.unfit)
+        yield error_finding(check, health.unfit)
     if health.seen and health.engine:
         yield from judge_engine(health.seen, health.engine)
         if health.machine:
             yield from judge_confinement(case.inventory, health.machine, health.engine)
 
 
-def _machine(case: Case) -> Iterator[Finding]:
+def _machine(case: JudgeInput) -> Iterator[Finding]:
     machine = case.health.machine
     if machine is None:
         return
     slots = case.place.slots if case.place else case.host.slots or 1
     yield judge_memory(machine, case.inventory)
     cpus = judge_cpu(machine, slots)
-    yield next((of_error("cpu", error) for error in case.problems.get("cpu", ())), cpus)
+    yield next((error_finding("cpu", error) for error in case.problems.get("cpu", ())), cpus)
     yield judge_clock(case.health.clock)
     yield from judge_disks(machine, case.missing_image_bytes)
-    yield from (of_error("mounts", error) for error in case.problems.get("mounts", ()))
+    yield from (error_finding("mounts", error) for error in case.problems.get("mounts", ()))
     if case.place and case.inventory.mounts and not case.problems.get("mounts"):
         yield good("mounts", "all there")
 
 
-def _gpu(case: Case) -> Iterator[Finding]:
+def _gpu(case: JudgeInput) -> Iterator[Finding]:
     machine, trial = case.health.machine, case.health.trial
     if machine:
         yield from judge_gpus(machine)
@@ -125,12 +125,12 @@ def _gpu(case: Case) -> Iterator[Finding]:
         yield from judge_container(trial, machine)
 
 
-def _cluster(case: Case) -> Iterator[Finding]:
+def _cluster(case: JudgeInput) -> Iterator[Finding]:
     seen = case.health.seen
     if seen is None:
         return
     if "port" in case.problems:
-        yield from (of_error("port", error) for error in case.problems["port"])
+        yield from (error_finding("port", error) for error in case.problems["port"])
     elif case.place and not case.host.is_local:
         worker = seen.worker(case.host.name)
         whose = "held by its own worker" if worker and worker.is_running else "free"
@@ -142,9 +142,9 @@ def _cluster(case: Case) -> Iterator[Finding]:
     yield from judge_leftovers(case.inventory, case.health, case.words.down, case.words.flag)
 
 
-def _network(case: Case) -> Iterator[Finding]:
+def _network(case: JudgeInput) -> Iterator[Finding]:
     for check in ("address", "architecture"):
-        yield from (of_error(check, error) for error in case.problems.get(check, ()))
+        yield from (error_finding(check, error) for error in case.problems.get(check, ()))
     if case.place and not case.problems.get("address"):
         yield good("address", case.place.address)
     if case.network:

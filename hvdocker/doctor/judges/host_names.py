@@ -25,15 +25,15 @@ def judge_names(
     wrong = {
         peer.host: (found, addresses.get(peer.name))
         for peer in peers
-        if peer.name != host.name and (found := loopback_of(machine, peer.host))
+        if peer.name != host.name and (found := loopback_address(machine, peer.host))
     }
     if wrong:
         evidence = [f"{name} resolves to {found}" for name, (found, _) in wrong.items()]
         command = shlex.join(("getent", "hosts", *wrong))
-        fix = off_loopback({name: address for name, (_, address) in wrong.items()})
+        fix = hosts_file_fix({name: address for name, (_, address) in wrong.items()})
         return bad("name", f"other hosts' names lead to {host.name} itself", evidence, command, fix)
     own = [name for name in dict.fromkeys((machine.hostname, host.host)) if name and not is_address(name)]
-    looped = [(name, found) for name in own if (found := loopback_of(machine, name))]
+    looped = [(name, found) for name in own if (found := loopback_address(machine, name))]
     if looped:
         name, found = looped[0]
         evidence = [
@@ -41,12 +41,12 @@ def judge_names(
             "our ranks use addresses; programs that look up the host's own name tell others a loopback",
         ]
         command = shlex.join(("getent", "hosts", name))
-        fix = off_loopback({name: addresses.get(host.name) for name, _ in looped})
+        fix = hosts_file_fix({name: addresses.get(host.name) for name, _ in looped})
         return warn("name", "its own name is on loopback", evidence, command, fix)
     return good("name", machine.hostname or host.host)
 
 
-def off_loopback(names: Mapping[str, str | None]) -> str:
+def hosts_file_fix(names: Mapping[str, str | None]) -> str:
     """Return the command that removes only these names from the loopback lines of /etc/hosts and adds their
     known addresses. It writes into the file instead of replacing it, because the file may be a mount."""
     if LOCALHOST in names:
@@ -63,12 +63,12 @@ def off_loopback(names: Mapping[str, str | None]) -> str:
     return f"{read} && printf '%s\\n' {lines} | sudo tee /etc/hosts >/dev/null"
 
 
-def looked_up(host: Host, peers: Iterable[Host]) -> Iterator[str]:
+def names_to_resolve(host: Host, peers: Iterable[Host]) -> Iterator[str]:
     """Yield the names that the host has to resolve: its own and its peers', but no addresses."""
     return (peer.host for peer in (host, *peers) if not is_address(peer.host))
 
 
-def loopback_of(machine: MachineSeen, name: str) -> str | None:
+def loopback_address(machine: MachineSeen, name: str) -> str | None:
     """Return the loopback address to which the host resolved this name, or None."""
     return next((found for found in machine.resolved.get(name, ()) if is_loopback(found)), None)
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.cluster.plan.addresses import give_address
+from hvdocker.cluster.plan.addresses import address_fix_from
 from hvdocker.doctor.facts.interfaces import InterfaceSeen
 from hvdocker.doctor.pairs.path_mtu import common_mtu
 from hvdocker.doctor.report import Finding, Mark, worst_mark
@@ -17,7 +17,7 @@ from hvdocker.doctor.report import Finding, Mark, worst_mark
 CHECK = "network"
 SLOW_MBIT = 1000
 # These bridges have the same addresses on every machine. A bridge with another name may lead to the LAN.
-_INNER_BRIDGE = re.compile(
+_LOCAL_BRIDGE = re.compile(
     r"docker0|docker_gwbridge|br-[0-9a-f]{12}|virbr\d+|cni\d*|cni-podman\d+|podman\d*|lxcbr\d+|lxdbr\d+"
 )
 
@@ -33,7 +33,7 @@ class _Complaint:
 
 
 @dataclass(frozen=True)
-class _Seat:
+class _TrainingInterface:
     """The interface that has a host's training address; `interfaces` are all that the host has."""
 
     host: str
@@ -48,33 +48,37 @@ def judge_interfaces(
 ) -> dict[str, Finding]:
     """Return a finding per host. `addresses` are the training addresses; a host without facts is UNKNOWN."""
     seats = {
-        name: seat for name, address in addresses.items() if (seat := _seat(name, address, facts.get(name)))
+        name: seat
+        for name, address in addresses.items()
+        if (seat := _find_training_interface(name, address, facts.get(name)))
     }
     return {name: _judge(name, address, facts.get(name), seats) for name, address in addresses.items()}
 
 
-def _seat(host: str, address: str, seen: tuple[InterfaceSeen, ...] | None) -> _Seat | None:
+def _find_training_interface(
+    host: str, address: str, seen: tuple[InterfaceSeen, ...] | None
+) -> _TrainingInterface | None:
     for interface in seen or ():
         for text in interface.addresses:
             own = ipaddress.IPv4Interface(text)
             if str(own.ip) == address:
-                return _Seat(host, own.ip, own.network, interface, seen or ())
+                return _TrainingInterface(host, own.ip, own.network, interface, seen or ())
     return None
 
 
 def _judge(
-    host: str, address: str, seen: tuple[InterfaceSeen, ...] | None, seats: Mapping[str, _Seat]
+    host: str, address: str, seen: tuple[InterfaceSeen, ...] | None, seats: Mapping[str, _TrainingInterface]
 ) -> Finding:
     if seen is None:
         line = f"the interfaces of {host} could not be read; its training address is {address}"
         return Finding(CHECK, Mark.UNKNOWN, address, (line,), command="ip -o addr")
     seat = seats.get(host)
     if seat is None:
-        return _nowhere(host, address, seen)
+        return _address_not_found(host, address, seen)
     complaints = [
-        *_own(seat),
-        *_twins(seat),
-        *(_beside_others(seat, seats) if len(seats) > 1 else ()),
+        *_own_complaints(seat),
+        *_same_subnet(seat),
+        *(_compared_with_others(seat, seats) if len(seats) > 1 else ()),
     ]
     plan = f"{seat.interface.name} {address}/{seat.network.prefixlen}"
     about = f"{host} trains over {plan}, MTU {seat.interface.mtu}"
@@ -86,7 +90,7 @@ def _judge(
     return Finding(CHECK, mark, worst.shown, lines, command="ip -o addr", fix=worst.fix)
 
 
-def _nowhere(host: str, address: str, seen: tuple[InterfaceSeen, ...]) -> Finding:
+def _address_not_found(host: str, address: str, seen: tuple[InterfaceSeen, ...]) -> Finding:
     has = [f"{text} ({one.name})" for one in seen for text in one.addresses]
     lines = (
         f"no interface of {host} has the training address {address}: containers could not listen on it",
@@ -98,12 +102,12 @@ def _nowhere(host: str, address: str, seen: tuple[InterfaceSeen, ...]) -> Findin
 
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
     """Return the advice for the inventory, with an address of this host that others may reach."""
-    fit = [one for one in seen if one.is_up and not _INNER_BRIDGE.fullmatch(one.name)]
+    fit = [one for one in seen if one.is_up and not _LOCAL_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
-    return give_address(str(ip) for ip in known if str(ip) != wrong)
+    return address_fix_from(str(ip) for ip in known if str(ip) != wrong)
 
 
-def _own(seat: _Seat) -> list[_Complaint]:
+def _own_complaints(seat: _TrainingInterface) -> list[_Complaint]:
     """Return what is wrong with the address or its interface by itself, without regard to other hosts."""
     name, host, interface = seat.interface.name, seat.host, seat.interface
     quoted, other = shlex.quote(name), _other_address(seat.all, str(seat.address))
@@ -111,7 +115,7 @@ def _own(seat: _Seat) -> list[_Complaint]:
     if seat.address.is_loopback:
         line = f"{seat.address} is the loopback address: other hosts cannot reach it"
         found.append(_Complaint(Mark.BAD, "loopback", line, other))
-    elif _INNER_BRIDGE.fullmatch(name):
+    elif _LOCAL_BRIDGE.fullmatch(name):
         line = f"{name} is a bridge inside {host}: other machines have the same addresses on theirs"
         found.append(_Complaint(Mark.BAD, name, line, other))
     if seat.address.is_link_local:
@@ -130,7 +134,7 @@ def _own(seat: _Seat) -> list[_Complaint]:
     return found
 
 
-def _twins(seat: _Seat) -> list[_Complaint]:
+def _same_subnet(seat: _TrainingInterface) -> list[_Complaint]:
     """Complain about two interfaces in one subnet: Linux sends by either and answers ARP for both."""
     others = [
         (one.name, text)
@@ -147,7 +151,9 @@ def _twins(seat: _Seat) -> list[_Complaint]:
     return [_Complaint(Mark.WARN, f"{name} and {others[0][0]}", line, fix)]
 
 
-def _beside_others(seat: _Seat, seats: Mapping[str, _Seat]) -> list[_Complaint]:
+def _compared_with_others(
+    seat: _TrainingInterface, seats: Mapping[str, _TrainingInterface]
+) -> list[_Complaint]:
     """Compare the subnet and MTU with those of most hosts."""
     found = []
     networks = Counter(other.network for other in seats.values())
@@ -164,5 +170,5 @@ def _beside_others(seat: _Seat, seats: Mapping[str, _Seat]) -> list[_Complaint]:
     return found
 
 
-def _first(seats: Mapping[str, _Seat]) -> _Seat:
+def _first(seats: Mapping[str, _TrainingInterface]) -> _TrainingInterface:
     return next(iter(seats.values()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from hvdocker.cluster.plan.fitness import LEAST_HOME_BYTES
+from hvdocker.cluster.plan.fitness import MIN_HOME_BYTES
 from hvdocker.doctor.facts.facts import ClockSeen, DiskSeen, MachineSeen
 from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
@@ -90,8 +90,8 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
     if disk.free_bytes < needed_bytes:
         evidence = [f"the image takes {show_bytes(needed_bytes)}, and is not there yet"]
         return bad(check, f"{shown} at {disk.path}", evidence, command, fix)
-    if disk.what != "mount" and disk.free_bytes < LEAST_HOME_BYTES:
-        needed = f"{disk.path}: {shown}, at least {show_bytes(LEAST_HOME_BYTES)} are needed"
+    if disk.what != "mount" and disk.free_bytes < MIN_HOME_BYTES:
+        needed = f"{disk.path}: {shown}, at least {show_bytes(MIN_HOME_BYTES)} are needed"
         return bad(check, f"full: {shown} at {disk.path}", [needed], command, fix)
     if disk.inodes and disk.free_inodes is not None and disk.free_inodes < FEW_INODES:
         judge = bad if disk.free_inodes == 0 and disk.what != "mount" else warn

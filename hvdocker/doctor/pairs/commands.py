@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from hvdocker.engine.container_commands import CHECK
+from hvdocker.engine.container_commands import CHECK_PROGRAM
 
 TIMEOUT_S = 3.0
-POUR_S = 0.8
+MEASURE_S = 0.8
 
 
-class SshWay(Enum):
+class SshCheck(Enum):
     """What is tried on a host's worker port. LOGIN: an SSH login. GREETING: only the SSH banner, because the
     cluster's own worker has the port and does not know the doctor's keys. HELD: nothing, because another
     program has the port."""
@@ -67,7 +67,7 @@ class MtuFound:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PairAnswer:
     """What one host found out about one peer. None in place of a Problem means success."""
 
     ssh: Problem | None
@@ -84,39 +84,41 @@ class Speed:
     error: str | None = None
 
 
-def listen_words(address: str, token: str, seconds: float, sshd_port: int | None) -> list[str]:
+def listen_argv(address: str, token: str, seconds: float, sshd_port: int | None) -> list[str]:
     """Return the argv that opens ports for `seconds`; with `sshd_port` it also checks the sshd there."""
     order = {"address": address, "token": token, "seconds": seconds, "sshd": sshd_port}
-    return [CHECK, "listen", json.dumps(order)]
+    return [CHECK_PROGRAM, "listen", json.dumps(order)]
 
 
-def pairs_words(own: Listener, peers: Iterable[Listener], port: int, ways: Mapping[str, SshWay]) -> list[str]:
+def pairs_argv(
+    own: Listener, peers: Iterable[Listener], port: int, ways: Mapping[str, SshCheck]
+) -> list[str]:
     order = {
         "address": own.address,
         "timeout_s": TIMEOUT_S,
         "peers": [_as_peer(peer, _ssh(port, ways[peer.host])) for peer in peers],
     }
-    return [CHECK, "pairs", json.dumps(order)]
+    return [CHECK_PROGRAM, "pairs", json.dumps(order)]
 
 
-def bandwidth_words(own: Listener, peer: Listener) -> list[str]:
+def bandwidth_argv(own: Listener, peer: Listener) -> list[str]:
     """Return the argv that sends one TCP stream for MEASURE_S seconds; the receiver counts the bytes."""
     order = {
         "address": own.address,
         "timeout_s": TIMEOUT_S,
-        "seconds": POUR_S,
+        "seconds": MEASURE_S,
         "peer": _as_peer(peer, None),
     }
-    return [CHECK, "bandwidth", json.dumps(order)]
+    return [CHECK_PROGRAM, "bandwidth", json.dumps(order)]
 
 
-def end_words(post: Listener) -> list[str]:
+def stop_listener_argv(post: Listener) -> list[str]:
     """Return the argv that ends the listener, which outlives the command `check listen`."""
     return ["sh", "-c", 'kill "$1"', "sh", str(post.pid)]
 
 
-def _ssh(port: int, way: SshWay) -> Mapping[str, object] | None:
-    return None if way is SshWay.HELD else {"port": port, "login": way is SshWay.LOGIN}
+def _ssh(port: int, way: SshCheck) -> Mapping[str, object] | None:
+    return None if way is SshCheck.HELD else {"port": port, "login": way is SshCheck.LOGIN}
 
 
 def _as_peer(post: Listener, ssh: Mapping[str, object] | None) -> Mapping[str, object]:
@@ -130,7 +132,7 @@ def _as_peer(post: Listener, ssh: Mapping[str, object] | None) -> Mapping[str, o
     }
 
 
-def read_post(host: str, address: str, token: str, text: str) -> Listener | str:
+def read_listener(host: str, address: str, token: str, text: str) -> Listener | str:
     """Parse the output of `check listen`: the listener, or why there is none."""
     told = _json(text)
     if told is None or "error" in told:
@@ -148,7 +150,7 @@ def read_post(host: str, address: str, token: str, text: str) -> Listener | str:
         return "its answer is not understood"
 
 
-def read_pairs(text: str) -> Mapping[str, Answer] | None:
+def read_pairs(text: str) -> Mapping[str, PairAnswer] | None:
     """Parse the output of `check pairs`: answers by peer, or None if the output is not valid."""
     told = _json(text)
     try:
@@ -176,10 +178,10 @@ def _json(text: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _answer(one: Mapping[str, Any]) -> Answer:
+def _answer(one: Mapping[str, Any]) -> PairAnswer:
     """Any: JSON."""
     mtu = one["mtu"]
-    return Answer(
+    return PairAnswer(
         ssh=_problem(one["ssh"]),
         ports={port["port"]: _problem(port["problem"]) for port in one["tcp"]},
         mtu=MtuFound(mtu["link"], mtu.get("passed"), mtu.get("told"), mtu.get("error"), mtu.get("bulk")),

@@ -12,10 +12,10 @@ from hvdocker import names
 from hvdocker.cluster.containers.roles import doctor_spec
 from hvdocker.cluster.plan.addresses import port_conflicts
 from hvdocker.doctor.pairs import commands as words
-from hvdocker.doctor.pairs.commands import Answer, Listener, Speed, SshWay
-from hvdocker.doctor.pairs.gaps import lost, missing, old_image, without_post
+from hvdocker.doctor.pairs.commands import Listener, PairAnswer, Speed, SshCheck
+from hvdocker.doctor.pairs.gaps import failure_reason, hosts_to_skip, no_listener_reason, old_image_reason
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Gap, Pair, PairResults
+from hvdocker.doctor.pairs.survey import Pair, PairResults, SkipReason
 from hvdocker.doctor.pairs.tournament import rounds
 from hvdocker.doctor.report import PairReport
 from hvdocker.env import Env
@@ -43,10 +43,10 @@ class _Visit:
     placed: Mapping[str, HostPlan]
     life_s: int
     containers: dict[str, str] = field(default_factory=dict)
-    ways: dict[str, SshWay] = field(default_factory=dict)
-    absent: dict[str, Gap] = field(default_factory=dict)
+    ways: dict[str, SshCheck] = field(default_factory=dict)
+    absent: dict[str, SkipReason] = field(default_factory=dict)
     posts: dict[str, Listener] = field(default_factory=dict)
-    answers: dict[Pair, Answer] = field(default_factory=dict)
+    answers: dict[Pair, PairAnswer] = field(default_factory=dict)
     speeds: dict[Pair, Speed] | None = None
 
     @property
@@ -55,11 +55,11 @@ class _Visit:
 
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
         """On all hosts at once; one that fails is absent from then on, the others go on."""
-        from hvdocker.transport.pool import each
+        from hvdocker.transport.pool import for_each_host
 
-        outcomes = each(hosts, work, on_interrupt=on_interrupt)
+        outcomes = for_each_host(hosts, work, on_interrupt=on_interrupt)
         for name, error in outcomes.failed.items():
-            self.absent[name] = lost(error)
+            self.absent[name] = failure_reason(error)
 
     def survey(self) -> PairResults:
         """In the inventory's order, whoever answered first."""
@@ -82,7 +82,7 @@ def examine_pairs(
     """`inventory_flag` is what a person has to add to a command so that it means this cluster: `-i FILE`."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
     visit = _Visit(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
-    visit.absent = missing(inventory, state, placed, frozenset(links), inventory_flag)
+    visit.absent = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
     is_up = _whole_cluster_runs(state, placed)
     if is_up:
         visit.absent = {name: why for name, why in visit.absent.items() if name not in placed}
@@ -118,25 +118,25 @@ def _examine(visit: _Visit, stop: Callable[[], None]) -> None:
 
 def _listen(visit: _Visit, name: str) -> None:
     place, token = visit.placed[name], visit.env.entropy(12).hex()
-    sshd = place.port if visit.ways[name] is SshWay.LOGIN else None
-    code, out, err = _ask(visit, name, words.listen_words(place.address, token, visit.life_s, sshd))
+    sshd = place.port if visit.ways[name] is SshCheck.LOGIN else None
+    code, out, err = _ask(visit, name, words.listen_argv(place.address, token, visit.life_s, sshd))
     if code in (2, 126, 127):
-        visit.absent[name] = old_image(visit.inventory, name, err)
+        visit.absent[name] = old_image_reason(visit.inventory, name, err)
         return
-    post = words.read_post(name, place.address, token, out)
+    post = words.read_listener(name, place.address, token, out)
     if isinstance(post, Listener):
         visit.posts[name] = post
     else:
-        visit.absent[name] = without_post(name, post, err)
+        visit.absent[name] = no_listener_reason(name, post, err)
 
 
 def _try_peers(visit: _Visit, name: str) -> None:
     peers = [post for post in visit.posts.values() if post.host != name]
-    order = words.pairs_words(visit.posts[name], peers, visit.port, visit.ways)
+    order = words.pairs_argv(visit.posts[name], peers, visit.port, visit.ways)
     _, out, err = _ask(visit, name, order)
     answers = words.read_pairs(out)
     if answers is None:
-        visit.absent[name] = without_post(name, "its answer is not understood", err)
+        visit.absent[name] = no_listener_reason(name, "its answer is not understood", err)
         return
     visit.answers |= {(name, end): answer for end, answer in answers.items()}
 
@@ -146,7 +146,7 @@ def _pour(visit: _Visit, ends: Mapping[str, str], stop: Callable[[], None]) -> N
 
     def measure(start: str) -> None:
         end = ends[start]
-        order = words.bandwidth_words(visit.posts[start], visit.posts[end])
+        order = words.bandwidth_argv(visit.posts[start], visit.posts[end])
         speeds[start, end] = words.read_bandwidth(_ask(visit, start, order)[1])
 
     visit.each(list(ends), measure, stop)
@@ -161,13 +161,15 @@ def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
 @contextmanager
 def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
     """What listens in a worker would go on for its whole time: it is ended."""
-    from hvdocker.transport.pool import each
+    from hvdocker.transport.pool import for_each_host
 
-    visit.ways = dict.fromkeys(present, SshWay.LOGIN)
+    visit.ways = dict.fromkeys(present, SshCheck.LOGIN)
     visit.containers = {name: visit.placed[name].worker_name for name in present}
 
     def stop() -> None:
-        each(list(visit.posts), lambda name: _ask(visit, name, words.end_words(visit.posts[name])))
+        for_each_host(
+            list(visit.posts), lambda name: _ask(visit, name, words.stop_listener_argv(visit.posts[name]))
+        )
 
     try:
         yield stop
@@ -177,15 +179,17 @@ def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None
 
 @contextmanager
 def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
-    from hvdocker.doctor.pairs.probe_containers import close_probe_container
-    from hvdocker.transport.pool import each
+    from hvdocker.doctor.pairs.probe_containers import remove_probe_container
+    from hvdocker.transport.pool import for_each_host
 
     visit.ways = _ways(visit, present)
     name_of_all = names.doctor_name(visit.inventory.cluster)
     begun: dict[str, str] = {}
 
     def stop() -> None:
-        outcomes = each(list(begun), lambda name: close_probe_container(visit.links[name], begun[name]))
+        outcomes = for_each_host(
+            list(begun), lambda name: remove_probe_container(visit.links[name], begun[name])
+        )
         for name, error in outcomes.failed.items():
             text = f"{name_of_all} could not be removed ({error.what}); it ends by itself"
             visit.env.listener(Event("note", f"{name}: {text}"))
@@ -197,20 +201,20 @@ def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[
         stop()
 
 
-def _ways(visit: _Visit, present: list[str]) -> dict[str, SshWay]:
+def _ways(visit: _Visit, present: list[str]) -> dict[str, SshCheck]:
     held = port_conflicts(visit.state, visit.placed)
     taken = {name for name in present if visit.port in visit.placed[name].seen.listening_ports}
     return {
-        name: SshWay.HELD if name in held else SshWay.GREETING if name in taken else SshWay.LOGIN
+        name: SshCheck.HELD if name in held else SshCheck.GREETING if name in taken else SshCheck.LOGIN
         for name in present
     }
 
 
 def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Callable[[], None]) -> None:
     from hvdocker.doctor.pairs.probe_containers import (
-        clear_probe_container,
         make_probe_keys,
-        open_probe_container,
+        remove_stale_probe_container,
+        start_probe_container,
     )
 
     passes = make_probe_keys(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
@@ -218,10 +222,10 @@ def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Ca
 
     def begin(name: str) -> None:
         place = visit.placed[name]
-        has_sshd = visit.ways[name] is SshWay.LOGIN
+        has_sshd = visit.ways[name] is SshCheck.LOGIN
         spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
-        clear_probe_container(visit.links[name], spec.name, place.seen.containers)
-        open_probe_container(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
+        remove_stale_probe_container(visit.links[name], spec.name, place.seen.containers)
+        start_probe_container(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
         visit.containers[name] = spec.name
 
     visit.each(present, begin, stop)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Set
 
 from hvdocker import names
-from hvdocker.doctor.pairs.survey import Gap
+from hvdocker.doctor.pairs.survey import SkipReason
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ClusterState
@@ -16,21 +16,21 @@ from hvdocker.placement.host_plan import HostPlan
 _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 
 
-def missing(
+def hosts_to_skip(
     inventory: Inventory,
     state: ClusterState,
     placed: Mapping[str, HostPlan],
     reached: Set[str],
     inventory_flag: str,
-) -> dict[str, Gap]:
+) -> dict[str, SkipReason]:
     """Return the hosts on which no container of the training image can be started, each with the reason."""
-    found: dict[str, Gap] = {}
+    found: dict[str, SkipReason] = {}
     addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
         if host.name not in reached:
-            found[host.name] = Gap("not reached", (f"{host.name} was not reached",))
+            found[host.name] = SkipReason("not reached", (f"{host.name} was not reached",))
         elif host.name not in placed:
-            found[host.name] = Gap("not seen", (f"{host.name} was reached, but it is not fit",))
+            found[host.name] = SkipReason("not seen", (f"{host.name} was reached, but it is not fit",))
         elif host.is_local:
             found[host.name] = _local(host.name)
         else:
@@ -40,12 +40,12 @@ def missing(
     return found
 
 
-def _local(name: str) -> Gap:
+def _local(name: str) -> SkipReason:
     line = f"{name} is a container of this machine: there is no network between workers before they are up"
-    return Gap("not up", (line,), "hvdocker up")
+    return SkipReason("not up", (line,), "hvdocker up")
 
 
-def _address(place: HostPlan, all_addresses: list[str]) -> Gap | None:
+def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
     """Return a reason if the training address is not on this host alone: nothing could listen on it, or a
     peer that connects to it would reach itself."""
     name, address = place.name, place.address
@@ -57,7 +57,7 @@ def _address(place: HostPlan, all_addresses: list[str]) -> Gap | None:
         line = f"the training address of {name} is {address}, and that of another host too"
     else:
         return None
-    return Gap("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
+    return SkipReason("address", (line, f"see the network check of {name}"), _OWN_ADDRESS)
 
 
 def _is_loopback(address: str) -> bool:
@@ -68,15 +68,17 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _image(inventory: Inventory, state: ClusterState, place: HostPlan, inventory_flag: str) -> Gap | None:
+def _image(
+    inventory: Inventory, state: ClusterState, place: HostPlan, inventory_flag: str
+) -> SkipReason | None:
     image, name = inventory.image, place.name
     if place.seen.image is None:
         is_nowhere = state.controller_image is None and not any(seen.image for seen in state.hosts.values())
         line = f"{name} has no image {image}: what can be reached is tried from inside it"
-        return Gap("no image", (line,), _build(image) if is_nowhere else _push(inventory_flag))
+        return SkipReason("no image", (line,), _build(image) if is_nowhere else _push(inventory_flag))
     if not place.seen.image.is_ours:
         line = f"the image {image} on {name} is not made for hvdocker (no label {names.LABEL_IMAGE})"
-        return Gap("other image", (line,), "build yours FROM doc-hvd:base or doc-hvd:cpu")
+        return SkipReason("other image", (line,), "build yours FROM doc-hvd:base or doc-hvd:cpu")
     return None
 
 
@@ -90,21 +92,21 @@ def _build(image: str) -> str:
     return shlex.join(("docker", "pull", image))
 
 
-def old_image(inventory: Inventory, name: str, said: str) -> Gap:
+def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
     """Return the reason for an image whose `check` does not know the subcommand and prints its usage."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
     build = (
         _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
     )
-    return Gap("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
+    return SkipReason("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
 
 
-def without_post(name: str, why: str, said: str) -> Gap:
+def no_listener_reason(name: str, why: str, said: str) -> SkipReason:
     """Return the reason for a host whose check gave no usable answer; `said` is its standard error."""
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
-    return Gap("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
+    return SkipReason("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
 
 
-def lost(error: HvdockerError) -> Gap:
+def failure_reason(error: HvdockerError) -> SkipReason:
     """Return the reason for a host that failed during the examination."""
-    return Gap("failed", (str(error), *error.lines), error.fix)
+    return SkipReason("failed", (str(error), *error.lines), error.fix)

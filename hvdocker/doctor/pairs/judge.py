@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hvdocker.doctor.pairs.path_mtu import judge_mtu, judge_speed, judge_trip
+from hvdocker.doctor.pairs.path_mtu import judge_mtu, judge_round_trip, judge_speed
 from hvdocker.doctor.pairs.reach import judge_ports, judge_ssh
-from hvdocker.doctor.pairs.survey import Gap, Pair, PairResults
+from hvdocker.doctor.pairs.survey import Pair, PairResults, SkipReason
 from hvdocker.doctor.report import Finding, Mark, PairReport
 
 CHECKS = ("ssh", "ports", "mtu", "rtt")
@@ -19,7 +19,7 @@ def _report(survey: PairResults, pair: Pair, ssh: Finding | None, ports: Finding
     answer = survey.answers.get(pair)
     if answer is None or ssh is None or ports is None:
         return PairReport(*pair, _unknown(survey, pair))
-    findings = [ssh, ports, judge_mtu(survey, pair, answer), judge_trip(survey, pair, answer)]
+    findings = [ssh, ports, judge_mtu(survey, pair, answer), judge_round_trip(survey, pair, answer)]
     if survey.speeds is None:
         return PairReport(*pair, tuple(findings))
     findings.append(judge_speed(survey, pair))
@@ -31,7 +31,7 @@ def _report(survey: PairResults, pair: Pair, ssh: Finding | None, ports: Finding
 def _unknown(survey: PairResults, pair: Pair) -> tuple[Finding, ...]:
     """Return UNKNOWN findings for a pair without results. If both hosts were skipped, the reason of the
     second is used, so that all pairs to one host show the same text."""
-    nothing = Gap("?", ("it was not tried",))
+    nothing = SkipReason("?", ("it was not tried",))
     why = survey.absent.get(pair[1]) or survey.absent.get(pair[0]) or nothing
     checks = (*CHECKS, "bandwidth") if survey.speeds is not None else CHECKS
     return tuple(Finding(check, Mark.UNKNOWN, why.shown, why.evidence, fix=why.fix) for check in checks)

@@ -10,7 +10,7 @@ from hvdocker.inventory.locate import Located
 from hvdocker.placement.link_speeds import FILE, FORMAT, read_links
 
 
-def keep_links(located: Located, pairs: Iterable[PairReport]) -> None:
+def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
     """Save the slower direction of each pair. Earlier values of pairs that were not measured now are kept.
 
     A file that cannot be written is no error: the speeds are only a hint."""

@@ -7,17 +7,17 @@ from collections import Counter
 from collections.abc import Iterable
 from statistics import median
 
-from hvdocker.doctor.pairs.commands import Answer
+from hvdocker.doctor.pairs.commands import PairAnswer
 from hvdocker.doctor.pairs.survey import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
-SLOW_TRIP_S = 0.005
+SLOW_ROUND_TRIP_S = 0.005
 # Below this fraction of the median bandwidth of the other pairs, a low value is not just noise.
-FAR_BELOW = 1 / 3
+SLOW_FRACTION = 1 / 3
 ETHERNET_MTU = 1500
 LARGEST_PACKET = 65535
 # Passes through the usual tunnels.
-TUNNELS_MTU = 1400
+TUNNEL_MTU = 1400
 
 
 def common_mtu(mtus: Iterable[int]) -> int:
@@ -30,12 +30,12 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
     return f"on {host}: sudo ip link set dev {shlex.quote(interface)} mtu {mtu}"
 
 
-def judge_mtu(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
+def judge_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Return WARN if a router reports a smaller path MTU, and BAD if larger packets vanish (a black hole)."""
     found = answer.mtu
     where = survey.named(pair)
     if found.passed is None:
-        return _unsized(survey, pair, answer)
+        return _unknown_mtu(survey, pair, answer)
     full = min(found.link, LARGEST_PACKET)
     if found.passed >= full:
         return Finding("mtu", Mark.GOOD, str(found.link))
@@ -49,7 +49,7 @@ def judge_mtu(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
     return _black_hole(survey, pair, answer, shown)
 
 
-def _black_hole(survey: PairResults, pair: Pair, answer: Answer, shown: str) -> Finding:
+def _black_hole(survey: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
     """Report packets that leave the sender's interface but do not arrive, with no ICMP to say why."""
     start, end = survey.posts[pair[0]], survey.posts[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
@@ -65,13 +65,13 @@ def _black_hole(survey: PairResults, pair: Pair, answer: Answer, shown: str) -> 
     return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(odd.host, odd.interface, usual))
 
 
-def _unsized(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
+def _unknown_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge without UDP results. Blocked UDP is no fault, because training uses TCP; sizes stay unknown."""
     where, start = survey.named(pair), survey.posts[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
     if answer.mtu.bulk:
         why = f"a TCP connection opens, but full packets do not arrive: {answer.mtu.bulk}"
-        mtu = ETHERNET_MTU if start.mtu > ETHERNET_MTU else TUNNELS_MTU
+        mtu = ETHERNET_MTU if start.mtu > ETHERNET_MTU else TUNNEL_MTU
         fix = set_mtu(start.host, start.interface, mtu)
         return Finding("mtu", Mark.BAD, "stalls", (line, why), fix=fix)
     if any(problem is None for problem in answer.ports.values()):
@@ -79,16 +79,16 @@ def _unsized(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
     return Finding("mtu", Mark.UNKNOWN, "?", (line,))
 
 
-def judge_trip(survey: PairResults, pair: Pair, answer: Answer) -> Finding:
+def judge_round_trip(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge the shortest round trip."""
     if answer.trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: no open port to time it on",))
     shown = f"{answer.trip_s * 1000:.2g} ms"
-    if answer.trip_s <= SLOW_TRIP_S:
+    if answer.trip_s <= SLOW_ROUND_TRIP_S:
         return Finding("rtt", Mark.GOOD, shown)
     line = (
         f"{survey.named(pair)}: the shortest round trip took {shown}; "
-        f"above {SLOW_TRIP_S * 1000:g} ms training waits for the network"
+        f"above {SLOW_ROUND_TRIP_S * 1000:g} ms training waits for the network"
     )
     return Finding("rtt", Mark.WARN, shown, (line,), fix="train on hosts of one site, or set `network:`")
 
@@ -102,7 +102,7 @@ def judge_speed(survey: PairResults, pair: Pair) -> Finding:
         return Finding("bandwidth", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: {why}",))
     shown = f"{own.gbit_s:.2g} Gbit/s" if own.gbit_s < 10 else f"{own.gbit_s:.0f} Gbit/s"
     others = [one.gbit_s for other, one in speeds.items() if other != pair and one.gbit_s is not None]
-    if len(others) < 2 or own.gbit_s >= median(others) * FAR_BELOW:
+    if len(others) < 2 or own.gbit_s >= median(others) * SLOW_FRACTION:
         return Finding("bandwidth", Mark.GOOD, shown)
     line = f"{survey.named(pair)}: {shown}; the others' median is {median(others):.2g} Gbit/s"
     start = survey.posts[pair[0]]

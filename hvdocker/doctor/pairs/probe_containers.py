@@ -11,7 +11,7 @@ from docker import APIClient
 
 from hvdocker import assets, names
 from hvdocker.cluster.containers.files import trust_files, worker_files
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.engine import archive
 from hvdocker.engine.container_spec import ContainerSpec, create_body
 from hvdocker.engine.file_spec import FileSpec, user_name
@@ -24,15 +24,15 @@ from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh import key_pairs
 
 # Well past the time after which every probe container ends by itself.
-LEFT_BEHIND_S = 600
+STALE_AFTER_S = 600
 
 
 @dataclass(frozen=True)
 class ProbeKeys:
     """SSH keys for one examination, and the files with which all probe containers trust each other."""
 
-    client: key_pairs.Pair
-    hosts: dict[str, key_pairs.Pair]
+    client: key_pairs.SshKeyPair
+    hosts: dict[str, key_pairs.SshKeyPair]
     trust: tuple[FileSpec, ...]
 
 
@@ -40,14 +40,14 @@ def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> Prob
     """Make one client key for all and a host key per host."""
     places = list(places)
     client, pairs = key_pairs.make_pair(), {place.name: key_pairs.make_pair() for place in places}
-    members = [Member(place.name, place.address, user_name(place.uid)) for place in places]
+    members = [ClusterMember(place.name, place.address, user_name(place.uid)) for place in places]
     publics = {name: pair.public for name, pair in pairs.items()}
     template = assets.ssh_config_template()
     trust = trust_files(template, cluster, members, port, publics, client.public)
     return ProbeKeys(client, pairs, tuple(trust))
 
 
-def open_probe_container(
+def start_probe_container(
     link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
     """Create and start a probe container. `tell` is called with its id as soon as it exists, so that the
@@ -68,30 +68,30 @@ def open_probe_container(
             spec.uid,
         )
         passwd = archive.read_text(engine, made, "/etc/passwd") or ""
-        archive.furnish(engine, made, files, spec.uid, spec.gid, passwd)
+        archive.put_initial_files(engine, made, files, spec.uid, spec.gid, passwd)
         engine.start(made)
 
 
-def clear_probe_container(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
+def remove_stale_probe_container(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
     """Remove a leftover probe container of this name. Raise HostUnfit if it belongs to a doctor at work."""
     for container in seen:
         if container.role != names.ROLE_DOCTOR or container.name != name:
             continue
         # The age is taken by the host's clock, which may differ from the controller's.
-        if container.is_running and _time_there(link) - container.created < LEFT_BEHIND_S:
+        if container.is_running and _host_time(link) - container.created < STALE_AFTER_S:
             raise HostUnfit(
                 f"another doctor is at work here: {container.name}",
                 host=link.name,
                 fix=f"run it again in a few minutes, or end the other: docker rm -f {container.name}",
             )
-        close_probe_container(link, container.id)
+        remove_probe_container(link, container.id)
 
 
-def _time_there(link: HostLink) -> float:
+def _host_time(link: HostLink) -> float:
     return read_clock(link.run(clock()).text) or 0.0
 
 
-def close_probe_container(link: HostLink, container: str) -> None:
+def remove_probe_container(link: HostLink, container: str) -> None:
     """Remove the container by name or id; it is no error if it has already ended."""
     with translating_errors(link.name, f"removing {container}"):
         _remove(link.engine(), container)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.doctor.pairs.commands import Problem, SshWay
+from hvdocker.doctor.pairs.commands import Problem, SshCheck
 from hvdocker.doctor.pairs.survey import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
@@ -18,7 +18,7 @@ _BLOCKED = ("timeout", "silent", "refused", "own", "unreachable", "other")
 
 
 @dataclass(frozen=True)
-class _Trouble:
+class _Failure:
     """A failure from one host to another; `lines` are its evidence."""
 
     kind: str
@@ -27,7 +27,7 @@ class _Trouble:
 
 
 @dataclass(frozen=True)
-class _Door:
+class _PortCheck:
     """A check of ports. `port` is None for the check of random ports; `good_text` is shown if all is well."""
 
     check: str
@@ -38,52 +38,52 @@ class _Door:
 def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
     """Judge the worker port of every pair: held by another program, login failed, or blocked."""
     found: dict[Pair, Finding] = {}
-    troubles: dict[Pair, _Trouble | None] = {}
+    troubles: dict[Pair, _Failure | None] = {}
     for pair, answer in survey.answers.items():
         way = survey.ways[pair[1]]
-        if way is SshWay.HELD:
-            found[pair] = _held(survey, pair)
+        if way is SshCheck.HELD:
+            found[pair] = _port_held(survey, pair)
         elif answer.ssh is not None and answer.ssh.kind not in _BLOCKED:
             found[pair] = _no_login(survey, pair, answer.ssh)
         else:
-            troubles[pair] = _ssh_trouble(survey, pair, answer.ssh)
-    blamed = _judge(survey, _Door("ssh", survey.port, "login"), troubles)
+            troubles[pair] = _ssh_failure(survey, pair, answer.ssh)
+    blamed = _assign_blame(survey, _PortCheck("ssh", survey.port, "login"), troubles)
     greeted = {
         pair: Finding("ssh", Mark.GOOD, "greets", (f"{survey.named(pair, survey.port)}: its worker greets",))
         for pair, finding in blamed.items()
-        if finding.mark is Mark.GOOD and survey.ways[pair[1]] is SshWay.GREETING
+        if finding.mark is Mark.GOOD and survey.ways[pair[1]] is SshCheck.GREETING
     }
     return {**found, **blamed, **greeted}
 
 
 def judge_ports(survey: PairResults) -> dict[Pair, Finding]:
     """Judge the random TCP ports of every pair."""
-    troubles = {pair: _port_trouble(survey, pair, answer.ports) for pair, answer in survey.answers.items()}
-    return _judge(survey, _Door("ports", None, "open"), troubles)
+    troubles = {pair: _port_failure(survey, pair, answer.ports) for pair, answer in survey.answers.items()}
+    return _assign_blame(survey, _PortCheck("ports", None, "open"), troubles)
 
 
-def _ssh_trouble(survey: PairResults, pair: Pair, problem: Problem | None) -> _Trouble | None:
+def _ssh_failure(survey: PairResults, pair: Pair, problem: Problem | None) -> _Failure | None:
     if problem is None:
         return None
-    line = f"{survey.named(pair, survey.port)}: {_words(problem)}"
-    return _Trouble(problem.kind, (line,), _SHOWN.get(problem.kind, "failed"))
+    line = f"{survey.named(pair, survey.port)}: {_explain(problem)}"
+    return _Failure(problem.kind, (line,), _SHOWN.get(problem.kind, "failed"))
 
 
-def _port_trouble(survey: PairResults, pair: Pair, ports: Mapping[int, Problem | None]) -> _Trouble | None:
+def _port_failure(survey: PairResults, pair: Pair, ports: Mapping[int, Problem | None]) -> _Failure | None:
     failed = {port: problem for port, problem in ports.items() if problem}
     if not failed:
         return None
-    lines = [f"{survey.named(pair, port)}: {_words(problem)}" for port, problem in failed.items()]
+    lines = [f"{survey.named(pair, port)}: {_explain(problem)}" for port, problem in failed.items()]
     works = [str(port) for port in ports if port not in failed]
     if works:
         lines.append(f"{', '.join(works)} of its ports work: some ports are blocked, not all")
     kinds = {problem.kind for problem in failed.values()}
     kind = kinds.pop() if len(kinds) == 1 else "other"
     shown = _SHOWN.get(kind, "failed")
-    return _Trouble(kind, tuple(lines), f"{len(failed)}/{len(ports)} {shown}" if works else shown)
+    return _Failure(kind, tuple(lines), f"{len(failed)}/{len(ports)} {shown}" if works else shown)
 
 
-def _words(problem: Problem) -> str:
+def _explain(problem: Problem) -> str:
     """Explain the problem. "Refused" means a firewall, because the listener is known to be running."""
     if problem.kind == "refused":
         return f"{problem.words}, though it is open there: a firewall rejects it"
@@ -92,7 +92,9 @@ def _words(problem: Problem) -> str:
     return problem.words
 
 
-def _judge(survey: PairResults, door: _Door, troubles: Mapping[Pair, _Trouble | None]) -> dict[Pair, Finding]:
+def _assign_blame(
+    survey: PairResults, door: _PortCheck, troubles: Mapping[Pair, _Failure | None]
+) -> dict[Pair, Finding]:
     """Assign the blame: to `end` if no host reaches it, to `start` if it reaches none, else to the pair."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
@@ -102,56 +104,68 @@ def _judge(survey: PairResults, door: _Door, troubles: Mapping[Pair, _Trouble | 
         if trouble is None:
             found[pair] = Finding(door.check, Mark.GOOD, door.fine)
         elif len(into) > 1 and all(into.values()):
-            found[pair] = _all_in(survey, door, end, into)
+            found[pair] = _blocked_into_host(survey, door, end, into)
         elif len(out_of) > 1 and all(out_of.values()):
-            found[pair] = _all_out(survey, door, start, out_of)
+            found[pair] = _blocked_out_of_host(survey, door, start, out_of)
         else:
-            found[pair] = _one(survey, door, pair, trouble, troubles.get((end, start), trouble) is None)
+            found[pair] = _blocked_pair(
+                survey, door, pair, trouble, troubles.get((end, start), trouble) is None
+            )
     return found
 
 
-def _all_in(survey: PairResults, door: _Door, end: str, into: Mapping[Pair, _Trouble | None]) -> Finding:
+def _blocked_into_host(
+    survey: PairResults, door: _PortCheck, end: str, into: Mapping[Pair, _Failure | None]
+) -> Finding:
     told = [trouble for trouble in into.values() if trouble]
     sources = [survey.posts[start].address for start, _ in into]
     lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
-    return _bad(door, told[0].shown, lines, f"on {end}: {_accept('INPUT', '-s', sources, door.port)}")
+    return _bad(
+        door, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, door.port)}"
+    )
 
 
-def _all_out(survey: PairResults, door: _Door, start: str, out_of: Mapping[Pair, _Trouble | None]) -> Finding:
+def _blocked_out_of_host(
+    survey: PairResults, door: _PortCheck, start: str, out_of: Mapping[Pair, _Failure | None]
+) -> Finding:
     told = [trouble for trouble in out_of.values() if trouble]
     targets = [survey.posts[end].address for _, end in out_of]
     lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
-    return _bad(door, told[0].shown, lines, f"on {start}: {_accept('OUTPUT', '-d', targets, door.port)}")
+    return _bad(
+        door, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, door.port)}"
+    )
 
 
-def _one(survey: PairResults, door: _Door, pair: Pair, trouble: _Trouble, does_reverse: bool) -> Finding:
+def _blocked_pair(
+    survey: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool
+) -> Finding:
     start, end = pair
     lines = trouble.lines
     if does_reverse:
         lines = (*lines, f"the other way works: {end} → {start}; it is {end} that drops what {start} sends")
     source, target = survey.posts[start].address, survey.posts[end].address
     if trouble.kind == "own":
-        fix = f"on {start}: {_accept('OUTPUT', '-d', [target], door.port)}"
+        fix = f"on {start}: {_iptables_accept('OUTPUT', '-d', [target], door.port)}"
     elif trouble.kind == "unreachable" and does_reverse:
         # firewalld rejects with "unreachable"; a missing route would stop the other direction too.
         fix = f"on {end}: sudo firewall-cmd --zone=trusted --add-source={shlex.quote(source)}"
     elif trouble.kind == "unreachable":
         fix = f"find out where it ends, on {start}: ip route get {shlex.quote(target)}"
     else:
-        fix = f"on {end}: {_accept('INPUT', '-s', [source], door.port)}"
+        fix = f"on {end}: {_iptables_accept('INPUT', '-s', [source], door.port)}"
     return _bad(door, trouble.shown, lines, fix)
 
 
-def _bad(door: _Door, shown: str, lines: Iterable[str], fix: str) -> Finding:
+def _bad(door: _PortCheck, shown: str, lines: Iterable[str], fix: str) -> Finding:
     return Finding(door.check, Mark.BAD, shown, tuple(lines), fix=fix)
 
 
-def _accept(chain: str, flag: str, addresses: Iterable[str], port: int | None) -> str:
+def _iptables_accept(chain: str, flag: str, addresses: Iterable[str], port: int | None) -> str:
     only = f" --dport {port}" if port else ""
     return f"sudo iptables -I {chain} -p tcp {flag} {shlex.quote(','.join(addresses))}{only} -j ACCEPT"
 
 
-def _held(survey: PairResults, pair: Pair) -> Finding:
+def _port_held(survey: PairResults, pair: Pair) -> Finding:
     line = f"{survey.named(pair, survey.port)} is held by somebody else: see the port check of {pair[1]}"
     return Finding("ssh", Mark.UNKNOWN, "held", (line,))
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hvdocker.doctor.pairs.commands import Answer, Listener, Speed, SshWay
+from hvdocker.doctor.pairs.commands import Listener, PairAnswer, Speed, SshCheck
 
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Gap:
+class SkipReason:
     """Why the pairs of a host were not checked, in the words of a finding."""
 
     shown: str
@@ -27,9 +27,9 @@ class PairResults:
     order: tuple[str, ...]
     port: int
     posts: Mapping[str, Listener] = field(default_factory=dict)
-    answers: Mapping[Pair, Answer] = field(default_factory=dict)
-    absent: Mapping[str, Gap] = field(default_factory=dict)
-    ways: Mapping[str, SshWay] = field(default_factory=dict)
+    answers: Mapping[Pair, PairAnswer] = field(default_factory=dict)
+    absent: Mapping[str, SkipReason] = field(default_factory=dict)
+    ways: Mapping[str, SshCheck] = field(default_factory=dict)
     speeds: Mapping[Pair, Speed] | None = None
 
     @property

@@ -20,8 +20,8 @@ from hvdocker.errors import HvdockerError
 
 REPOSITORY = "hvdocker/debian"
 BOOTSTRAP = ("mmdebstrap", "--variant=minbase", "--include=ca-certificates")
-REGISTRY_ANSWERS_S = 10.0
-PULL_ENDS_S = 900.0
+REGISTRY_TIMEOUT_S = 10.0
+PULL_TIMEOUT_S = 900.0
 CHUNK_BYTES = 1 << 20
 
 # Go's names of CPU architectures that Debian names differently.
@@ -32,7 +32,9 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def ensure_base(client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say) -> str:
+def ensure_base_image(
+    client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say
+) -> str:
     """Return the tag of the Debian base image on that engine; pull or make it where it is missing."""
     tag = f"{REPOSITORY}:{suite}"
     if _has_image(client, tag):
@@ -59,13 +61,13 @@ def _pull(client: docker.APIClient, suite: str) -> str | None:
     """Pull Debian's image and give it our tag. Return why that failed, or None."""
     pull = _Pull(client, suite)
     pull.start()
-    if not pull.answered.wait(REGISTRY_ANSWERS_S):
+    if not pull.answered.wait(REGISTRY_TIMEOUT_S):
         pull.given_up.set()
-        return f"no registry answered within {REGISTRY_ANSWERS_S:.0f} s"
-    pull.join(PULL_ENDS_S)
+        return f"no registry answered within {REGISTRY_TIMEOUT_S:.0f} s"
+    pull.join(PULL_TIMEOUT_S)
     if pull.is_alive():
         pull.given_up.set()
-        return f"the pull did not end within {PULL_ENDS_S:.0f} s"
+        return f"the pull did not end within {PULL_TIMEOUT_S:.0f} s"
     if pull.problem is None:
         client.tag(f"debian:{suite}-slim", REPOSITORY, suite)
     return pull.problem

@@ -14,7 +14,7 @@ from docker import APIClient
 
 from hvdocker import assets
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.images.build.base_image import ensure_base
+from hvdocker.images.build.base_image import ensure_base_image
 
 Say = Callable[[str], None]
 SUITE = "bookworm"
@@ -54,15 +54,15 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
     """Build the target, and the images below it, and return its tag. `say` receives the build's lines."""
     if options.target == "gpu":
-        _demand_gpu_architecture(engine)
-    base = options.base or ensure_base(engine, SUITE, say)
+        _check_gpu_architecture(engine)
+    base = options.base or ensure_base_image(engine, SUITE, say)
     if options.target in DOCKERFILES:
         # Where doc-hvd:base is up to date, the builder takes every step from its cache.
         _build(engine, replace(options, target="base"), base, say)
     return _build(engine, options, base, say)
 
 
-def _demand_gpu_architecture(engine: APIClient) -> None:
+def _check_gpu_architecture(engine: APIClient) -> None:
     """Raise early for an engine for which there are no wheels of TensorFlow and CUDA."""
     found = str(engine.version()["Arch"])
     if found != GPU_ARCHITECTURE:
@@ -76,7 +76,7 @@ def _demand_gpu_architecture(engine: APIClient) -> None:
 def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str:
     tag = f"doc-hvd:{options.target}"
     say(f"building {tag} from {base}")
-    with _context(options) as context:
+    with _build_context(options) as context:
         output = engine.build(
             fileobj=context,
             custom_context=True,
@@ -90,7 +90,7 @@ def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str
             decode=True,
             timeout=3600,
         )
-        _follow(output, tag, say)
+        _follow_build(output, tag, say)
     return tag
 
 
@@ -106,7 +106,7 @@ def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
     return {"BASE": base, "TOOLKIT": base}
 
 
-def _follow(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
+def _follow_build(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
     """Forward the lines of the build to `say`; raise with the last of them where it fails."""
     last: deque[str] = deque(maxlen=15)
     for message in output:
@@ -124,13 +124,13 @@ def _follow(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
             )
 
 
-def _context(options: BuildOptions) -> io.BufferedRandom:
+def _build_context(options: BuildOptions) -> io.BufferedRandom:
     """Return a tar of the build context in a temporary file: images/doc-hvd, the CA bundle, the wheels."""
     import tempfile
 
     spool: io.BufferedRandom = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     with tarfile.open(fileobj=spool, mode="w") as tar:
-        tar.add(assets.image_dir(), arcname=".", filter=_plain)
+        tar.add(assets.image_dir(), arcname=".", filter=_normalized)
         ca = options.ca_bundle or site_ca_bundle(os.environ)
         _add_bytes(tar, "site-ca.crt", ca.read_bytes() if ca else b"")
         _add_bytes(tar, "wheelhouse/.keep", b"")
@@ -138,12 +138,12 @@ def _context(options: BuildOptions) -> io.BufferedRandom:
             if not options.wheelhouse.is_dir():
                 raise UsageProblem(f"the wheelhouse {options.wheelhouse} is not a folder")
             for wheel in sorted(options.wheelhouse.glob("*.whl")):
-                tar.add(wheel, arcname=f"wheelhouse/{wheel.name}", filter=_plain)
+                tar.add(wheel, arcname=f"wheelhouse/{wheel.name}", filter=_normalized)
     spool.seek(0)
     return spool
 
 
-def _plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+def _normalized(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
     """Drop owners, times and bytecode caches, so that the bytes are equal on every machine and the builder's
     cache finds the layers again."""
     if "__pycache__" in info.name:

@@ -11,7 +11,7 @@ FOLDER = "hvdocker-layer"
 CA_FILE = "site-ca.crt"
 WHEELS = "wheelhouse"
 # The container ends after this time and the engine removes it, also where hvdocker was killed.
-LONGEST_S = 7200
+CONTAINER_LIFETIME_S = 7200
 
 # Every package of the image is a constraint for pip: a layer may add packages but not change any, so what
 # was tested together stays together, and pip reports a conflict. For an image without pip, Debian's pip is
@@ -70,7 +70,7 @@ if other and "tensorflow" not in found:
 """
 
 
-def build_name(key: str, suffix: str) -> str:
+def build_container_name(key: str, suffix: str) -> str:
     """Return the name of the container in which the layer is built."""
     return f"hvdocker-req-{key}-{suffix}"
 
@@ -102,4 +102,4 @@ def install() -> Command:
 
 def wait() -> Command:
     """Return the main command of the container, in which `install` runs as an exec."""
-    return command("sleep", str(LONGEST_S))
+    return command("sleep", str(CONTAINER_LIFETIME_S))

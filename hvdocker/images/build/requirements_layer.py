@@ -31,7 +31,7 @@ def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say)
 
     `say` receives pip's lines, and an empty line every second. It may raise to end the work."""
     with _container(engine, step) as container:
-        with _packed(step.requirements, ca_bundle) as archive:
+        with _layer_archive(step.requirements, ca_bundle) as archive:
             engine.put_archive(container, layer_commands.PARENT, archive)
         _install(engine, container, step, say)
         _commit(engine, container, step)
@@ -45,7 +45,7 @@ def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
     proxies are passed only to the exec that runs pip."""
     from docker.errors import APIError
 
-    name = layer_commands.build_name(step.key, secrets.token_hex(2))
+    name = layer_commands.build_container_name(step.key, secrets.token_hex(2))
     waiting = layer_commands.wait().argv
     made = engine.create_container(
         step.base,
@@ -115,7 +115,7 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
     engine._raise_for_status(response)
 
 
-def _packed(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
+def _layer_archive(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
     """Return a tar of the folder for the container, in a temporary file because wheels can be large."""
     texts = layer_commands.layer_files(requirements).items()
     files = {**{name: text.encode() for name, text in texts}, layer_commands.CA_FILE: ca_bundle}

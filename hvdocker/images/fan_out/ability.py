@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hvdocker.shell.command import Command, shell
 
-_CAN = """\
+_CAPABILITIES = """\
 command -v docker >/dev/null && echo cli
 command -v ssh >/dev/null && echo ssh
 for sshd in $(command -v sshd) /usr/sbin/sshd /usr/local/sbin/sshd; do
@@ -22,7 +22,7 @@ echo "room $(df -Pk /var/tmp 2>/dev/null | tail -n 1)"
 
 
 @dataclass(frozen=True)
-class Ability:
+class FeedCapabilities:
     """What a host has for passing images on.
 
     `address` is the one that the controller's SSH connection arrived at, `addresses` are all global ones.
@@ -38,31 +38,31 @@ class Ability:
     is_one_disk: bool = False
 
 
-def ability(engine_root: str) -> Command:
+def capabilities_command(engine_root: str) -> Command:
     """Return the command whose output `parse_capabilities` reads; `engine_root` is the engine's data
     folder."""
-    return shell(_CAN, engine_root)
+    return shell(_CAPABILITIES, engine_root)
 
 
-def read_ability(text: str) -> Ability:
+def parse_capabilities(text: str) -> FeedCapabilities:
     words = dict(line.partition(" ")[::2] for line in text.splitlines())
     disk, room = words.get("disk", "").split(), words.get("room", "").split()
-    return Ability(
+    return FeedCapabilities(
         has_tools={"cli", "ssh", "sshd"} <= words.keys(),
         user=words.get("user", ""),
         address=words.get("address", ""),
         addresses=tuple(words.get("addresses", "").split()),
-        disk_bytes=_free(disk),
-        room_bytes=_free(room) or 0,
-        is_one_disk=_is_same(disk, room),
+        disk_bytes=_free_bytes(disk),
+        room_bytes=_free_bytes(room) or 0,
+        is_one_disk=_is_same_disk(disk, room),
     )
 
 
-def _free(df: list[str]) -> int | None:
+def _free_bytes(df: list[str]) -> int | None:
     return int(df[3]) * 1024 if len(df) > 4 and df[3].isdigit() else None
 
 
-def _is_same(one: list[str], other: list[str]) -> bool:
+def _is_same_disk(one: list[str], other: list[str]) -> bool:
     """Return whether two rows of df are the same file system: the same mount point, or the same device.
 
     Only a device path identifies a device; `tmpfs` and `overlay` are names of many file systems."""

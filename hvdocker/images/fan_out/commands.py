@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hvdocker.images.ship.parts import Layer, Part
+from hvdocker.images.ship.parts import ImageLayer, Part
 from hvdocker.shell.command import Command, command, shell
 
 # A feed in which no file changes for so long ends, whatever happens to the controller.
 IDLE_MINUTES = 10.0
 _IDLE_TRIES = 300
 # Printed by a host whose load did not get all layers, followed by the exit status of the failed layer.
-_CUT = "cut"
+_CUT_PREFIX = "cut"
 # Exit status of ssh where it could not connect.
-UNREACHED = 255
+SSH_FAILED = 255
 _STOP_TRIES = 150
 # Pieces are counted in blocks, as dd counts. Every piece starts a few processes, so a reader that keeps up
 # with the arriving file waits until there are enough blocks.
@@ -137,22 +137,22 @@ class Feed:
     port: int
 
 
-def folder_of(token: str) -> str:
+def feed_folder(token: str) -> str:
     """Return the folder of a transfer: in /var/tmp, a local disk even where the home folder is not."""
     return f"/var/tmp/hvdocker-feed-{token}"
 
 
-def unpack(folder: str) -> Command:
+def unpack_feed(folder: str) -> Command:
     """Remove stale folders of interrupted runs, then make the folder and unpack standard input in it."""
     return shell(_UNPACK, folder)
 
 
-def start(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
+def start_feed(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
     """Start the sshd on the first free port of `ports` and print that port."""
     return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
-def stop(folder: str) -> Command:
+def stop_feed(folder: str) -> Command:
     """Stop the sshd and its watcher, and remove the folder; readers end when the files are gone.
 
     Waits for a running load, because only then is it known which parts are on the engine: at most 30 s, or
@@ -160,33 +160,33 @@ def stop(folder: str) -> Command:
     return shell(_STOP, folder)
 
 
-def clear(folder: str, layers: Sequence[Layer]) -> Command:
+def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
     """Remove the files of these layers, to free the disk and to end processes that wait for them."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
-def store(folder: str, layer: Layer) -> Command:
+def store_layer(folder: str, layer: ImageLayer) -> Command:
     """Write standard input to the file of the layer."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
-def fetch(folder: str, feed: Feed, who: int) -> Command:
+def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
     """Fetch the layers that this host passes on from a feed, one by one. `who` is this host's number."""
     return shell('exec sh "$1/fetch" "$2" "$3" "$4" "$5" "$6"', folder, *_route(feed, who))
 
 
-def load(folder: str, feed: Feed | None, who: int) -> Command:
+def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
     """Load the parts into the engine: from a feed, or with None from the host's own files."""
     return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, who) if feed else ()))
 
 
-def cut_status(said: str) -> int | None:
+def missing_layer_status(said: str) -> int | None:
     """Return the exit status of the layer that cut this load off; None where it got all layers."""
-    found = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(f"{_CUT} ")]
+    found = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(f"{_CUT_PREFIX} ")]
     return int(found[-1]) if found else None
 
 
-def progress(folder: str, who: int) -> Command:
+def read_progress(folder: str, who: int) -> Command:
     """Print which layer the feed sends to host `who`, and how many bytes of it were sent."""
     return command("cat", f"{folder}/sent-{who}")
 
@@ -207,7 +207,7 @@ def known_hosts(publics: Mapping[int, str]) -> str:
     return "".join(f"feed-{number} {public}\n" for number, public in publics.items())
 
 
-_LAYER = """\
+_LAYER_FUNCTION = """\
 LC_ALL=C; export LC_ALL
 cd -- "${0%/*}" || exit 1
 layer() {
@@ -222,10 +222,10 @@ feed=$1 user=$2 address=$3 port=$4 who=$5
 """
 
 
-def fetch_script(layers: Sequence[Layer]) -> str:
+def fetch_script(layers: Sequence[ImageLayer]) -> str:
     """Return the script that `fetch_layers` runs; it exits with the status of the first layer that fails."""
     lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit $?" for layer in layers]
-    return "\n".join([_LAYER, *lines, ""])
+    return "\n".join([_LAYER_FUNCTION, *lines, ""])
 
 
 def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, bytes]]:
@@ -233,17 +233,17 @@ def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, byte
 
     A finished part is not loaded again when the script runs once more with another feed. Standard error has
     only the engine's messages. They are not written to a file, because the disk may be full."""
-    lines = [_LAYER, "echo $$ > loading; trap 'rm -f loading' EXIT"]
+    lines = [_LAYER_FUNCTION, "echo $$ > loading; trap 'rm -f loading' EXIT"]
     literals: dict[str, bytes] = {}
     for number, part in enumerate(parts):
         words = []
         for place, segment in enumerate(part.segments()):
-            if isinstance(segment, Layer):
+            if isinstance(segment, ImageLayer):
                 words.append(f"layer {segment.hex} {segment.size}")
             else:
                 literals[f"part-{number}-{place}"] = segment
                 words.append(f"cat part-{number}-{place}")
-        archive = f"{{ {' && '.join(words)} || echo {_CUT} $? >&3; }} 2>/dev/null"
+        archive = f"{{ {' && '.join(words)} || echo {_CUT_PREFIX} $? >&3; }} 2>/dev/null"
         lines.append(
             f"[ -e done-{number} ] || {{ {{ {archive} | {docker} load -q >&2; }} 3>&1 && "
             f": > done-{number}; }} || exit 1"

@@ -12,13 +12,13 @@ from functools import partial
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
 from hvdocker.images.fan_out import commands as words
-from hvdocker.images.fan_out.feeders import Member, Node, arranged
+from hvdocker.images.fan_out.feeders import FanOutHost, FanOutNode, arrange_tree
 from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error
-from hvdocker.images.ship.parts import ImageContent, Layer
-from hvdocker.transport.link import Result, run_or_raise
-from hvdocker.transport.pool import each
+from hvdocker.images.ship.parts import ExportedImage, ImageLayer
+from hvdocker.transport.link import CommandResult, run_or_raise
+from hvdocker.transport.pool import for_each_host
 
 _CHUNK = 1 << 20
 # How the docker CLI begins what the engine itself said about an archive.
@@ -33,18 +33,20 @@ Tell = Callable[[str, int, int, str], None]
 class FanOut:
     """Used as a context manager: feeds are set up at the start, and gone at the end."""
 
-    def __init__(self, members: Sequence[Member], image: ImageContent, cache: LayerCache, tell: Tell) -> None:
+    def __init__(
+        self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell
+    ) -> None:
         self._image = image
         self._cache = cache
         self._tell = tell
-        self._folder = words.folder_of(secrets.token_hex(8))
-        self._nodes = arranged(members, image)
+        self._folder = words.feed_folder(secrets.token_hex(8))
+        self._nodes = arrange_tree(members, image)
         self._by_name = {node.name: node for node in self._nodes}
 
     def __enter__(self) -> FanOut:
         try:
             # A host on which this fails is sent the image by this machine.
-            each(self._by_name, lambda name: self._set_up(self._by_name[name]))
+            for_each_host(self._by_name, lambda name: self._set_up(self._by_name[name]))
         except BaseException:
             # Nobody else would: what is not entered is not left either.
             self._clean_up()
@@ -56,7 +58,9 @@ class FanOut:
 
     def _clean_up(self) -> None:
         # A host that is gone by now ends its feed by itself.
-        each(self._by_name, lambda name: self._by_name[name].member.link.run(words.stop(self._folder)))
+        for_each_host(
+            self._by_name, lambda name: self._by_name[name].member.link.run(words.stop_feed(self._folder))
+        )
 
     def deliver(self, host: str) -> bool:
         """False where this machine has to send this host the image after all."""
@@ -72,19 +76,22 @@ class FanOut:
             return False
         return result is not None and self._is_loaded(result)
 
-    def _set_up(self, node: Node) -> None:
+    def _set_up(self, node: FanOutNode) -> None:
         link, ability = node.member.link, node.member.ability
         run_or_raise(
-            link, words.unpack(self._folder), "making room to pass the image on failed", [self._files(node)]
+            link,
+            words.unpack_feed(self._folder),
+            "making room to pass the image on failed",
+            [self._files(node)],
         )
         if node.is_feeding:
             ports = [20000 + secrets.randbelow(40000) for _ in range(5)]
-            answer = link.run(words.start(self._folder, ports))
+            answer = link.run(words.start_feed(self._folder, ports))
             if answer.code == 0 and answer.text.strip().isdigit():
                 node.feed = words.Feed(node.number, ability.user, node.member.address, int(answer.text))
         node.is_ready = True
 
-    def _files(self, node: Node) -> bytes:
+    def _files(self, node: FanOutNode) -> bytes:
         script, literals = words.load_script(node.member.present.parts(self._image), node.member.docker)
         host_keys = {other.number: other.host_key.public for other in self._nodes}
         files = {
@@ -101,44 +108,44 @@ class FanOut:
             files |= {layer.hex: "" for layer in node.layers}
         return _packed({**{name: text.encode() for name, text in files.items()}, **literals})
 
-    def _pass_on(self, node: Node) -> Result:
+    def _pass_on(self, node: FanOutNode) -> CommandResult:
         """Its engine loads from files that grow; the files come from a feed, or from this machine."""
         result = self._load(node, during=lambda: self._receive(node))
-        if words.cut_status(result.text) is None:
+        if words.missing_layer_status(result.text) is None:
             return result
         # It waited too long for them, but by now all layers are there.
         return self._load(node)
 
-    def _load(self, node: Node, during: Callable[[], None] = lambda: None) -> Result:
-        node.loading = LongCommand(node.member.link, words.load(self._folder, None, node.number))
+    def _load(self, node: FanOutNode, during: Callable[[], None] = lambda: None) -> CommandResult:
+        node.loading = LongCommand(node.member.link, words.load_parts(self._folder, None, node.number))
         during()
         return node.loading.wait(lambda: self._tell(node.name, node.size, node.size, ""))
 
-    def _receive(self, node: Node) -> None:
+    def _receive(self, node: FanOutNode) -> None:
         if not self._fetched(node):
             self._send(node)
 
-    def _fetched(self, node: Node) -> bool:
+    def _fetched(self, node: FanOutNode) -> bool:
         for parent, feed in self._feeds_of(node):
-            fetching = LongCommand(node.member.link, words.fetch(self._folder, feed, node.number))
+            fetching = LongCommand(node.member.link, words.fetch_layers(self._folder, feed, node.number))
             code = fetching.wait(partial(self._watch, node, parent)).code
             parent.reached(code)
             if code == 0:
                 return True
         return False
 
-    def _end_point(self, node: Node) -> Result | None:
+    def _end_point(self, node: FanOutNode) -> CommandResult | None:
         """Straight from a feed into its engine; None where no feed could give it all."""
         for parent, feed in self._feeds_of(node):
-            loading = LongCommand(node.member.link, words.load(self._folder, feed, node.number))
+            loading = LongCommand(node.member.link, words.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
-            status = words.cut_status(result.text)
+            status = words.missing_layer_status(result.text)
             parent.reached(status or 0)
             if result.code == 0 or status is None or _is_hopeless(result):
                 return result
         return None
 
-    def _is_loaded(self, result: Result) -> bool:
+    def _is_loaded(self, result: CommandResult) -> bool:
         """Raises where the engine refused. Where it was not asked (its socket, sudo) or did not get all, this
         machine tries, which asks the engine itself."""
         if result.code == 0:
@@ -147,16 +154,16 @@ class FanOut:
         error = load_error(self._image.reference, said)
         if isinstance(error, HostUnfit):
             raise error
-        was_cut = words.cut_status(result.text) is not None
+        was_cut = words.missing_layer_status(result.text) is not None
         if was_cut or isinstance(error, LayersGone) or not any(sign in said.lower() for sign in _REFUSALS):
             return False
         raise error
 
-    def _give_up(self, node: Node) -> None:
+    def _give_up(self, node: FanOutNode) -> None:
         """Whoever waits for its layers goes elsewhere; its room is free for what this machine sends it."""
         node.feed = None
         with contextlib.suppress(HvdockerError):
-            node.member.link.run(words.clear(self._folder, node.layers))
+            node.member.link.run(words.remove_layers(self._folder, node.layers))
         if node.loading:
             try:
                 node.loading.wait(lambda: self._tell(node.name, 0, node.size, ""))
@@ -165,7 +172,7 @@ class FanOut:
             except HvdockerError:
                 return
 
-    def _feeds_of(self, node: Node) -> Iterator[tuple[Node, words.Feed]]:
+    def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, words.Feed]]:
         """Whoever is next above it, then those further up."""
         number = node.number
         while number:
@@ -174,12 +181,12 @@ class FanOut:
             if above.feed and above.is_worth_a_try:
                 yield above, above.feed
 
-    def _send(self, node: Node) -> None:
+    def _send(self, node: FanOutNode) -> None:
         for layer in node.layers:
-            command = words.store(self._folder, layer)
+            command = words.store_layer(self._folder, layer)
             run_or_raise(node.member.link, command, "storing a layer failed", self._counted(node, layer))
 
-    def _counted(self, node: Node, layer: Layer) -> Iterator[bytes]:
+    def _counted(self, node: FanOutNode, layer: ImageLayer) -> Iterator[bytes]:
         done = node.before(layer.hex)
         with self._cache.path(layer.digest).open("rb") as file:
             while chunk := file.read(_CHUNK):
@@ -187,18 +194,18 @@ class FanOut:
                 done += len(chunk)
                 self._tell(node.name, done, node.size, "")
 
-    def _watch(self, node: Node, parent: Node) -> None:
+    def _watch(self, node: FanOutNode, parent: FanOutNode) -> None:
         """The host that feeds it knows how far it is."""
         done = 0
         with contextlib.suppress(HvdockerError, ValueError):
-            text = parent.member.link.run(words.progress(self._folder, node.number)).text
+            text = parent.member.link.run(words.read_progress(self._folder, node.number)).text
             name, _, sent = text.partition(" ")
             done = node.before(name) + int(sent)
             parent.is_reached = True
         self._tell(node.name, done, node.size, parent.name)
 
 
-def _is_hopeless(result: Result) -> bool:
+def _is_hopeless(result: CommandResult) -> bool:
     """Whether another feed would change nothing: layers are cut off as well where nobody takes them."""
     said = " ".join(result.tail(3)).lower()
     return isinstance(load_error("", said), HostUnfit) or any(sign in said for sign in _NOT_ASKED)

@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hvdocker.images.fan_out import commands as words
-from hvdocker.images.fan_out.ability import Ability
+from hvdocker.images.fan_out.ability import FeedCapabilities
 from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.load import LayersPresent
-from hvdocker.images.ship.parts import ImageContent, Layer
+from hvdocker.images.ship.parts import ExportedImage, ImageLayer
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.ssh.key_pairs import Pair, make_pair
+from hvdocker.transport.ssh.key_pairs import SshKeyPair, make_pair
 
-FEWEST_HOSTS = 4
+MIN_HOSTS = 4
 # Setting up the feeds takes about as long as the controller needs to send this once. It is compared with
 # what the controller would send in total without them: a medium layer for many hosts counts as much as a
 # large one for a few.
-FEWEST_BYTES = FEWEST_HOSTS * (32 << 20)
+MIN_BYTES = MIN_HOSTS * (32 << 20)
 
 
 @dataclass(frozen=True)
-class Member:
+class FanOutHost:
     """A host that takes part, and the layers of the image that it has.
 
     Other hosts reach it at `address`. `docker` is the command line of its docker CLI."""
@@ -29,13 +29,13 @@ class Member:
     name: str
     link: HostLink
     present: LayersPresent
-    ability: Ability
+    ability: FeedCapabilities
     address: str
     docker: str = "docker"
 
 
 @dataclass
-class Node:
+class FanOutNode:
     """A host's place in the tree and the state of its transfer.
 
     The controller feeds number 0; number N is fed by (N - 1) // 2. `layers` are those that the host lacks.
@@ -43,11 +43,11 @@ class Node:
     `was_reached`: some host could."""
 
     number: int
-    member: Member
-    layers: tuple[Layer, ...]
+    member: FanOutHost
+    layers: tuple[ImageLayer, ...]
     is_feeding: bool
-    host_key: Pair = field(default_factory=make_pair)
-    client_key: Pair = field(default_factory=make_pair)
+    host_key: SshKeyPair = field(default_factory=make_pair)
+    client_key: SshKeyPair = field(default_factory=make_pair)
     is_ready: bool = False
     feed: words.Feed | None = None
     is_missed: bool = False
@@ -73,7 +73,7 @@ class Node:
     def reached(self, status: int) -> None:
         """Record the exit status of a host that fetched from this feed."""
         self.is_reached |= status == 0
-        self.is_missed |= status == words.UNREACHED
+        self.is_missed |= status == words.SSH_FAILED
 
     def before(self, name: str) -> int:
         """Return the total size in bytes of the layers before the one whose hex digest is `name`."""
@@ -85,36 +85,36 @@ class Node:
         return done
 
 
-def is_worth_it(members: Sequence[Member], image: ImageContent) -> bool:
+def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -> bool:
     """Return whether enough hosts lack enough of the image for a fan-out to save time."""
-    lacking = [size for size in (_lacking(member, image) for member in members) if size]
-    return len(lacking) >= FEWEST_HOSTS and sum(lacking) >= FEWEST_BYTES
+    lacking = [size for size in (_missing_bytes(member, image) for member in members) if size]
+    return len(lacking) >= MIN_HOSTS and sum(lacking) >= MIN_BYTES
 
 
-def _lacking(member: Member, image: ImageContent) -> int:
+def _missing_bytes(member: FanOutHost, image: ExportedImage) -> int:
     return sum(layer.size for layer in member.present.lacks(image))
 
 
-def arranged(members: Sequence[Member], image: ImageContent) -> list[Node]:
+def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[FanOutNode]:
     """Return the tree, in the order of node numbers.
 
     Hosts that lack most layers come first, because a host passes on only what it receives: an engine exports
     an image only as a whole, so layers that it has already cannot be served. Hosts without disk space for
     the files come last, where they feed no other host."""
     layers = {member.name: member.present.lacks(image) for member in members}
-    has_room = {member.name: _has_room(member, image) for member in members}
+    has_room = {member.name: _has_disk_to_feed(member, image) for member in members}
     order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))
     return [
-        Node(number, member, layers[member.name], has_room[member.name] and 2 * number < len(order) - 1)
+        FanOutNode(number, member, layers[member.name], has_room[member.name] and 2 * number < len(order) - 1)
         for number, member in enumerate(order)
     ]
 
 
-def _has_room(member: Member, image: ImageContent) -> bool:
+def _has_disk_to_feed(member: FanOutHost, image: ExportedImage) -> bool:
     """Return whether /var/tmp has space for the layers to pass on.
 
     Where it is on the engine's disk, the files and the engine's own copy of the layers must both fit."""
-    needs = 1.1 * _lacking(member, image)
+    needs = 1.1 * _missing_bytes(member, image)
     if member.ability.is_one_disk:
         needs += member.present.needs_bytes(image)
     return member.ability.room_bytes > needs

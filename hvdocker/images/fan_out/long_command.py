@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from hvdocker.shell.command import Command
-from hvdocker.transport.link import HostLink, Result
+from hvdocker.transport.link import CommandResult, HostLink
 
 _POLL_S = 1.0
 
@@ -14,12 +14,12 @@ _POLL_S = 1.0
 class LongCommand:
     def __init__(self, link: HostLink, command: Command) -> None:
         self._link, self._command = link, command
-        self._result: Result | None = None
+        self._result: CommandResult | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def wait(self, tick: Callable[[], None]) -> Result:
+    def wait(self, tick: Callable[[], None]) -> CommandResult:
         while self._thread.is_alive():
             self._thread.join(_POLL_S)
             tick()

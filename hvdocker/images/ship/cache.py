@@ -15,9 +15,9 @@ from typing import IO
 from hvdocker.errors import UsageProblem
 from hvdocker.units import parse_bytes
 
-DEFAULT_LIMIT = 20 << 30
+DEFAULT_LIMIT_BYTES = 20 << 30
 # Reading an image takes less than a day, so the process that wrote an older draft has ended.
-_STALE_S = 86_400
+_DRAFT_STALE_S = 86_400
 LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 
@@ -28,7 +28,7 @@ class LayerCache:
     `trim` removes the least recently used files first."""
 
     root: Path
-    limit_bytes: int = DEFAULT_LIMIT
+    limit_bytes: int = DEFAULT_LIMIT_BYTES
 
     def path(self, digest: str) -> Path:
         return self.root / digest.replace(":", "-")
@@ -69,7 +69,7 @@ class LayerCache:
             return
         for draft in self.root.glob("draft-*"):
             with contextlib.suppress(FileNotFoundError):  # another run has just kept it
-                if draft.stat().st_mtime < time.time() - _STALE_S:
+                if draft.stat().st_mtime < time.time() - _DRAFT_STALE_S:
                     draft.unlink()
         spared = {self.path(digest) for digest in spare}
         seen = list(self._kept())
@@ -88,11 +88,11 @@ class LayerCache:
                     yield path, path.stat()
 
 
-def own_cache() -> LayerCache:
+def user_layer_cache() -> LayerCache:
     """Return the cache in `~/.cache/hvdocker/layers`; `HVDOCKER_CACHE` sets its limit (default 20GB)."""
     folder = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     text = os.environ.get(LIMIT_VARIABLE)
-    limit = parse_bytes(text) if text else DEFAULT_LIMIT
+    limit = parse_bytes(text) if text else DEFAULT_LIMIT_BYTES
     if limit is None:
         raise UsageProblem(f"{LIMIT_VARIABLE} should be a size such as 20GB, got {text!r}")
     return LayerCache(Path(folder) / "hvdocker" / "layers", limit)

@@ -21,43 +21,43 @@ from docker import APIClient
 
 from hvdocker.errors import HvdockerError
 from hvdocker.images.ship.cache import LayerCache
-from hvdocker.images.ship.parts import ImageContent, Layer, full_reference
+from hvdocker.images.ship.parts import ExportedImage, ImageLayer, full_reference
 from hvdocker.observe.state import image_content
 
 Progress = Callable[[int], None]
 _CHUNK = 1 << 20
-_MOST_JSON = 8 << 20
+_MAX_JSON_BYTES = 8 << 20
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
-def layers_of(engine: APIClient, reference: str) -> tuple[str, ...]:
+def layer_digests(engine: APIClient, reference: str) -> tuple[str, ...]:
     """Return the digests of the image's layers, the lowest first."""
     return tuple(engine.inspect_image(reference)["RootFS"].get("Layers") or ())
 
 
-def collect(
+def export_image(
     engine: APIClient, reference: str, needed: Collection[str], cache: LayerCache, progress: Progress
-) -> ImageContent:
+) -> ExportedImage:
     """Return the image and put the layers in `needed` into the cache.
 
     The engine exports the image only where the cache lacks the configuration or one of these layers. Layers
     that are not in the cache have size 0 in the result."""
     seen = engine.inspect_image(reference)
     chain = tuple(seen["RootFS"].get("Layers") or ())
-    config = _known_config(cache, seen["Id"])
+    config = _cached_config(cache, seen["Id"])
     missing = {digest for digest in needed if cache.size(digest) is None}
     if config is None or missing:
-        config = _read_engine(engine, reference, _Wanted(chain, missing), cache, progress)
+        config = _read_from_engine(engine, reference, _LayersWanted(chain, missing), cache, progress)
         with cache.draft() as draft:
             draft.write(config)
             cache.keep(draft, f"sha256:{hashlib.sha256(config).hexdigest()}")
-        _remember_config(cache, seen["Id"], config)
-    layers = tuple(Layer(digest, cache.size(digest) or 0) for digest in chain)
-    return ImageContent(full_reference(reference), config, layers, image_content(seen))
+        _cache_config_digest(cache, seen["Id"], config)
+    layers = tuple(ImageLayer(digest, cache.size(digest) or 0) for digest in chain)
+    return ExportedImage(full_reference(reference), config, layers, image_content(seen))
 
 
-def _known_config(cache: LayerCache, image_id: str) -> bytes | None:
+def _cached_config(cache: LayerCache, image_id: str) -> bytes | None:
     """Return the image's configuration from the cache, None where it is not there.
 
     Classic engines name an image by the digest of its configuration. For containerd's ids the cache has a
@@ -68,7 +68,7 @@ def _known_config(cache: LayerCache, image_id: str) -> bytes | None:
     return cache.read(content.decode()) if content else None
 
 
-def _remember_config(cache: LayerCache, image_id: str, config: bytes) -> None:
+def _cache_config_digest(cache: LayerCache, image_id: str, config: bytes) -> None:
     """Store which configuration belongs to an id that is not the configuration's digest."""
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
     if digest != image_id:
@@ -77,7 +77,7 @@ def _remember_config(cache: LayerCache, image_id: str, config: bytes) -> None:
             cache.keep(draft, image_id)
 
 
-def _save(engine: APIClient, reference: str) -> Iterator[bytes]:
+def _stream_archive(engine: APIClient, reference: str) -> Iterator[bytes]:
     """Export the image as a tar archive, without a timeout.
 
     The SDK's own call times out where an engine takes minutes over a large image before it sends the first
@@ -87,7 +87,7 @@ def _save(engine: APIClient, reference: str) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _LayersWanted:
     """What to look for in an archive. `chain` has all layers of the image; the cache lacks `missing`.
 
     Files of a size in `known_sizes` are assumed to be layers that are in the cache, and are skipped."""
@@ -97,28 +97,30 @@ class _Wanted:
     known_sizes: Collection[int] = ()
 
 
-def _read_engine(
-    engine: APIClient, reference: str, wanted: _Wanted, cache: LayerCache, progress: Progress
+def _read_from_engine(
+    engine: APIClient, reference: str, wanted: _LayersWanted, cache: LayerCache, progress: Progress
 ) -> bytes:
     """Return the configuration, and put the missing layers into the cache.
 
     Files that have the size of a cached layer are skipped, so that a gigabyte is not hashed to find a
     kilobyte. Where that skipped a missing layer, the image is exported again and every file is read."""
     known = [cache.size(digest) for digest in wanted.chain if digest not in wanted.missing]
-    sizes = frozenset(size for size in known if size and size > _MOST_JSON)
+    sizes = frozenset(size for size in known if size and size > _MAX_JSON_BYTES)
     if sizes:
-        with contextlib.suppress(_Lacking):
-            guess = _Wanted(wanted.chain, wanted.missing, sizes)
-            return _read_archive(_save(engine, reference), guess, cache, progress)
-    return _read_archive(_save(engine, reference), wanted, cache, progress)
+        with contextlib.suppress(_ArchiveIncomplete):
+            guess = _LayersWanted(wanted.chain, wanted.missing, sizes)
+            return _read_archive(_stream_archive(engine, reference), guess, cache, progress)
+    return _read_archive(_stream_archive(engine, reference), wanted, cache, progress)
 
 
-class _Lacking(HvdockerError):
+class _ArchiveIncomplete(HvdockerError):
     """The archive lacks layers that should be in it."""
 
 
-def _read_archive(chunks: Iterator[bytes], wanted: _Wanted, cache: LayerCache, progress: Progress) -> bytes:
-    stream = _Stream(chunks, progress)
+def _read_archive(
+    chunks: Iterator[bytes], wanted: _LayersWanted, cache: LayerCache, progress: Progress
+) -> bytes:
+    stream = _ChunkReader(chunks, progress)
     texts: dict[str, bytes] = {}
     left = set(wanted.missing)
     with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:  # type: ignore[call-overload]
@@ -126,21 +128,21 @@ def _read_archive(chunks: Iterator[bytes], wanted: _Wanted, cache: LayerCache, p
             content = archive.extractfile(member) if member.isfile() else None
             if content is None or member.size in wanted.known_sizes:
                 continue
-            if member.size <= _MOST_JSON:
+            if member.size <= _MAX_JSON_BYTES:
                 texts[member.name] = content.read()
                 content = io.BytesIO(texts[member.name])
             if left:
-                left.discard(_take_layer(content, left, cache))
+                left.discard(_cache_if_wanted(content, left, cache))
     if left:
-        raise _Lacking("the engine's archive of the image lacks layers", lines=sorted(left))
-    return _config(texts, wanted.chain)
+        raise _ArchiveIncomplete("the engine's archive of the image lacks layers", lines=sorted(left))
+    return _config_in_archive(texts, wanted.chain)
 
 
-def _take_layer(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:
+def _cache_if_wanted(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:
     """Return the digest of the decompressed file, and keep it in the cache where that digest is wanted."""
     digest = hashlib.sha256()
     with cache.draft() as draft:
-        for chunk in _unpacked(content):
+        for chunk in _decompressed(content):
             digest.update(chunk)
             draft.write(chunk)
         found = f"sha256:{digest.hexdigest()}"
@@ -149,7 +151,7 @@ def _take_layer(content: IO[bytes], wanted: Collection[str], cache: LayerCache) 
     return found
 
 
-def _unpacked(content: IO[bytes]) -> Iterator[bytes]:
+def _decompressed(content: IO[bytes]) -> Iterator[bytes]:
     chunk = content.read(_CHUNK)
     decoder = _decoder(chunk)
     while chunk:
@@ -168,7 +170,7 @@ def _decoder(head: bytes) -> Any:
     return None
 
 
-def _config(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
+def _config_in_archive(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
     """Return the configuration that the manifest names; raise where it lists other layers than `chain`."""
     try:
         manifest = json.loads(texts["manifest.json"])
@@ -181,7 +183,7 @@ def _config(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
 
 
 @dataclass
-class _Stream:
+class _ChunkReader:
     """A readable file object over chunks; reports the number of bytes read so far."""
 
     chunks: Iterator[bytes]

@@ -11,17 +11,24 @@ from docker import APIClient
 
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.ship.cache import LayerCache
-from hvdocker.images.ship.part_tags import forget_parts
-from hvdocker.images.ship.parts import ImageContent, Layer, Part, common_layers, parts_of, whole
+from hvdocker.images.ship.part_tags import remove_parts
+from hvdocker.images.ship.parts import (
+    ExportedImage,
+    ImageLayer,
+    Part,
+    common_layers,
+    split_into_parts,
+    whole_image,
+)
 from hvdocker.observe.state import image_content
 
-Sent = Callable[[int], None]
+OnSent = Callable[[int], None]
 _CHUNK = 1 << 20
 _CONTAINERD = "io.containerd.snapshotter.v1"
 # Estimate: an engine uses about this much disk per byte of layers.
-_SPARE = 1.05
+_DISK_FACTOR = 1.05
 # The engine's error where it looked for a layer in the archive: the engine lacks that layer.
-_NO_LAYER = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such file")
+_LAYER_NOT_FOUND = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such file")
 
 
 @dataclass(frozen=True)
@@ -33,28 +40,28 @@ class LayersPresent:
     count: int
     is_containerd: bool = False
 
-    def lacks(self, image: ImageContent) -> tuple[Layer, ...]:
+    def lacks(self, image: ExportedImage) -> tuple[ImageLayer, ...]:
         """Return the layers that have to be sent."""
         return image.layers if self.is_containerd else image.layers[self.count :]
 
-    def parts(self, image: ImageContent) -> list[Part]:
+    def parts(self, image: ExportedImage) -> list[Part]:
         """Return the archives that bring the image to this engine."""
-        return whole(image) if self.is_containerd else parts_of(image, self.count)
+        return whole_image(image) if self.is_containerd else split_into_parts(image, self.count)
 
-    def needs_bytes(self, image: ImageContent) -> int:
+    def needs_bytes(self, image: ExportedImage) -> int:
         """Return the disk space that loading needs: the missing layers, and the largest part beside them."""
         sizes = [part.size for part in self.parts(image)]
-        return int(sum(sizes) * _SPARE) + max(sizes)
+        return int(sum(sizes) * _DISK_FACTOR) + max(sizes)
 
 
-def present(engine: APIClient, chain: tuple[str, ...]) -> LayersPresent:
+def find_layers_present(engine: APIClient, chain: tuple[str, ...]) -> LayersPresent:
     """Find the image on the engine that shares most layers with `chain`, and return how many it shares."""
-    if _keeps_in_containerd(engine):
+    if _stores_in_containerd(engine):
         return LayersPresent(0, is_containerd=True)
-    return LayersPresent(max((common_layers(chain, layers) for layers in _chains(engine)), default=0))
+    return LayersPresent(max((common_layers(chain, layers) for layers in _layer_chains(engine)), default=0))
 
 
-def _chains(engine: APIClient) -> Iterator[list[str]]:
+def _layer_chains(engine: APIClient) -> Iterator[list[str]]:
     from docker.errors import ImageNotFound
 
     for image_id in engine.images(quiet=True):
@@ -62,23 +69,25 @@ def _chains(engine: APIClient) -> Iterator[list[str]]:
             yield engine.inspect_image(image_id)["RootFS"].get("Layers") or []
 
 
-def load(engine: APIClient, image: ImageContent, parts: list[Part], cache: LayerCache, sent: Sent) -> None:
+def load_image(
+    engine: APIClient, image: ExportedImage, parts: list[Part], cache: LayerCache, sent: OnSent
+) -> None:
     """Load the parts in order and check the result. `sent` receives the number of bytes sent so far.
 
     Where the connection breaks, the layers of finished parts stay on the engine for the next try."""
     done = 0
     for part in parts:
         done = _load_part(engine, part, cache, done, sent)
-    settle(engine, image)
+    finish_load(engine, image)
 
 
-def settle(engine: APIClient, image: ImageContent) -> None:
+def finish_load(engine: APIClient, image: ExportedImage) -> None:
     """Raise unless exactly this image is on the engine; then remove the names of its parts."""
-    _check(engine, image)
-    forget_parts(engine, image)
+    _check_arrived(engine, image)
+    remove_parts(engine, image)
 
 
-def _check(engine: APIClient, image: ImageContent) -> None:
+def _check_arrived(engine: APIClient, image: ExportedImage) -> None:
     from docker.errors import ImageNotFound
 
     name = image.reference or image.digest
@@ -87,17 +96,17 @@ def _check(engine: APIClient, image: ImageContent) -> None:
     except ImageNotFound as error:
         raise HvdockerError(f"{name} did not arrive", lines=[str(error)]) from error
     # The id is the digest of the configuration, except with containerd: there only the content is compared.
-    is_named_so = found["Id"] == image.digest or _keeps_in_containerd(engine)
+    is_named_so = found["Id"] == image.digest or _stores_in_containerd(engine)
     if not is_named_so or image_content(found) != image.content:
         lines = [f"sent {image.digest}", f"got {found['Id']}"]
         raise HvdockerError(f"{name} arrived as another image", lines=lines)
 
 
-def _keeps_in_containerd(engine: APIClient) -> bool:
+def _stores_in_containerd(engine: APIClient) -> bool:
     return ["driver-type", _CONTAINERD] in (engine.info().get("DriverStatus") or [])
 
 
-def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: Sent) -> int:
+def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: OnSent) -> int:
     """Load one part and return the number of bytes sent so far.
 
     An engine reports an error as the HTTP status or within its messages; both raise the same error."""
@@ -122,7 +131,7 @@ def _post(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object
     yield from engine._stream_helper(response, decode=True)
 
 
-def stream(part: Part, cache: LayerCache) -> Iterator[bytes]:
+def stream_part(part: Part, cache: LayerCache) -> Iterator[bytes]:
     """Yield the bytes of the part's archive; layers are read from the cache."""
     for segment in part.segments():
         if isinstance(segment, bytes):
@@ -136,10 +145,10 @@ def stream(part: Part, cache: LayerCache) -> Iterator[bytes]:
 @dataclass
 class _Counter:
     done: int
-    sent: Sent
+    sent: OnSent
 
     def counted(self, part: Part, cache: LayerCache) -> Iterator[bytes]:
-        for chunk in stream(part, cache):
+        for chunk in stream_part(part, cache):
             yield chunk
             self.done += len(chunk)
             self.sent(self.done)
@@ -158,5 +167,5 @@ def load_error(reference: str, said: str) -> HvdockerError:
             lines=[said],
             fix="free some space: docker image prune && docker builder prune",
         )
-    kind = LayersGone if _NO_LAYER.search(said) else HvdockerError
+    kind = LayersGone if _LAYER_NOT_FOUND.search(said) else HvdockerError
     return kind(f"loading {reference} failed", lines=[said])

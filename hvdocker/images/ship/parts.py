@@ -20,7 +20,7 @@ LABEL_PART = "hvdocker.part"
 
 
 @dataclass(frozen=True)
-class Layer:
+class ImageLayer:
     """A layer of `size` bytes; `digest` is that of the uncompressed tar, as in the image's configuration."""
 
     digest: str
@@ -32,7 +32,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class ImageContent:
+class ExportedImage:
     """An image without the bytes of its layers.
 
     `reference` is empty for an image without a tag. `content` is the hash that is equal on every engine
@@ -41,7 +41,7 @@ class ImageContent:
 
     reference: str
     config: bytes
-    layers: tuple[Layer, ...]
+    layers: tuple[ImageLayer, ...]
     content: str = ""
     sent_at: str = ""
 
@@ -50,7 +50,7 @@ class ImageContent:
         return f"sha256:{hashlib.sha256(self.config).hexdigest()}"
 
 
-Segment = bytes | Layer
+Segment = bytes | ImageLayer
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Part:
 
     reference: str
     config: bytes
-    chain: tuple[Layer, ...]
-    sends: tuple[Layer, ...]
+    chain: tuple[ImageLayer, ...]
+    sends: tuple[ImageLayer, ...]
 
     @property
     def size(self) -> int:
@@ -79,26 +79,26 @@ class Part:
         return [*found, literal + bytes(2 * tarfile.BLOCKSIZE)]
 
 
-def parts_of(image: ImageContent, present: int, part_bytes: int = PART_BYTES) -> list[Part]:
+def split_into_parts(image: ExportedImage, present: int, part_bytes: int = PART_BYTES) -> list[Part]:
     """Return the parts for an engine that has the first `present` layers. The last part is the image itself.
 
     A part ends after the layer with which it reaches `part_bytes`."""
     parts: list[Part] = []
-    sends: list[Layer] = []
+    sends: list[ImageLayer] = []
     for number, layer in enumerate(image.layers[present:], present + 1):
         sends.append(layer)
         if sum(each.size for each in sends) >= part_bytes and number < len(image.layers):
-            parts.append(_partial(image, number, sends))
+            parts.append(_partial_image(image, number, sends))
             sends = []
     return [*parts, Part(image.reference, image.config, image.layers, tuple(sends))]
 
 
-def whole(image: ImageContent) -> list[Part]:
+def whole_image(image: ExportedImage) -> list[Part]:
     """Return one part with every layer, for engines that must be sent them all."""
     return [Part(image.reference, image.config, image.layers, image.layers)]
 
 
-def _partial(image: ImageContent, number: int, sends: Sequence[Layer]) -> Part:
+def _partial_image(image: ExportedImage, number: int, sends: Sequence[ImageLayer]) -> Part:
     """Return a part of the first `number` layers; a label in its configuration names the image."""
     known = json.loads(image.config)
     chain = image.layers[:number]

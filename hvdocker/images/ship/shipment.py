@@ -14,21 +14,21 @@ from datetime import datetime, timezone
 from docker import APIClient
 
 from hvdocker.errors import HostUnfit, HvdockerError, raise_all
-from hvdocker.images.fan_out.ability import Ability, ability, read_ability
+from hvdocker.images.fan_out.ability import FeedCapabilities, capabilities_command, parse_capabilities
 from hvdocker.images.fan_out.fan_out import FanOut
-from hvdocker.images.fan_out.feeders import Member, is_worth_it
-from hvdocker.images.ship.cache import LayerCache, own_cache
-from hvdocker.images.ship.export import collect, layers_of
-from hvdocker.images.ship.load import LayersGone, LayersPresent, load, present, settle
-from hvdocker.images.ship.part_tags import forget_parts
-from hvdocker.images.ship.parts import ImageContent
+from hvdocker.images.fan_out.feeders import FanOutHost, is_fan_out_worthwhile
+from hvdocker.images.ship.cache import LayerCache, user_layer_cache
+from hvdocker.images.ship.export import export_image, layer_digests
+from hvdocker.images.ship.load import LayersGone, LayersPresent, find_layers_present, finish_load, load_image
+from hvdocker.images.ship.part_tags import remove_parts
+from hvdocker.images.ship.parts import ExportedImage
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from hvdocker.units import show_bytes
 
 # Text, host, bytes done, bytes in total. Raises where the run was interrupted.
-Say = Callable[[str, str, int, int], None]
+ReportProgress = Callable[[str, str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class ShipmentRequest:
     source: str
     engine: APIClient
     links: Mapping[str, HostLink]
-    say: Say
+    say: ReportProgress
 
     def read(self, done: int) -> None:
         """Report how many bytes were read from the source; the total is unknown."""
@@ -54,8 +54,8 @@ class Shipment:
     `failed` collects the hosts on which parts of the image may be left."""
 
     errand: ShipmentRequest
-    image: ImageContent
-    members: Mapping[str, Member]
+    image: ExportedImage
+    members: Mapping[str, FanOutHost]
     cache: LayerCache
     swarm: FanOut | None
     failed: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Shipment:
         engine = self.members[host].link.engine()
         try:
             if self.swarm and self.swarm.deliver(host):
-                settle(engine, self.image)
+                finish_load(engine, self.image)
             else:
                 self._send_from_here(host, engine)
         except HvdockerError:
@@ -83,16 +83,16 @@ class Shipment:
             self._send(host, engine)
 
     def _send(self, host: str, engine: APIClient) -> None:
-        has = present(engine, tuple(layer.digest for layer in self.image.layers))
+        has = find_layers_present(engine, tuple(layer.digest for layer in self.image.layers))
         image = self._at_hand(has)
         total = sum(layer.size for layer in has.lacks(image))
 
         def sent(done: int) -> None:
             self.errand.say("", host, min(done, total), total)
 
-        load(engine, image, has.parts(image), self.cache, sent)
+        load_image(engine, image, has.parts(image), self.cache, sent)
 
-    def _at_hand(self, has: LayersPresent) -> ImageContent:
+    def _at_hand(self, has: LayersPresent) -> ExportedImage:
         """Return the image with every layer that the host lacks in the cache.
 
         These may be more than when the shipment began; then the source is read again."""
@@ -100,7 +100,7 @@ class Shipment:
         if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
             return self.image
         needed = [layer.digest for layer in lacking]
-        image = collect(self.errand.engine, self.errand.reference, needed, self.cache, self.errand.read)
+        image = export_image(self.errand.engine, self.errand.reference, needed, self.cache, self.errand.read)
         if image.digest != self.image.digest:
             what = f"{self.errand.reference} on {self.errand.source} was replaced while it was being sent"
             raise HvdockerError(what, fix="run the command again")
@@ -113,28 +113,30 @@ class Shipment:
 
         def forget(name: str) -> None:
             with contextlib.suppress(Exception):  # the first error is the one to report
-                forget_parts(self.members[name].link.engine(), self.image)
+                remove_parts(self.members[name].link.engine(), self.image)
 
-        each(self.failed, forget)
+        for_each_host(self.failed, forget)
 
 
 @contextmanager
-def shipping(errand: ShipmentRequest) -> Iterator[Shipment]:
+def open_shipment(errand: ShipmentRequest) -> Iterator[Shipment]:
     """Inspect all hosts, read the layers that any of them lacks from the source once, and check the disks.
 
     Disks are checked here and not in the plan, because only now is it known which layers are sent: a small
     change fits where the whole image would not."""
-    cache = own_cache()
-    chain = layers_of(errand.engine, errand.reference)
-    members = each(errand.links, lambda name: _look(errand, name, chain)).or_raise("looking at images failed")
-    needed = {digest for member in members.values() for digest in _needed(chain, member.present)}
+    cache = user_layer_cache()
+    chain = layer_digests(errand.engine, errand.reference)
+    members = for_each_host(errand.links, lambda name: _inspect_host(errand, name, chain)).or_raise(
+        "looking at images failed"
+    )
+    needed = {digest for member in members.values() for digest in _missing_digests(chain, member.present)}
     began = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    image = replace(collect(errand.engine, errand.reference, needed, cache, errand.read), sent_at=began)
-    raise_all("some hosts have too little disk", _full_disks(image, members))
+    image = replace(export_image(errand.engine, errand.reference, needed, cache, errand.read), sent_at=began)
+    raise_all("some hosts have too little disk", _disk_errors(image, members))
     able = [members[name] for name in errand.links if members[name].ability.has_tools]
     shipment = Shipment(errand, image, members, cache, None)
     try:
-        with _swarm(errand, able, image, cache) as swarm:
+        with _open_fan_out(errand, able, image, cache) as swarm:
             yield replace(shipment, swarm=swarm)
     finally:
         shipment.forget_failed()
@@ -142,11 +144,11 @@ def shipping(errand: ShipmentRequest) -> Iterator[Shipment]:
 
 
 @contextmanager
-def _swarm(
-    errand: ShipmentRequest, able: list[Member], image: ImageContent, cache: LayerCache
+def _open_fan_out(
+    errand: ShipmentRequest, able: list[FanOutHost], image: ExportedImage, cache: LayerCache
 ) -> Iterator[FanOut | None]:
     """Set up the fan-out for the hosts in `able`; yield None where it is not worth it."""
-    if not is_worth_it(able, image):
+    if not is_fan_out_worthwhile(able, image):
         yield None
         return
 
@@ -157,21 +159,21 @@ def _swarm(
         yield swarm
 
 
-def _needed(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, ...]:
+def _missing_digests(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, ...]:
     return chain if has.is_containerd else chain[has.count :]
 
 
-def _look(errand: ShipmentRequest, name: str, chain: tuple[str, ...]) -> Member:
+def _inspect_host(errand: ShipmentRequest, name: str, chain: tuple[str, ...]) -> FanOutHost:
     """Find out what the host has of the image, and whether it can pass layers on."""
     link = errand.links[name]
     engine = link.engine()
     root = engine.info().get("DockerRootDir", "/var/lib/docker")
-    able = read_ability(link.run(ability(root)).text)
-    address = _address(errand.inventory, name, able)
-    return Member(name, link, present(engine, chain), able, address, docker_words(link))
+    able = parse_capabilities(link.run(capabilities_command(root)).text)
+    address = _address_for_hosts(errand.inventory, name, able)
+    return FanOutHost(name, link, find_layers_present(engine, chain), able, address, docker_cli(link))
 
 
-def docker_words(link: HostLink) -> str:
+def docker_cli(link: HostLink) -> str:
     """Return the docker command for the link's engine, whatever the user's docker settings there say."""
     if getattr(link, "needs_sudo", False):
         return "sudo -n docker"
@@ -179,7 +181,7 @@ def docker_words(link: HostLink) -> str:
     return f"docker -H {shlex.quote(f'unix://{socket}')}" if socket else "docker"
 
 
-def _address(inventory: Inventory, name: str, able: Ability) -> str:
+def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) -> str:
     """Return the address by which other hosts reach this one.
 
     That is its `address:`, else its address in `network:`, else the one that the controller connected to."""
@@ -194,7 +196,7 @@ def _address(inventory: Inventory, name: str, able: Ability) -> str:
     return able.address
 
 
-def _full_disks(image: ImageContent, members: Mapping[str, Member]) -> list[HvdockerError]:
+def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> list[HvdockerError]:
     """Return an error for every host with too little disk. A host of unknown disk space is skipped."""
     errors: list[HvdockerError] = []
     for name, member in members.items():

@@ -16,14 +16,14 @@ import paramiko
 
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.inventory import Host
-from hvdocker.inventory.origin import Reach, Setting
-from hvdocker.inventory.ssh_config.lines import Line, Source
-from hvdocker.inventory.ssh_config.match import Said, said_of
+from hvdocker.inventory.origin import EffectiveSsh, Setting
+from hvdocker.inventory.ssh_config.lines import SshConfigLine, SshConfigSource
+from hvdocker.inventory.ssh_config.match import SshHostOptions, options_for_host
 
-OWN = "~/.ssh/config"
-SYSTEM = Path("/etc/ssh/ssh_config")
+USER_CONFIG = "~/.ssh/config"
+SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 
-_DEFAULT = "OpenSSH's default"
+_DEFAULT_ORIGIN = "OpenSSH's default"
 
 
 @dataclass(frozen=True)
@@ -32,44 +32,46 @@ class SshConfig:
 
     `system` is the path of the system's file. `notes` are messages about the files for the user."""
 
-    own: tuple[Line, ...] = ()
-    of_system: tuple[Line, ...] = ()
-    system: str = str(SYSTEM)
+    own: tuple[SshConfigLine, ...] = ()
+    of_system: tuple[SshConfigLine, ...] = ()
+    system: str = str(SYSTEM_CONFIG)
     notes: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that the user's file names, in its order, without patterns."""
-        return tuple(dict.fromkeys(_names(self.own)))
+        return tuple(dict.fromkeys(_host_names(self.own)))
 
     def lookup(self, host: str) -> Mapping[str, Any]:
         """Return the options of a host. Any: paramiko returns text or lists of text."""
-        return _with_tokens(self._said(host))
+        return _expand_tokens(self._said(host))
 
-    def _said(self, host: str) -> Said:
-        return said_of(host, self.own, self.of_system)
+    def _said(self, host: str) -> SshHostOptions:
+        return options_for_host(host, self.own, self.of_system)
 
-    def reach(self, host: Host, origins: Mapping[str, str]) -> Reach:
+    def reach(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
         """Combine the inventory's settings of a host with its options in the files and the defaults.
 
         `origins` has the line of the inventory for each setting that the inventory has."""
         found = self._said(host.host)
-        said = _with_tokens(found)
+        said = _expand_tokens(found)
 
         def setting(name: str, ours: str | int | None, theirs: str, default: str | int | None) -> Setting:
             if ours is not None:
                 return Setting(ours, origins.get(name, "the inventory"))
             if said.get(theirs) is not None:
                 value = int(said[theirs]) if theirs == "port" and said[theirs].isdecimal() else said[theirs]
-                return Setting(value, OWN if theirs in found.own else self.system)
-            return Setting(default, _DEFAULT)
+                return Setting(value, USER_CONFIG if theirs in found.own else self.system)
+            return Setting(default, _DEFAULT_ORIGIN)
 
         jump = setting("jump", host.ssh.jump, "proxyjump", None)
         name = setting("host", None, "hostname", host.host)
-        return Reach(
+        return EffectiveSsh(
             user=setting("user", host.ssh.user, "user", getpass.getuser()),
             port=setting("port", host.ssh.port, "port", 22),
-            key=Setting(host.ssh.key, origins.get("key", "the inventory") if host.ssh.key else _DEFAULT),
+            key=Setting(
+                host.ssh.key, origins.get("key", "the inventory") if host.ssh.key else _DEFAULT_ORIGIN
+            ),
             jump=Setting(None, jump.origin) if str(jump.value).lower() == "none" else jump,
             keys=() if host.ssh.key else key_files(None, said.get("identityfile", [])),
             address=name if name.value != host.host else None,
@@ -77,21 +79,21 @@ class SshConfig:
         )
 
 
-def load(home: Path | None = None, system_file: Path = SYSTEM) -> SshConfig:
+def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConfig:
     """Read both files. Raises UsageProblem if the user's file cannot be understood.
 
     If the system's file cannot be understood, it is ignored with a note, because the user may not be able to
     correct it."""
     home = home or Path.home()
-    own = Source(home / ".ssh", home).read(home / ".ssh" / "config")
+    own = SshConfigSource(home / ".ssh", home).read(home / ".ssh" / "config")
     try:
-        of_system, notes = Source(system_file.parent).read(system_file), ()
+        of_system, notes = SshConfigSource(system_file.parent).read(system_file), ()
     except UsageProblem as problem:
         return SshConfig(own, (), str(system_file), (f"{problem.what}; {system_file} is left out",))
     return SshConfig(own, of_system, str(system_file), notes)
 
 
-def _with_tokens(said: Said) -> Mapping[str, Any]:
+def _expand_tokens(said: SshHostOptions) -> Mapping[str, Any]:
     """Return the options with tokens such as %h expanded by paramiko, which also removes the quotes.
 
     The options on canonical names are left out, because match.py has applied them. Any: as in `lookup`."""
@@ -105,12 +107,12 @@ def _with_tokens(said: Said) -> Mapping[str, Any]:
     return config.lookup(said.host)  # type: ignore[no-any-return]  # Any, as above
 
 
-def _names(lines: Iterable[Line]) -> Iterator[str]:
+def _host_names(lines: Iterable[SshConfigLine]) -> Iterator[str]:
     for line in lines:
         if line.word == "host":
             yield from (word for word in line.words if not re.search(r"[*?!]", word))
         for file in line.files:
-            yield from _names(file)
+            yield from _host_names(file)
 
 
 def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ...]:

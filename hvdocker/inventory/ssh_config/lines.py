@@ -16,8 +16,8 @@ MOST_INCLUDES = 16
 
 _LINE = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.+)")
 # The values of these are kept unchanged, with quotes and `#`, because a shell interprets them.
-_FOR_A_SHELL = ("proxycommand", "localcommand", "remotecommand", "knownhostscommand")
-_ALONE = ("all", "canonical", "final")
+_SHELL_COMMAND_KEYWORDS = ("proxycommand", "localcommand", "remotecommand", "knownhostscommand")
+_CRITERIA_WITHOUT_VALUE = ("all", "canonical", "final")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Criterion:
 
 
 @dataclass(frozen=True)
-class Line:
+class SshConfigLine:
     """One setting: its keyword in lower case, its arguments, and all of them as one text in `value`.
 
     `files` are the lines of the files that an Include names, `criteria` the conditions of a Match."""
@@ -38,12 +38,12 @@ class Line:
     word: str
     words: tuple[str, ...]
     value: str
-    files: tuple[tuple[Line, ...], ...] = ()
+    files: tuple[tuple[SshConfigLine, ...], ...] = ()
     criteria: tuple[Criterion, ...] = ()
 
 
 @dataclass(frozen=True)
-class Source:
+class SshConfigSource:
     """Reads files. `base` is the folder of relative Include paths.
 
     `home` is what `~` means in them; None for the system's file, in which `~` is not allowed."""
@@ -51,7 +51,7 @@ class Source:
     base: Path
     home: Path | None = None
 
-    def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[Line, ...]:
+    def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[SshConfigLine, ...]:
         """Return the lines of a file, none if it is missing.
 
         `above` are the files that include it. A file that includes itself or is nested too deep has none."""
@@ -59,7 +59,7 @@ class Source:
             return ()
         return tuple(self._lines(path, above))
 
-    def _lines(self, path: Path, above: tuple[Path, ...]) -> Iterator[Line]:
+    def _lines(self, path: Path, above: tuple[Path, ...]) -> Iterator[SshConfigLine]:
         for number, text in enumerate(_text(path).split("\n"), 1):
             bare = text.strip()
             if not bare or bare.startswith("#"):
@@ -74,7 +74,7 @@ class Source:
                 ) from error
             if line.word == "include":
                 files = tuple(self.read(found, (*above, path)) for found in self._included(line.words))
-                line = Line(line.word, line.words, line.value, files)
+                line = SshConfigLine(line.word, line.words, line.value, files)
             yield line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
@@ -99,20 +99,20 @@ def _text(path: Path) -> str:
         raise UsageProblem(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _line(text: str) -> Line:
+def _line(text: str) -> SshConfigLine:
     found = _LINE.fullmatch(text)
     if not found:
         raise ValueError("a setting and its value are expected")
     word = found[1].lower()
-    if word in _FOR_A_SHELL:
-        return Line(word, (), found[2])
+    if word in _SHELL_COMMAND_KEYWORDS:
+        return SshConfigLine(word, (), found[2])
     words = tuple(_until_comment(shlex.split(found[2])))
     if not words:
         raise ValueError(f"{found[1]} has no value")
     if word == "port" and not words[0].isdecimal():
         raise ValueError(f"{words[0]} is no port")
     criteria = tuple(_criteria(list(words))) if word == "match" else ()
-    return Line(word, words, " ".join(words), criteria=criteria)
+    return SshConfigLine(word, words, " ".join(words), criteria=criteria)
 
 
 def _until_comment(words: list[str]) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _criteria(words: list[str]) -> Iterator[Criterion]:
     while words:
         kind, equals, value = words.pop(0).partition("=")
         is_negated, kind = kind.startswith("!"), kind.removeprefix("!").lower()
-        if kind not in _ALONE and not equals:
+        if kind not in _CRITERIA_WITHOUT_VALUE and not equals:
             if not words:
                 raise ValueError(f"Match {kind} has no value")
             value = words.pop(0)

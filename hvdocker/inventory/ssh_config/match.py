@@ -17,15 +17,15 @@ from pathlib import Path
 import paramiko
 
 from hvdocker.errors import UsageProblem
-from hvdocker.inventory.ssh_config.lines import Criterion, Line
+from hvdocker.inventory.ssh_config.lines import Criterion, SshConfigLine
 
 EXEC_TIMEOUT_S = 30.0
 
-_WAYS = ("proxyjump", "proxycommand")
+_PROXY_KEYWORDS = ("proxyjump", "proxycommand")
 
 
 @dataclass
-class Said:
+class SshHostOptions:
     """The options of one host by keyword in lower case.
 
     The first value of an option wins, but all IdentityFiles are kept. `own` are the options that the user's
@@ -39,11 +39,11 @@ class Said:
         """Return the first value of an option."""
         return self.values.get(name, [default])[0]
 
-    def take(self, line: Line, is_own: bool) -> None:
+    def take(self, line: SshConfigLine, is_own: bool) -> None:
         """Apply a line. Of ProxyJump and ProxyCommand the one that comes first wins."""
         word = line.word
         if word not in self.values:
-            if word in _WAYS and any(way in self.values for way in _WAYS):
+            if word in _PROXY_KEYWORDS and any(way in self.values for way in _PROXY_KEYWORDS):
                 return
             self.values[word] = [line.value]
             self.own |= {word} if is_own else set()
@@ -56,19 +56,21 @@ class Said:
         return re.sub("%[h%]", lambda token: host if token[0] == "%h" else "%", name)
 
 
-def said_of(host: str, own: Iterable[Line], system: Iterable[Line]) -> Said:
+def options_for_host(
+    host: str, own: Iterable[SshConfigLine], system: Iterable[SshConfigLine]
+) -> SshHostOptions:
     """Return the options of a host from the user's file, then the system's, in one pass or two."""
     files = ((tuple(own), True), (tuple(system), False))
-    said = Said(host)
-    first = _Reading(said, host, host)
+    said = SshHostOptions(host)
+    first = _Pass(said, host, host)
     for lines, is_own in files:
         first.read(lines, is_own)
     is_canonical = said.get("canonicalizehostname").lower() in ("yes", "always")
     if is_canonical or first.wants_another:
         named = said.address(host)
-        actual = _canonical(named, said) if is_canonical else named
+        actual = _canonical_name(named, said) if is_canonical else named
         said.values["hostname"] = [actual]  # set first, so the second pass cannot change it
-        second = _Reading(said, actual, host, is_final=True)
+        second = _Pass(said, actual, host, is_final=True)
         for lines, is_own in files:
             second.read(lines, is_own)
     elif "hostname" in said.values:
@@ -77,18 +79,18 @@ def said_of(host: str, own: Iterable[Line], system: Iterable[Line]) -> Said:
 
 
 @dataclass
-class _Reading:
+class _Pass:
     """One pass over all lines. `host` is what Host lines are matched with: in the second pass the HostName.
 
     `original` is the name that the user gave."""
 
-    said: Said
+    said: SshHostOptions
     host: str
     original: str
     is_final: bool = False
     wants_another: bool = False
 
-    def read(self, lines: Iterable[Line], is_own: bool, is_meant: bool = True) -> None:
+    def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_meant: bool = True) -> None:
         """Apply the lines that match. `is_meant` is whether lines before the first Host or Match apply.
 
         In an included file it is whether the Include applies. If it does not, no Host or Match in that file
@@ -96,7 +98,7 @@ class _Reading:
         is_outer_meant = is_meant
         for line in lines:
             if line.word == "host":
-                is_meant = is_outer_meant and fits(line.words, self.host)
+                is_meant = is_outer_meant and matches_patterns(line.words, self.host)
             elif line.word == "match":
                 self.wants_another |= any(criterion.kind == "final" for criterion in line.criteria)
                 is_meant = is_outer_meant and all(self._holds(criterion) for criterion in line.criteria)
@@ -117,7 +119,7 @@ class _Reading:
         if kind in ("final", "canonical"):
             return self.is_final
         if kind == "exec":
-            return _succeeds(value, self._tokens())
+            return _command_succeeds(value, self._tokens())
         tested = {
             "host": self.said.address(self.host).lower(),
             "originalhost": self.original.lower(),
@@ -126,7 +128,7 @@ class _Reading:
             "tagged": self.said.get("tag"),
         }
         patterns = (value.lower() if kind in ("host", "originalhost") else value).split(",")
-        return fits(patterns, tested[kind]) if kind in tested else None
+        return matches_patterns(patterns, tested[kind]) if kind in tested else None
 
     def _tokens(self) -> Mapping[str, str]:
         node = socket.gethostname()
@@ -143,7 +145,7 @@ class _Reading:
         }
 
 
-def fits(patterns: Iterable[str], text: str) -> bool:
+def matches_patterns(patterns: Iterable[str], text: str) -> bool:
     """Return whether a pattern matches the text and no pattern with ! does. Only * and ? are special."""
     is_found = False
     for pattern in patterns:
@@ -155,7 +157,7 @@ def fits(patterns: Iterable[str], text: str) -> bool:
     return is_found
 
 
-def _succeeds(command: str, tokens: Mapping[str, str]) -> bool:
+def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
     """Run the command of a `Match exec`; False if it fails, cannot start or takes too long."""
     words = re.sub("%.", lambda token: tokens.get(token[0], token[0]), command)
     try:
@@ -171,9 +173,9 @@ def _succeeds(command: str, tokens: Mapping[str, str]) -> bool:
     return done.returncode == 0
 
 
-def _canonical(host: str, said: Said) -> str:
+def _canonical_name(host: str, said: SshHostOptions) -> str:
     """Return the canonical name of a host by CanonicalDomains, or the host where that does not apply."""
-    is_direct = all(said.get(way, "none").lower() == "none" for way in _WAYS)
+    is_direct = all(said.get(way, "none").lower() == "none" for way in _PROXY_KEYWORDS)
     if not is_direct and said.get("canonicalizehostname").lower() != "always":
         return host
     most = said.get("canonicalizemaxdots", "1")

@@ -20,12 +20,12 @@ PATCH_FILE = "code.patch"
 RECORD_FILE = "logs/record.json"
 
 # A patch up to the first size is stored on every host of the job, up to the second only on the head.
-PATCH_EVERYWHERE_BYTES = 1 << 20
-PATCH_MOST_BYTES = 20 << 20
+PATCH_MAX_BYTES_ON_ALL_HOSTS = 1 << 20
+PATCH_MAX_BYTES = 20 << 20
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
-Made = TypeVar("Made")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class CapsuleFiles:
     def patch_on(self, host: str) -> bytes:
         """Return the patch to store on this host: a large one is stored on the head only."""
         is_head = host == self.capsule.placement.head
-        return self.patch if is_head or len(self.patch) <= PATCH_EVERYWHERE_BYTES else b""
+        return self.patch if is_head or len(self.patch) <= PATCH_MAX_BYTES_ON_ALL_HOSTS else b""
 
 
 def _read(value: Any) -> Capsule:  # Any: as above
@@ -262,7 +262,7 @@ def _secret(value: Any) -> SecretSource:  # Any: as above
     return SecretSource(str(value["name"]), _maybe(str, value.get("path")))
 
 
-def _maybe(make: Callable[[Any], Made], value: Any) -> Made | None:  # Any: as above
+def _maybe(make: Callable[[Any], T], value: Any) -> T | None:  # Any: as above
     return None if value is None else make(value)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hvdocker.jobs.capsule.capsule import Capsule
-from hvdocker.jobs.capsule.patch import FilePatch, by_file
+from hvdocker.jobs.capsule.patch import FilePatch, split_by_file
 
 # The order in which `diff` shows them.
 GROUPS = (
@@ -57,7 +57,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Ran:
+class ComparedJob:
     """A job to compare. `record` is the parsed record.json; None if there is none."""
 
     capsule: Capsule
@@ -96,8 +96,8 @@ class FileChange:
 class Difference:
     """All differences between two jobs: `changes` in the order of GROUPS, `files` by path."""
 
-    first: Ran
-    second: Ran
+    first: ComparedJob
+    second: ComparedJob
     changes: tuple[Change, ...]
     files: tuple[FileChange, ...]
 
@@ -119,12 +119,12 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
     return value if isinstance(value, dict) else None
 
 
-def difference(first: Ran, second: Ran) -> Difference:
+def compare_jobs(first: ComparedJob, second: ComparedJob) -> Difference:
     """Compare two jobs, group by group, and the patches of their uncommitted changes file by file."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS
-        for what, one, other in _pairs(_ASPECTS[group](first), _ASPECTS[group](second))
+        for what, one, other in _pairs(_VALUES_OF_GROUP[group](first), _VALUES_OF_GROUP[group](second))
         if one != other
     ]
     return Difference(first, second, tuple(changes), tuple(_files(first.patch, second.patch)))
@@ -138,14 +138,14 @@ def _pairs(
 
 
 def _files(first: bytes, second: bytes) -> Iterator[FileChange]:
-    one, other = by_file(first), by_file(second)
+    one, other = split_by_file(first), split_by_file(second)
     for path in sorted({*one, *other}):
         mine, theirs = one.get(path), other.get(path)
         if (mine and mine.text) != (theirs and theirs.text):
             yield FileChange(path, mine, theirs)
 
 
-def _code(ran: Ran) -> dict[str, str | None]:
+def _code(ran: ComparedJob) -> dict[str, str | None]:
     code, git = ran.capsule.code, ran.capsule.code.git
     return {
         "hash": code.hash[:_SHORT],
@@ -155,12 +155,12 @@ def _code(ran: Ran) -> dict[str, str | None]:
     }
 
 
-def _image(ran: Ran) -> dict[str, str | None]:
+def _image(ran: ComparedJob) -> dict[str, str | None]:
     image = ran.capsule.image
     return {"image": image.name, "content": _digest(image.content)}
 
 
-def _requirements(ran: Ran) -> dict[str, str | None]:
+def _requirements(ran: ComparedJob) -> dict[str, str | None]:
     """Return each line of the requirements as its own key: a line in one file shows on one side only."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
@@ -172,11 +172,11 @@ def _requirements(ran: Ran) -> dict[str, str | None]:
     }
 
 
-def _command(ran: Ran) -> dict[str, str | None]:
+def _command(ran: ComparedJob) -> dict[str, str | None]:
     return {"command": shlex.join(ran.capsule.command), "launcher": shlex.join(ran.capsule.launcher)}
 
 
-def _environment(ran: Ran) -> dict[str, str | None]:
+def _environment(ran: ComparedJob) -> dict[str, str | None]:
     secrets = {
         f"secret {secret.name}": "the caller's variable" if secret.path is None else secret.path
         for secret in ran.capsule.secrets
@@ -184,7 +184,7 @@ def _environment(ran: Ran) -> dict[str, str | None]:
     return {**ran.capsule.env, **secrets}
 
 
-def _placement(ran: Ran) -> dict[str, str | None]:
+def _placement(ran: ComparedJob) -> dict[str, str | None]:
     placement = ran.capsule.placement
     found: dict[str, str | None] = {
         "cluster": ran.capsule.cluster,
@@ -198,34 +198,34 @@ def _placement(ran: Ran) -> dict[str, str | None]:
     return found
 
 
-def _versions(ran: Ran) -> dict[str, str | None]:
+def _versions(ran: ComparedJob) -> dict[str, str | None]:
     inside = (ran.record or {}).get("versions")
     found = {str(name): str(version) for name, version in inside.items()} if isinstance(inside, dict) else {}
     engines = {f"engine of {host}": version for host, version in ran.capsule.engines.items()}
     return {"hvdocker": ran.capsule.version, **engines, **found}
 
 
-def _inventory(ran: Ran) -> dict[str, str | None]:
+def _inventory(ran: ComparedJob) -> dict[str, str | None]:
     settings = {name: value for name, value in ran.capsule.inventory.items() if name not in _NOT_SETTINGS}
-    return dict(_flat("", settings))
+    return dict(_flattened("", settings))
 
 
-def _endurance(ran: Ran) -> dict[str, str | None]:
-    return dict(_flat("", ran.capsule.endurance))
+def _endurance(ran: ComparedJob) -> dict[str, str | None]:
+    return dict(_flattened("", ran.capsule.endurance))
 
 
-def _flat(name: str, value: object) -> Iterator[tuple[str, str | None]]:
+def _flattened(name: str, value: object) -> Iterator[tuple[str, str | None]]:
     """Yield every leaf by its path. List items appear under their `name`, or else under their index."""
     if isinstance(value, Mapping):
         if set(value) == {"value", "from"}:
-            yield from _flat(name, value["value"])
+            yield from _flattened(name, value["value"])
             return
         for key, inner in value.items():
-            yield from _flat(f"{name}/{key}".lstrip("/"), inner)
+            yield from _flattened(f"{name}/{key}".lstrip("/"), inner)
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             own = inner.get("name") if isinstance(inner, dict) else None
-            yield from _flat(f"{name}/{own or number}", inner)
+            yield from _flattened(f"{name}/{own or number}", inner)
     else:
         yield name, None if value is None else str(value)
 
@@ -249,7 +249,7 @@ def _rank(value: Mapping[str, Any]) -> RankOutcome:  # Any: foreign JSON
     )
 
 
-_ASPECTS: Mapping[str, Callable[[Ran], Mapping[str, str | None]]] = {
+_VALUES_OF_GROUP: Mapping[str, Callable[[ComparedJob], Mapping[str, str | None]]] = {
     "code": _code,
     "image": _image,
     "requirements": _requirements,

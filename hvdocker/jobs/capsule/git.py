@@ -14,18 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hvdocker.jobs.capsule.capsule import PATCH_MOST_BYTES, GitSeen
+from hvdocker.jobs.capsule.capsule import PATCH_MAX_BYTES, GitSeen
 from hvdocker.sync.tree import Tree
 from hvdocker.units import show_bytes
 
-LIMIT_S = 20.0
+GIT_TIMEOUT_S = 20.0
 # If new files exceed the largest patch by this factor, no patch is tried, however well they compress.
-_WORTH_TRYING = 4
+_NEW_FILES_FACTOR = 4
 _SETTINGS = ("core.fsmonitor=", "core.hooksPath=/dev/null", "core.untrackedCache=false", "gc.auto=0")
 _GITLINK = "160000"
 
 
-class NoGit(Exception):
+class GitProblem(Exception):
     """Why git cannot answer or carry out a request."""
 
 
@@ -52,7 +52,7 @@ class _Git:
             said = (
                 lines[0].removeprefix("fatal: ") if lines else f"git {words[0]} ended with {done.returncode}"
             )
-            raise NoGit(said)
+            raise GitProblem(said)
         return out
 
     def _done(self, argv: list[str], stdin: bytes, out: int) -> subprocess.CompletedProcess[bytes]:
@@ -76,25 +76,25 @@ class _Git:
                 check=False,
             )
         except FileNotFoundError:
-            raise NoGit("there is no git here") from None
+            raise GitProblem("there is no git here") from None
         except subprocess.TimeoutExpired:
-            raise NoGit(f"git took longer than {LIMIT_S:.0f} s") from None
+            raise GitProblem(f"git took longer than {GIT_TIMEOUT_S:.0f} s") from None
         except OSError as error:
-            raise NoGit(f"git cannot be run: {error.strerror}") from error
+            raise GitProblem(f"git cannot be run: {error.strerror}") from error
 
 
-def see_git(tree: Tree, most_bytes: int = PATCH_MOST_BYTES) -> tuple[GitSeen, bytes]:
+def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen, bytes]:
     """Return the commit of the folder, and a patch from it to exactly the files that are synced.
 
     Never raises: if there is no commit or no patch, `why` says the reason and the patch is empty."""
-    git = _Git(tree.root, time.monotonic() + LIMIT_S)
+    git = _Git(tree.root, time.monotonic() + GIT_TIMEOUT_S)
     try:
         seen = _commit(git)
-    except NoGit as error:
+    except GitProblem as error:
         return GitSeen(why=str(error)), b""
     try:
         patch = _patch(git, tree, most_bytes)
-    except NoGit as error:
+    except GitProblem as error:
         return replace(seen, is_dirty=True, why=f"no patch: {error}"), b""
     return replace(seen, is_dirty=bool(patch), patch_bytes=len(patch)), patch
 
@@ -104,13 +104,13 @@ def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> 
 
     Uses the index, not `git archive`, whose `export-ignore` attributes would change the code. Raises
     GitProblem if the repository lacks the commit or git fails."""
-    finder = _Git(repository, time.monotonic() + LIMIT_S)
+    finder = _Git(repository, time.monotonic() + GIT_TIMEOUT_S)
     top = _Git(Path(finder.text("rev-parse", "--show-toplevel")), finder.deadline)
     try:
         top.run("cat-file", "-e", f"{wanted.commit}^{{commit}}")
-    except NoGit:
-        raise NoGit(f"{top.folder} does not have the commit {wanted.commit[:12]}") from None
-    with _scratch(top) as git:
+    except GitProblem:
+        raise GitProblem(f"{top.folder} does not have the commit {wanted.commit[:12]}") from None
+    with _scratch_repository(top) as git:
         git.run("read-tree", wanted.commit)
         if patch and wanted.has_patch:
             git.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=patch)
@@ -124,47 +124,47 @@ def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> 
 def _commit(git: _Git) -> GitSeen:
     try:
         is_work_tree = git.text("rev-parse", "--is-inside-work-tree") == "true"
-    except NoGit as error:
+    except GitProblem as error:
         no_repository = str(error).startswith("not a git repository")
-        raise NoGit("the folder is in no git repository" if no_repository else str(error)) from None
+        raise GitProblem("the folder is in no git repository" if no_repository else str(error)) from None
     if not is_work_tree:
-        raise NoGit("the folder is no work tree of its git repository")
+        raise GitProblem("the folder is no work tree of its git repository")
     try:
         commit = git.text("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    except NoGit:
-        raise NoGit("its git repository has no commit yet") from None
+    except GitProblem:
+        raise GitProblem("its git repository has no commit yet") from None
     return GitSeen(commit, _branch(git), git.text("rev-parse", "--show-prefix"))
 
 
 def _branch(git: _Git) -> str:
     try:
         return git.text("symbolic-ref", "--short", "--quiet", "HEAD")
-    except NoGit:  # detached HEAD
+    except GitProblem:  # detached HEAD
         return ""
 
 
 def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
     """Return the patch of synced files only: what .hvdockerignore excludes is in no patch."""
-    with _scratch(git) as own:
-        _start_from(own, Path(own.variables["GIT_INDEX_FILE"]))
+    with _scratch_repository(git) as own:
+        _fill_index(own, Path(own.variables["GIT_INDEX_FILE"]))
         tracked = _tracked(own)
         links = tuple(f"{path}/" for path, mode in tracked.items() if mode == _GITLINK)
         if any(path.startswith(links) for path in tree.entries):
-            raise NoGit("the folder has submodules")
+            raise GitProblem("the folder has submodules")
         new = sum(entry.size for path, entry in tree.entries.items() if path not in tracked)
-        if new > _WORTH_TRYING * most_bytes:
-            raise NoGit(f"files that git does not have are {show_bytes(new)}")
+        if new > _NEW_FILES_FACTOR * most_bytes:
+            raise GitProblem(f"files that git does not have are {show_bytes(new)}")
         gone = (path for path in tracked if path not in tree.entries and _is_gone(tree.root, path))
         own.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin",
-                stdin=_listed([*tree.entries, *gone]))  # fmt: skip
+                stdin=_nul_terminated([*tree.entries, *gone]))  # fmt: skip
         words = ("diff-index", "--cached", "--binary", "--full-index", "-p", "--no-renames", "HEAD")
         patch = own.run(*words, most_bytes=most_bytes)
     if len(patch) > most_bytes:
-        raise NoGit(f"the changes are more than {show_bytes(most_bytes)}")
+        raise GitProblem(f"the changes are more than {show_bytes(most_bytes)}")
     return patch
 
 
-def _start_from(git: _Git, index: Path) -> None:
+def _fill_index(git: _Git, index: Path) -> None:
     """Fill the scratch index with HEAD, and with the file stats of the user's index, so that unchanged files
     need not be read again. The index keeps its modification time: git uses it to detect files changed within
     the same tick."""
@@ -184,12 +184,12 @@ def _is_gone(root: Path, path: str) -> bool:
     return not os.path.lexists(root / path)
 
 
-def _listed(paths: Iterable[str]) -> bytes:
+def _nul_terminated(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 @contextmanager
-def _scratch(git: _Git) -> Iterator[_Git]:
+def _scratch_repository(git: _Git) -> Iterator[_Git]:
     """Yield the same repository with a temporary index and a temporary folder for new objects."""
     objects = git.folder / git.text("rev-parse", "--git-path", "objects")
     with tempfile.TemporaryDirectory(prefix="hvdocker-git-") as folder:
@@ -198,12 +198,12 @@ def _scratch(git: _Git) -> Iterator[_Git]:
         variables = {
             "GIT_INDEX_FILE": str(Path(folder) / "index"),
             "GIT_OBJECT_DIRECTORY": str(own),
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(str(objects)),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted_path(str(objects)),
         }
         yield replace(git, variables=variables)
 
 
-def _quoted(path: str) -> str:
+def _quoted_path(path: str) -> str:
     """Quote a path for GIT_ALTERNATE_OBJECT_DIRECTORIES, which is a colon-separated list."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -25,7 +25,7 @@ class FilePatch:
         return "binary" if self.is_binary else f"+{self.added} -{self.removed}"
 
 
-def by_file(patch: bytes) -> dict[str, FilePatch]:
+def split_by_file(patch: bytes) -> dict[str, FilePatch]:
     """Return the parts of a patch without renames, by path. Text before the first file is left out."""
     found: dict[str, FilePatch] = {}
     section: list[bytes] = []
@@ -53,10 +53,10 @@ def _path(header: bytes) -> str:
     """Parse `a/PATH b/PATH`, where both paths are equal; git quotes and escapes unusual names."""
     first = header[: len(header) // 2]
     if first.startswith(b'"'):
-        first = _ESCAPED.sub(_letter, first.strip(b'"'))
+        first = _ESCAPED.sub(_unescaped, first.strip(b'"'))
     return first[2:].decode("utf-8", "surrogateescape")
 
 
-def _letter(found: re.Match[bytes]) -> bytes:
+def _unescaped(found: re.Match[bytes]) -> bytes:
     word = found[1]
     return bytes([int(word, 8) & 0xFF]) if len(word) == 3 else _LETTERS.get(word, word)

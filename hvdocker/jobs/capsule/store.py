@@ -22,7 +22,7 @@ from hvdocker.jobs.capsule.capsule import (
     CAPSULE_FILE,
     JOB_FILE,
     PATCH_FILE,
-    PATCH_MOST_BYTES,
+    PATCH_MAX_BYTES,
     RECORD_FILE,
     Capsule,
     CapsuleFiles,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 JOB_FILES = (CAPSULE_FILE, JOB_FILE, PATCH_FILE, RECORD_FILE)
-MOST_BYTES = 2 * PATCH_MOST_BYTES
+MAX_BYTES = 2 * PATCH_MAX_BYTES
 # Names the host that a capsule came from. A capsule that this machine wrote has no such file beside it.
 ORIGIN_FILE = "capsule.host"
 
@@ -77,7 +77,7 @@ def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
         env.listener(Event("note", f"the job's capsule is not kept here: {error.strerror or error}"))
 
 
-def fetch_job_files(
+def fetch_capsule_files(
     located: Located, session: Session, state: ClusterState, job: str, target: Path
 ) -> list[str]:
     """Fetch the files that hosts keep of a job beside its outputs, which went to `target`.
@@ -91,7 +91,7 @@ def fetch_job_files(
             raise
         return [f"{error.host}: {CAPSULE_FILE}: {error.what}"]
     folder.mkdir(parents=True, exist_ok=True)
-    if CAPSULE_FILE in files and not _is_own(folder):
+    if CAPSULE_FILE in files and not _was_written_here(folder):
         _write(folder / ORIGIN_FILE, f"{host}\n".encode())
         for name in (CAPSULE_FILE, PATCH_FILE):
             if name in files:
@@ -132,7 +132,9 @@ def _from_hosts(
             from hvdocker.observe.hosts import partial_state
 
             state, _ = partial_state(located.inventory, session.links, False, session.links)
-            return {word: capsule_from_hosts(session, state, word, known) for word, known in wanted.items()}
+            return {
+                word: find_capsule_on_hosts(session, state, word, known) for word, known in wanted.items()
+            }
     except HvdockerError as error:
         if None in wanted.values():
             raise
@@ -157,7 +159,7 @@ def _stored(located: Located, wanted: str) -> StoredCapsule | None:
     )
 
 
-def capsule_from_hosts(
+def find_capsule_on_hosts(
     session: Session, state: ClusterState, wanted: str, known: StoredCapsule | None
 ) -> StoredCapsule:
     """Take each file from the first host that has it. A capsule that is known already is only completed."""
@@ -194,9 +196,9 @@ def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str,
 def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
     """Return the job files that exist, by name. A job of an earlier version lacks some."""
     read = bytearray()
-    for chunk in link.stream(host_folders.pack(folder, JOB_FILES)):
+    for chunk in link.stream(host_folders.pack_tar(folder, JOB_FILES)):
         read += chunk
-        if len(read) > MOST_BYTES:
+        if len(read) > MAX_BYTES:
             raise HvdockerError(f"the job's files in {folder} are too large", host=link.name)
     try:
         with tarfile.open(fileobj=io.BytesIO(read)) as tar:
@@ -206,7 +208,7 @@ def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
         raise HvdockerError("the job's files arrived damaged", host=link.name, lines=[str(error)]) from error
 
 
-def _is_own(folder: Path) -> bool:
+def _was_written_here(folder: Path) -> bool:
     return (folder / CAPSULE_FILE).is_file() and not (folder / ORIGIN_FILE).exists()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, raise_all
 from hvdocker.jobs.lookup import FoundJob
-from hvdocker.launchers.horovod_output import without_noise
+from hvdocker.launchers.horovod_output import without_launcher_traceback
 from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line
 
 if TYPE_CHECKING:
@@ -17,36 +17,38 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 20
 # How much of each rank's log, from its end, is read over the link.
-MOST_BYTES = 4 << 20
+MAX_RANK_LOG_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
-class Copy:
+class LogCopy:
     """`where` says in words where the lines come from."""
 
     where: str
     lines: Iterator[Line]
 
 
-def copy_of(found: FoundJob) -> Copy:
+def find_log_copy(found: FoundJob) -> LogCopy:
     """Return the best copy; raises where there is none.
 
     In this order: the whole output on the controller, ranks' logs on hosts, fetched ranks' logs."""
     home = found.home
     if home and home.output:
-        return Copy(f"the copy at home, {home.output}", _of_file(home.output, found))
+        return LogCopy(f"the copy at home, {home.output}", _from_file(home.output, found))
     there = [name for name in found.sighting.having(found.job) if _ranks_on(found, name)]
     if there:
-        return Copy(f"what the ranks on {', '.join(there)} said, rank by rank", _of_hosts(found, there))
+        return LogCopy(f"what the ranks on {', '.join(there)} said, rank by rank", _from_hosts(found, there))
     if home and (logs := home.rank_logs()):
-        return Copy(f"what came home of single ranks, {home.folder / 'logs'}", _of_rank_files(logs, found))
+        return LogCopy(
+            f"what came home of single ranks, {home.folder / 'logs'}", _from_rank_files(logs, found)
+        )
     raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
     raise HvdockerError(
         f"the output of {found.job} is gone: its container is, and nothing of it lies at home or on the hosts"
     )
 
 
-def last_of(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Iterator[Line]:
+def last_matching(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Iterator[Line]:
     """Yield the last `count` lines that pass the filter; all of them if `count` is None."""
     taken = (line for line in lines if wanted.takes(line))
     if count is None:
@@ -57,12 +59,12 @@ def last_of(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Ite
     yield from deque(taken, maxlen=count)
 
 
-def _of_file(path: Path, found: FoundJob) -> Iterator[Line]:
+def _from_file(path: Path, found: FoundJob) -> Iterator[Line]:
     host_of_rank = found.placement.host_of_rank()
-    return without_noise(parse_line(raw, host_of_rank) for raw in _raw_lines(_chunks(path)))
+    return without_launcher_traceback(parse_line(raw, host_of_rank) for raw in _raw_lines(_chunks(path)))
 
 
-def _of_rank_files(logs: dict[int, Path], found: FoundJob) -> Iterator[Line]:
+def _from_rank_files(logs: dict[int, Path], found: FoundJob) -> Iterator[Line]:
     hosts = dict(enumerate(found.placement.host_of_rank()))
     for rank, path in sorted(logs.items()):
         earlier = path.with_name(f"{path.name}.1")
@@ -70,7 +72,7 @@ def _of_rank_files(logs: dict[int, Path], found: FoundJob) -> Iterator[Line]:
         yield from (Line(raw, rank, hosts.get(rank)) for raw in _raw_lines(chunks))
 
 
-def _of_hosts(found: FoundJob, hosts: Iterable[str]) -> Iterator[Line]:
+def _from_hosts(found: FoundJob, hosts: Iterable[str]) -> Iterator[Line]:
     from hvdocker.jobs.log.rank_logs import end_of_rank_log
     from hvdocker.transport.link import run_or_raise
 
@@ -78,9 +80,9 @@ def _of_hosts(found: FoundJob, hosts: Iterable[str]) -> Iterator[Line]:
         link, folder = found.sighting.links[name], found.sighting.folder(name, found.job)
         for rank in _ranks_on(found, name):
             told = run_or_raise(
-                link, end_of_rank_log(folder, rank, MOST_BYTES), f"reading what rank {rank} said"
+                link, end_of_rank_log(folder, rank, MAX_RANK_LOG_BYTES), f"reading what rank {rank} said"
             ).out
-            if len(told) == MOST_BYTES:
+            if len(told) == MAX_RANK_LOG_BYTES:
                 told = told.partition(b"\n")[2]
             yield from (Line(raw, rank, name) for raw in _raw_lines([told]))
 

@@ -17,7 +17,7 @@ _START = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
 
 
 @dataclass(frozen=True)
-class LastWords:
+class RankLogTail:
     """The end of a rank's log. `start` is the rank's $HVDOCKER_RESTART at its last start; None if the header
     is no longer in the file, which is bounded."""
 
@@ -46,7 +46,7 @@ def end_of_rank_log(folder: str, rank: int, most_bytes: int) -> Command:
     return shell(script, f"{folder}/logs/rank-{rank}.log", str(most_bytes))
 
 
-def last_words(folder: str, count: int) -> Command:
+def tail_rank_logs(folder: str, count: int) -> Command:
     """Return the command that prints the last header and last `count` lines of every rank log of a job."""
     script = (
         'cd -- "$1/logs" 2>/dev/null || exit 0; for file in rank-*.log; do [ -f "$file" ] || continue; '
@@ -56,9 +56,9 @@ def last_words(folder: str, count: int) -> Command:
     return shell(script, folder, str(count))
 
 
-def read_last_words(text: str) -> list[LastWords]:
+def read_rank_log_tails(text: str) -> list[RankLogTail]:
     """Parse the answer of `tail_rank_logs`."""
-    return [_words(rank, block) for rank, block in _blocks(text)]
+    return [_rank_log_tail(rank, block) for rank, block in _blocks(text)]
 
 
 def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -75,7 +75,7 @@ def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
         yield rank, block
 
 
-def _words(rank: int, block: list[str]) -> LastWords:
+def _rank_log_tail(rank: int, block: list[str]) -> RankLogTail:
     starts = [int(found[1]) for found in map(_START.fullmatch, block) if found]
     lines = tuple(line for line in block if line.strip() and not _START.fullmatch(line))
-    return LastWords(rank, max(starts, default=None), lines)
+    return RankLogTail(rank, max(starts, default=None), lines)

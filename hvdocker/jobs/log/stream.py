@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 # Takes the error that broke the link; returns another link to the same host, or raises.
-Again = Callable[[HvdockerError], "HostLink"]
+ReopenLink = Callable[[HvdockerError], "HostLink"]
 
 # Stamps of stdout and stderr may be slightly out of order: pieces of this many last seconds are remembered.
 _SECONDS_KEPT = 3
@@ -32,7 +32,7 @@ class LogReader:
     link: HostLink
     container: str
     runs: Callable[[HostLink], bool]
-    again: Again | None = None
+    again: ReopenLink | None = None
     tail: int | None = None
     since: float | None = None
     _recent: dict[bytes, list[bytes]] = field(default_factory=dict, init=False)
@@ -55,10 +55,10 @@ class LogReader:
                 is_over = False
 
     def _stream(self, follow: bool) -> Iterator[bytes]:
-        from hvdocker.engine.container_access import asking_container
+        from hvdocker.engine.container_access import translating_container_errors
 
         known = Counter(piece for pieces in self._recent.values() for piece in pieces)
-        with asking_container(self.link, self.container, "reading the job's output"):
+        with translating_container_errors(self.link, self.container, "reading the job's output"):
             for piece in self.link.engine().logs(
                 self.container, stream=True, follow=follow, timestamps=True, **self._from()
             ):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hvdocker.launchers.horovod_output import without_noise
+from hvdocker.launchers.horovod_output import without_launcher_traceback
 from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line
 from hvdocker.protocol.placement import Placement
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 # Noise lines are dropped, so this many more are requested at first, and GROWTH_FACTOR times as many next.
-SLACK = 200
-WIDER = 8
+EXTRA_LINES = 200
+GROWTH_FACTOR = 8
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,20 @@ def read_tail(
     With `is_open` an unfinished last line is left for the reader that continues. An engine stamps every piece
     with its time, but can only start a log at a time, not after a line. So reading goes back at least to the
     beginning of the log's last second; the reader continues at that second and skips the lines read here."""
-    asked = count + SLACK
+    asked = count + EXTRA_LINES
     while True:
         pieces = _pieces(link, container, asked, since)
         is_whole = len(pieces) < asked
-        found = [line for line in without_noise(_lines(pieces, placement, is_open)) if wanted.takes(line)]
+        found = [
+            line
+            for line in without_launcher_traceback(_lines(pieces, placement, is_open))
+            if wanted.takes(line)
+        ]
         last = pieces[-1].second if pieces else 0.0
         has_last_second = any(piece.second < last for piece in pieces[:1])
         if is_whole or (len(found) >= count and has_last_second):
             break
-        asked *= WIDER
+        asked *= GROWTH_FACTOR
     shown = tuple(found[-count:]) if count else ()
     begin = since if is_whole else last
     read = [piece for piece in pieces if begin is None or is_whole or piece.second >= begin]
@@ -79,9 +83,9 @@ def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Ite
 
 
 def _pieces(link: HostLink, container: str, count: int, since: float | None) -> list[_Piece]:
-    from hvdocker.engine.container_access import asking_container
+    from hvdocker.engine.container_access import translating_container_errors
 
-    with asking_container(link, container, "reading the job's output"):
+    with translating_container_errors(link, container, "reading the job's output"):
         engine = link.engine()
         stream = engine.logs(container, stream=True, follow=False, timestamps=True, tail=count, since=since)
         pieces = [_piece(chunk) for chunk in stream]

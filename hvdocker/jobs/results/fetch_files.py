@@ -14,17 +14,17 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.errors import HvdockerError
-from hvdocker.jobs.results.merge import Fetched, merge
+from hvdocker.jobs.results.merge import FetchedFiles, merge
 from hvdocker.shell import host_folders
 from hvdocker.transport.link import HostLink
 
 
-def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], target: Path) -> Fetched:
+def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], target: Path) -> FetchedFiles:
     """Fetch `out` and `logs` from each host's job folder and merge them into `target`.
 
     All archives are unpacked into a scratch folder first, so that a broken link leaves no partial result."""
     target.mkdir(parents=True, exist_ok=True)
-    report = Fetched(target)
+    report = FetchedFiles(target)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target) as scratch:
         staged = []
         for link, folder in zip(links, folders, strict=True):
@@ -37,7 +37,7 @@ def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], targe
 
 def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]:
     place.mkdir()
-    command = host_folders.pack(folder, ["out", "logs"])
+    command = host_folders.pack_tar(folder, ["out", "logs"])
     try:
         return _unpack(job, link.stream(command), place, link.name)
     except HvdockerError as error:
@@ -53,12 +53,12 @@ def _fetch_host(job: str, link: HostLink, folder: str, place: Path) -> list[str]
 
 # Errors that a bad archive causes: names that are too long, a folder over a file. Other OSErrors come from
 # the controller (a full disk) or the connection, and are raised as they are.
-_ITS_OWN_FAULT = (
+_ARCHIVE_ERRNOS = (
     errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT, errno.ELOOP, errno.ENOTEMPTY
 )  # fmt: skip
 
 
-class _Pipe:
+class _StreamReader:
     """The minimal file interface that tarfile needs to read a stream."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
@@ -81,19 +81,19 @@ class _Pipe:
 
 def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[str]:
     """Unpack an archive below `place`; return the entries that were skipped, with the reason."""
-    pipe = _Pipe(chunks)
+    pipe = _StreamReader(chunks)
     skipped: list[str] = []
     try:
         with tarfile.open(fileobj=pipe, mode="r|") as tar:  # type: ignore[call-overload]  # read() is enough
             for member in tar:
-                _refuse_strays(member.name, place, host)
-                problem = _tamed(member, job, place)
+                _refuse_unsafe_path(member.name, place, host)
+                problem = _sanitize_member(member, job, place)
                 if problem:
                     skipped.append(f"{host}: {member.name}: {problem}")
                 else:
-                    _put(tar, member, place)
+                    _extract_member(tar, member, place)
     except (tarfile.TarError, OSError, ValueError, LookupError) as error:
-        if isinstance(error, OSError) and error.errno not in _ITS_OWN_FAULT:
+        if isinstance(error, OSError) and error.errno not in _ARCHIVE_ERRNOS:
             raise
         pipe.drain()
         raise HvdockerError("the outputs arrived damaged", host=host, lines=[str(error)]) from error
@@ -101,7 +101,7 @@ def _unpack(job: str, chunks: Iterator[bytes], place: Path, host: str) -> list[s
     return skipped
 
 
-def _refuse_strays(name: str, place: Path, host: str) -> None:
+def _refuse_unsafe_path(name: str, place: Path, host: str) -> None:
     """Raise for an entry outside of `out` and `logs`, or below a symlink, which tarfile would follow."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
@@ -112,14 +112,14 @@ def _refuse_strays(name: str, place: Path, host: str) -> None:
         raise HvdockerError(f"refused to write {name}: a link lies in its way", host=host)
 
 
-def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
+def _sanitize_member(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
     """Make an entry safe to extract, in place; return why it has to be skipped, or None."""
     path = PurePosixPath(member.name)
     if len(path.parts) == 1 and not member.isdir():
         return "not a folder"
     if member.issym():
         # A normalized target has `..` only in front: so no chain of links, each one safe, can lead outside.
-        member.linkname = posixpath.normpath(_own_link(path, member.linkname, job))
+        member.linkname = posixpath.normpath(_rebased_link(path, member.linkname, job))
         return None if _stays_inside(path.parent, member.linkname) else "a link to something outside"
     if member.islnk():
         member.linkname = posixpath.normpath(member.linkname)
@@ -135,7 +135,7 @@ def _tamed(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
     return None
 
 
-def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
+def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
     """Write an entry. Links are made here: tarfile, if it cannot make a link, extracts the entry that it
     guesses to be the target instead."""
     target = place / member.name
@@ -149,10 +149,10 @@ def _put(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
         target.hardlink_to(place / member.linkname)
 
 
-def _own_link(path: PurePosixPath, target: str, job: str) -> str:
+def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
     """Return a symlink target that works on the controller: an absolute path into the container's output
     folder becomes relative; any other is returned unchanged."""
-    for top in ("/out", f"{names.IN_CONTAINER}/out", f"{names.JOBS_MOUNT}/{job}/out"):
+    for top in ("/out", f"{names.CONTAINER_FOLDER}/out", f"{names.JOBS_MOUNT}/{job}/out"):
         if target == top or target.startswith(f"{top}/"):
             inside = PurePosixPath("out") / target[len(top) :].lstrip("/")
             return os.path.relpath(inside, path.parent)

@@ -17,7 +17,7 @@ _CHUNK = 1 << 20
 
 
 @dataclass
-class Fetched:
+class FetchedFiles:
     """The result of a fetch. `hosts` are those fetched from this time. `clashes` are paths that differ
     between hosts; each host's version is kept as name.<host>. `skipped` has what could not be fetched, with
     the reason."""
@@ -30,12 +30,12 @@ class Fetched:
     skipped: list[str] = field(default_factory=list)
 
 
-def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None:
+def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) -> None:
     """Move everything from the hosts' staging folders into `report.folder`, and fill in `report`.
 
     Raises UsageProblem, and moves nothing, if a file that is not from this job would be replaced."""
     earlier = _read_manifest(report.folder, job)
-    moves = _decide(staged, report, earlier)
+    moves = _choose_names(staged, report, earlier)
     strangers = [
         name
         for name in moves
@@ -55,8 +55,8 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: Fetched) -> None
     report.hosts = tuple(sorted({host for host, _ in staged}))
 
 
-def _decide(
-    staged: Sequence[tuple[str, Path]], report: Fetched, earlier: Mapping[str, str]
+def _choose_names(
+    staged: Sequence[tuple[str, Path]], report: FetchedFiles, earlier: Mapping[str, str]
 ) -> dict[str, tuple[str, Path]]:
     """Return the final name of every file to move, with its host and staged path.
 
@@ -114,7 +114,7 @@ def _make_empty_folders(staged: Sequence[tuple[str, Path]], target: Path) -> Non
                 (target / name).mkdir(parents=True)
 
 
-def _move(path: Path, target: Path, report: Fetched) -> None:
+def _move(path: Path, target: Path, report: FetchedFiles) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_symlink():
         report.bytes += path.stat().st_size

@@ -11,7 +11,7 @@ from hvdocker import names
 from hvdocker.engine import archive
 from hvdocker.engine.container_exec import exec_output
 from hvdocker.errors import HostUnreachable, HvdockerError
-from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.jobs.secrets.steps import OverwriteSecrets, PutSecrets, RemoveSecrets
 from hvdocker.plan.apply import Context
 from hvdocker.plan.plan import Step
 from hvdocker.transport.errors import translating_errors
@@ -29,13 +29,13 @@ def _put(step: PutSecrets, context: Context) -> None:
     archive.put_secrets(context.engine(step.host), step.container, step.job, values, step.uid, step.gid)
 
 
-def _forget(step: ForgetSecrets, context: Context) -> None:
-    with _as_far_as_possible(step, context):
+def _remove_left(step: RemoveSecrets, context: Context) -> None:
+    with _errors_as_notes(step, context):
         _remove(context, step.host, step.container, step.jobs)
 
 
 def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) -> None:
-    argv = ["rm", "-rf", "--", *(f"{names.SECRETS}/{job}" for job in jobs)]
+    argv = ["rm", "-rf", "--", *(f"{names.SECRETS_FOLDER}/{job}" for job in jobs)]
     code, said = exec_output(context.engine(host), container, argv)
     if code != 0:
         raise HvdockerError(
@@ -46,7 +46,7 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 
 @contextmanager
-def _as_far_as_possible(step: Step, context: Context) -> Iterator[None]:
+def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
     """Turn errors into a note, except for an unreachable host.
 
     A container of an ended job that cannot be opened any more must not prevent the next job."""
@@ -62,15 +62,15 @@ def _as_far_as_possible(step: Step, context: Context) -> Iterator[None]:
         )
 
 
-def _empty(step: EmptySecrets, context: Context) -> None:
+def _overwrite(step: OverwriteSecrets, context: Context) -> None:
     """Overwrite the secrets with empty files: no command can run in a stopped container to delete them."""
     empty = dict.fromkeys(step.names, b"")
-    with _as_far_as_possible(step, context):
+    with _errors_as_notes(step, context):
         archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
     PutSecrets: _put,
-    ForgetSecrets: _forget,
-    EmptySecrets: _empty,
+    RemoveSecrets: _remove_left,
+    OverwriteSecrets: _overwrite,
 }

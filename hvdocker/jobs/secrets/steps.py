@@ -24,7 +24,7 @@ class PutSecrets(Step):
 
 
 @dataclass(frozen=True)
-class ForgetSecrets(Step):
+class RemoveSecrets(Step):
     """Remove from a worker the secrets that ended jobs may have left."""
 
     container: str
@@ -35,7 +35,7 @@ class ForgetSecrets(Step):
 
 
 @dataclass(frozen=True)
-class EmptySecrets(Step):
+class OverwriteSecrets(Step):
     """Overwrite secrets in a killed master with empty files: no command can run in it to remove them."""
 
     container: str

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hvdocker.errors import UsageProblem
 from hvdocker.placement.slots import GpuRequest
 from hvdocker.protocol.placement import Share
-from hvdocker.units import MEBI, parse_bytes
+from hvdocker.units import MIB, parse_bytes
 
 _MEMORY = re.compile(r"[0-9]+(\.[0-9]+)?\s*[MGT]i?B?", re.IGNORECASE)
 LOCALHOST = "localhost"
@@ -24,7 +24,7 @@ def parse_gpu(text: str) -> GpuRequest:
     model, colon, memory = (part.strip() for part in words.partition(":"))
     if (colon and not _MEMORY.fullmatch(memory)) or (model and not re.search("[A-Za-z0-9]", model)):
         raise _unclear(text)
-    memory_mb = (parse_bytes(memory) or 0) // MEBI
+    memory_mb = (parse_bytes(memory) or 0) // MIB
     if not memory_mb and (colon or not model):
         raise _unclear(text)
     return GpuRequest(model, memory_mb)

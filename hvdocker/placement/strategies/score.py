@@ -10,7 +10,7 @@ from hvdocker.placement.slots import Offer, SlotRequest
 from hvdocker.placement.strategies.choose import Links
 from hvdocker.placement.strategies.eligible import fitting
 from hvdocker.protocol.placement import Placement, Share
-from hvdocker.units import count
+from hvdocker.units import pluralize
 
 MOST_LISTED = 8
 # By strategy, the first one that differs decides.
@@ -79,11 +79,11 @@ class PlacementScorer:
 
     def _hosts(self, placement: Placement) -> Value:
         hosts = len(placement.shares)
-        return Value(hosts, str(hosts), f"needs {count(hosts, 'host')}")
+        return Value(hosts, str(hosts), f"needs {pluralize(hosts, 'host')}")
 
     def _left_over(self, placement: Placement) -> Value:
         left = sum(self.free.get(share.host, 0) - share.slots for share in placement.shares)
-        return Value(left, str(left), f"leaves {count(left, 'slot')} over on its hosts")
+        return Value(left, str(left), f"leaves {pluralize(left, 'slot')} over on its hosts")
 
     def _shares(self, placement: Placement) -> Value:
         shares = sorted((share.slots for share in placement.shares), reverse=True)
@@ -94,7 +94,7 @@ class PlacementScorer:
         used = {self.places[device][1] for share in placement.shares for device in share.devices}
         shown = ", ".join(sorted(used))
         return Value(
-            len(used), str(len(used)), f"mixes {count(len(used), 'GPU model')} ({shown})", bool(used)
+            len(used), str(len(used)), f"mixes {pluralize(len(used), 'GPU model')} ({shown})", bool(used)
         )
 
     def _models_per_host(self, placement: Placement) -> Value:
@@ -103,7 +103,7 @@ class PlacementScorer:
             len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)
         ]
         most = max(key)
-        return Value(key, str(most), f"mixes {count(most, 'GPU model')} on a host", most > 0)
+        return Value(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)
 
     def _links(self, placement: Placement) -> Value:
         pairs = [frozenset(pair) for pair in combinations(placement.hosts, 2)]

@@ -27,7 +27,7 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class _Node:
+class _SearchNode:
     """`open` may still be chosen, all of them behind the last chosen one. `chosen` is a chain, last first."""
 
     open: int
@@ -47,7 +47,9 @@ def first_hosts(
     every = field.odd
     for size in sizes:
         every |= field.whole[size]
-    stack = [_Node(every, tuple(field.needs[size] for size in sizes), False, None, 0, bound is not None)]
+    stack = [
+        _SearchNode(every, tuple(field.needs[size] for size in sizes), False, None, 0, bound is not None)
+    ]
     nodes = 0
     while stack:
         node = stack.pop()
@@ -63,13 +65,13 @@ def first_hosts(
         if node.is_tied and bound is not None and host > bound[node.length]:
             return None
         rest = node.open ^ lowest
-        stack.append(_Node(rest, node.needs, node.has_odd, node.chosen, node.length, node.is_tied))
+        stack.append(_SearchNode(rest, node.needs, node.has_odd, node.chosen, node.length, node.is_tied))
         is_tied = node.is_tied and bound is not None and host == bound[node.length]
         stack.append(_take(field, sizes, node, host, rest & web.joined[host] if web else rest, is_tied))
     return None
 
 
-def _is_possible(field: Candidates, sizes: Sequence[int], node: _Node) -> bool:
+def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
@@ -79,7 +81,9 @@ def _is_possible(field: Candidates, sizes: Sequence[int], node: _Node) -> bool:
     return True
 
 
-def _take(field: Candidates, sizes: Sequence[int], node: _Node, host: int, rest: int, is_tied: bool) -> _Node:
+def _take(
+    field: Candidates, sizes: Sequence[int], node: _SearchNode, host: int, rest: int, is_tied: bool
+) -> _SearchNode:
     bit = 1 << host
     is_odd = bool(field.odd & bit)
     size = field.odd_size if is_odd else next(size for size in sizes if field.whole[size] & bit)
@@ -90,10 +94,10 @@ def _take(field: Candidates, sizes: Sequence[int], node: _Node, host: int, rest:
         rest &= ~field.whole[size]
     if is_odd or (size == field.odd_size and not need):
         rest &= ~field.odd
-    return _Node(rest, needs, node.has_odd or is_odd, (host, node.chosen), node.length + 1, is_tied)
+    return _SearchNode(rest, needs, node.has_odd or is_odd, (host, node.chosen), node.length + 1, is_tied)
 
 
-def _unchained(node: _Node) -> list[int]:
+def _unchained(node: _SearchNode) -> list[int]:
     hosts: list[int] = []
     link: object = node.chosen
     while isinstance(link, tuple):

@@ -34,7 +34,7 @@ def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> 
     return Secret(value)
 
 
-def resolved(cwd: Path, source: SecretSource) -> SecretSource:
+def with_absolute_path(cwd: Path, source: SecretSource) -> SecretSource:
     """Return the source with its path relative to `cwd` made absolute."""
     return SecretSource(source.name, str(_path(cwd, source.path)) if source.path is not None else None)
 

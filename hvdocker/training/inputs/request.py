@@ -17,7 +17,7 @@ from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
 from hvdocker.training.inputs.read_secrets import read_secret
 from hvdocker.training.inputs.resilience import ResilienceFlags, check_elastic_tuning, resilience_of
-from hvdocker.training.inputs.user_command import UserCommand, environment, user_command
+from hvdocker.training.inputs.user_command import UserCommand, job_environment, user_command
 from hvdocker.training.requirements import find_requirements
 
 
@@ -74,7 +74,7 @@ class JobInputs:
     endurance: Resilience = field(default_factory=Resilience)
 
 
-def prepare(env: Env, located: Located, request: TrainRequest) -> JobInputs:
+def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInputs:
     """Check the request and read everything that it needs from the controller.
 
     Call it once per job, because a secret may come from a pipe."""
@@ -83,7 +83,7 @@ def prepare(env: Env, located: Located, request: TrainRequest) -> JobInputs:
     check_elastic_tuning(request.tuning, endurance.elastic is not None)
     work = user_command(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
-    variables = environment(located.inventory.env, list(request.env), env.environ)
+    variables = job_environment(located.inventory.env, list(request.env), env.environ)
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
     return JobInputs(request, work, requirements, variables, secrets, endurance)
 

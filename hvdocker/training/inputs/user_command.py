@@ -76,7 +76,9 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
     return folder
 
 
-def environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
+def job_environment(
+    general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]
+) -> dict[str, str]:
     """Merge the inventory's `env:` with `--env K=V`, which wins; `--env K` takes the caller's value."""
     result = dict(general)
     for flag in flags:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker import names
-from hvdocker.cluster.plan.workers import worker_of, worker_stages
+from hvdocker.cluster.plan.workers import worker_spec_with_image, worker_stages
 from hvdocker.cluster.steps import CreateWorker
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.requirements import Requirements
@@ -27,7 +27,7 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 @dataclass(frozen=True)
-class Layer:
+class RequirementsLayer:
     """The requirements of a job on top of the cluster's image. `base` is the content hash of that image."""
 
     requirements: Requirements
@@ -42,9 +42,9 @@ class Layer:
         return names.requirements_image(self.key)
 
 
-def layer_on(
+def requirements_layer(
     inventory: Inventory, state: ClusterState, hosts: Sequence[str], requirements: Requirements
-) -> Layer:
+) -> RequirementsLayer:
     """Return the layer on what the job's hosts have under the name of the cluster's image.
 
     Raises where no host has that image, or hosts have different builds of it."""
@@ -61,27 +61,27 @@ def layer_on(
             lines=[f"{name}: {content}" for name, content in contents.items()],
             fix=f"{up_again(asked_in(state))} brings them in line",
         )
-    return Layer(requirements, next(iter(contents.values())))
+    return RequirementsLayer(requirements, next(iter(contents.values())))
 
 
-def is_running(layer: Layer, state: ClusterState, hosts: Sequence[str]) -> bool:
+def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence[str]) -> bool:
     """Return whether the workers of all these hosts run one build of the layer's image, by their labels."""
     workers = state.workers()
-    return {workers[name].requirements for name in hosts} == {layer.key} and has_one_id(state, hosts)
+    return {workers[name].requirements for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
 
 
-def has_one_id(state: ClusterState, hosts: Sequence[str]) -> bool:
+def have_one_image_id(state: ClusterState, hosts: Sequence[str]) -> bool:
     """Return whether all workers have the same image id. If not, they may still run the same image, because
     an id is valid on one engine only."""
     return len({state.workers()[name].image_id for name in hosts}) == 1
 
 
-def plan_layer(
+def plan_with_requirements(
     inventory: Inventory,
     state: ClusterState,
     placed: Mapping[str, HostPlan],
     hosts: Sequence[str],
-    layer: Layer,
+    layer: RequirementsLayer,
     seen: Mapping[str, ImageSeen],
     maker: Maker,
 ) -> Plan:
@@ -89,7 +89,7 @@ def plan_layer(
 
     `hosts` are those of the job, its head first. `seen` is the layer's image on every host that has it."""
     workers = state.workers()
-    source = _source(state, hosts, layer, seen)
+    source = _shipper(state, hosts, layer, seen)
     where = source or _builder(inventory, state, placed, hosts, layer)
     content = seen[where].content if source else None
     lacking = [name for name in hosts if name not in seen or seen[name].content != content]
@@ -102,19 +102,19 @@ def plan_layer(
     ]
     size = seen[where].size_bytes if source else 0
     ship: list[Step] = [ShipImage(n, layer.image, where, size) for n in lacking if n != where]
-    specs = {name: worker_of(inventory, placed[name], maker, layer.image) for name in stale}
+    specs = {name: worker_spec_with_image(inventory, placed[name], maker, layer.image) for name in stale}
     reasons = dict.fromkeys(stale, "it lacks the requirements")
     return plan_of(
         "train",
         inventory.cluster,
-        ("image", [] if source else [_build(state, where, layer)]),
+        ("image", [] if source else [_build_step(state, where, layer)]),
         ("image", [] if inventory.is_local else ship),
         *worker_stages(inventory, state, placed, specs, reasons),
     )
 
 
-def _source(
-    state: ClusterState, hosts: Sequence[str], layer: Layer, seen: Mapping[str, ImageSeen]
+def _shipper(
+    state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
     """Return who ships the image, or None where it is nowhere. Hosts whose workers run it come first, so that
     these workers need not be replaced."""
@@ -128,7 +128,7 @@ def _builder(
     state: ClusterState,
     placed: Mapping[str, HostPlan],
     hosts: Sequence[str],
-    layer: Layer,
+    layer: RequirementsLayer,
 ) -> str:
     """Return who builds the image: the controller if it can, else the first host that has the base."""
     own, engine = state.controller_image, state.controller_engine
@@ -140,13 +140,13 @@ def _builder(
     return next(name for name in hosts if state.hosts[name].image)
 
 
-def _build(state: ClusterState, where: str, layer: Layer) -> BuildLayer:
+def _build_step(state: ClusterState, where: str, layer: RequirementsLayer) -> BuildLayer:
     base = state.controller_image if where == CONTROLLER else state.hosts[where].image
     assert base is not None, "the builder has the base"
     return BuildLayer(where, layer.image, base.id, layer.base, layer.key, layer.requirements)
 
 
-def plan_plain(
+def plan_without_requirements(
     inventory: Inventory,
     state: ClusterState,
     placed: Mapping[str, HostPlan],
@@ -162,7 +162,7 @@ def plan_plain(
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
-    layered = [name for name in hosts if workers[name].requirements and not _is_plain(state, name)]
+    layered = [name for name in hosts if workers[name].requirements and not _runs_cluster_image(state, name)]
     bases = {name: workers[name].base if name in layered else contents[name] for name in hosts}
     offered = {seen.content if (seen := state.hosts[name].image) else None for name in layered}
     if len({*bases.values(), *offered}) > 1:
@@ -171,12 +171,14 @@ def plan_plain(
             lines=[f"{name}: {contents[name]}" for name in hosts],
             fix=f"{up_again(asked_in(state))} brings them in line",
         )
-    specs = {name: worker_of(inventory, placed[name], maker, inventory.image) for name in layered}
+    specs = {
+        name: worker_spec_with_image(inventory, placed[name], maker, inventory.image) for name in layered
+    }
     reasons = dict.fromkeys(layered, "other workers lack its requirements")
     return plan_of("train", inventory.cluster, *worker_stages(inventory, state, placed, specs, reasons))
 
 
-def _is_plain(state: ClusterState, name: str) -> bool:
+def _runs_cluster_image(state: ClusterState, name: str) -> bool:
     own = state.hosts[name].image
     return own is not None and own.id == state.workers()[name].image_id
 
@@ -186,4 +188,4 @@ def worker_image(inventory: Inventory, state: ClusterState, name: str, plan: Pla
     for step in plan.steps:
         if isinstance(step, CreateWorker) and step.host == name:
             return step.spec.image
-    return inventory.image if _is_plain(state, name) else state.workers()[name].image_id
+    return inventory.image if _runs_cluster_image(state, name) else state.workers()[name].image_id

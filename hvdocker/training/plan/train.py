@@ -9,7 +9,7 @@ from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, CapsuleFiles
-from hvdocker.jobs.secrets.plan import steps_to_put
+from hvdocker.jobs.secrets.plan import steps_to_put_secrets
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
@@ -18,7 +18,7 @@ from hvdocker.plan.plan import Plan, Stage, Step, plan_of
 from hvdocker.protocol.job import JobSpec
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.master_container import master_spec
-from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 
 
 def plan_train(
@@ -56,30 +56,30 @@ def plan_train(
             for name, folder in folders.items()
         ), follows_on=True),
         Stage("files", tuple(
-            WriteJob(
+            WriteJobFile(
                 name, folder, job.for_host(name), placed[name].needs_open_folders, job.env_from_caller
             )
             for name, folder in folders.items()
         ), follows_on=True),
-        Stage("files", tuple(_papers(papers, folders) if papers else ()), follows_on=True),
+        Stage("files", tuple(_capsule_steps(papers, folders) if papers else ()), follows_on=True),
         Stage("master", (
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
         # After the master exists, because its label lists the secrets: what an interrupted run leaves is
         # found.
-        ("secrets", steps_to_put(inventory, placed, job)),
+        ("secrets", steps_to_put_secrets(inventory, placed, job)),
         # Last: the job starts when every host has the code, the job's file and its secrets.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
 
 
-def _papers(papers: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
+def _capsule_steps(papers: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
     """Return the steps that write capsule and patch. A script takes values of the caller's environment from
     there again, except those that are hidden in the capsule: they stay hidden."""
     capsule = papers.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
-        yield WriteJob(name, folder, capsule.text(), from_caller=shown, name=CAPSULE_FILE)
+        yield WriteJobFile(name, folder, capsule.text(), from_caller=shown, name=CAPSULE_FILE)
         if patch := papers.patch_on(name):
             yield WritePatch(name, folder, patch)
 
@@ -124,7 +124,7 @@ def check_workers(
     raise_all("some workers are not running", errors)
 
 
-def standing(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
+def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
     """Return the host plans whose worker runs and whose host never had a master of this job: the name of the
     container is taken there."""
     workers = state.workers()

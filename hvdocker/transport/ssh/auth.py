@@ -23,9 +23,9 @@ import paramiko
 from paramiko.message import Message
 from paramiko.pkey import PublicBlob
 
-from hvdocker.errors import LockedKey
+from hvdocker.errors import PassphraseRequired
 
-_KINDS: dict[str, type[paramiko.PKey]] = {
+_KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
     "ecdsa": paramiko.ECDSAKey,
     "ssh-rsa": paramiko.RSAKey,
@@ -34,7 +34,7 @@ _OPENSSH = "-----BEGIN OPENSSH PRIVATE"
 _MAGIC = b"openssh-key-v1\x00"
 
 
-class Keyring:
+class OpenedKeys:
     """Key files opened for all hosts of one command, so that the user types each passphrase once and its
     slow hash is computed once. Keys and passphrases stay in the memory of this process."""
 
@@ -47,7 +47,7 @@ class Keyring:
         """Return the private key. Raises PasswordRequiredException if its passphrase is missing or wrong."""
         with self._lock:
             if path not in self._opened:
-                self._opened[path] = _load(path, self._passphrases.get(path))
+                self._opened[path] = _load_key(path, self._passphrases.get(path))
             return self._opened[path]
 
 
@@ -57,7 +57,7 @@ class Login:
 
     user: str
     files: tuple[str, ...]
-    keyring: Keyring
+    keyring: OpenedKeys
     certificates: tuple[str, ...] = ()
     is_agent_limited: bool = False  # IdentitiesOnly: of the agent, use only keys that are also files
     _tried: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Login:
                 if self._is_accepted(transport, name, key):
                     return []
         if locked and transport.is_active():
-            raise LockedKey(locked[0])
+            raise PassphraseRequired(locked[0])
         raise paramiko.AuthenticationException(self._failure(agent.is_there))
 
     def _keys(self, of_agent: list[paramiko.PKey], locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
@@ -109,7 +109,7 @@ class Login:
         beside = [f"{path}-cert.pub" for path in self.files]
         for path in dict.fromkeys((*self.certificates, *beside)):
             if certificate := _certificate(path, key):
-                yield f"{name} with {path}", _certified(key, certificate)
+                yield f"{name} with {path}", _with_certificate(key, certificate)
         yield name, key
 
     def _is_accepted(self, transport: paramiko.Transport, name: str, key: paramiko.PKey) -> bool:
@@ -142,28 +142,28 @@ class _Agent:
     def __init__(self) -> None:
         self.is_there = bool(os.environ.get("SSH_AUTH_SOCK"))
         self._agent = paramiko.Agent() if self.is_there else None
-        self.keys = [_of_agent(key) for key in self._agent.get_keys()] if self._agent else []
+        self.keys = [_agent_key(key) for key in self._agent.get_keys()] if self._agent else []
 
     def close(self) -> None:
         if self._agent:
             self._agent.close()
 
 
-def opens(path: str, passphrase: str) -> bool:
+def is_passphrase_of(path: str, passphrase: str) -> bool:
     """Return whether the passphrase opens the key file."""
     try:
-        _load(path, passphrase)
+        _load_key(path, passphrase)
     except paramiko.SSHException:
         return False
     return True
 
 
-def _load(path: str, passphrase: str | None) -> paramiko.PKey:
+def _load_key(path: str, passphrase: str | None) -> paramiko.PKey:
     half = _public_half(path)
     name = Message(half).get_text() if half else ""
-    known = [kind for start, kind in _KINDS.items() if name.startswith(start)]
+    known = [kind for start, kind in _KEY_CLASSES.items() if name.startswith(start)]
     problem: Exception | None = None
-    for kind in known or _KINDS.values():
+    for kind in known or _KEY_CLASSES.values():
         try:
             return kind.from_private_key_file(path, passphrase)
         except paramiko.PasswordRequiredException:
@@ -182,13 +182,13 @@ def _public_half(path: str) -> bytes | None:
     try:
         text = Path(path).read_text(encoding="ascii", errors="replace")
         if text.startswith(_OPENSSH):
-            return _header(text)
+            return _public_half_in_header(text)
         return PublicBlob.from_file(f"{path}.pub").key_blob
     except (OSError, ValueError):
         return None
 
 
-def _header(text: str) -> bytes | None:
+def _public_half_in_header(text: str) -> bytes | None:
     body = base64.b64decode("".join(text.split("-----")[2].split()))
     if not body.startswith(_MAGIC):
         return None
@@ -212,7 +212,7 @@ def _certificate(path: str, key: paramiko.PKey) -> PublicBlob | None:
     return blob if message.get_remainder().startswith(plain.get_remainder()) else None
 
 
-def _certified(key: paramiko.PKey, certificate: PublicBlob) -> paramiko.PKey:
+def _with_certificate(key: paramiko.PKey, certificate: PublicBlob) -> paramiko.PKey:
     if isinstance(key, paramiko.AgentKey):
         twin: paramiko.PKey = paramiko.AgentKey(key.agent, key.blob, key.comment)
     else:
@@ -221,10 +221,10 @@ def _certified(key: paramiko.PKey, certificate: PublicBlob) -> paramiko.PKey:
     return twin
 
 
-def _of_agent(key: paramiko.AgentKey) -> paramiko.PKey:
+def _agent_key(key: paramiko.AgentKey) -> paramiko.PKey:
     """Return the agent key in a form that works with paramiko. For an RSA certificate in the agent, paramiko
     itself would send the plain key under the type name of the certificate."""
     plain: paramiko.PKey | None = getattr(key, "inner_key", None)
     if plain is None or plain.public_blob is None:
         return key
-    return _certified(key, plain.public_blob)
+    return _with_certificate(key, plain.public_blob)

@@ -19,15 +19,15 @@ from paramiko.ssh_exception import SSHException
 
 from hvdocker.transport.ssh.channel_close import ClosingChannel
 
-KIND = "direct-streamlocal@openssh.com"
+STREAMLOCAL = "direct-streamlocal@openssh.com"
 OPEN_TIMEOUT_S = 20.0
 
 # Private names of a paramiko transport and channel that are used here; a unit test checks that they exist.
-PARAMIKO_PARTS = (
+TRANSPORT_PRIVATE_NAMES = (
     "_sanitize_window_size", "_sanitize_packet_size", "_next_channel", "_channels", "channel_events",
     "channels_seen", "_send_user_message", "lock",
 )  # fmt: skip
-CHANNEL_PARTS = ("_set_transport", "_set_window", "_unlink", "_wait_for_event")
+CHANNEL_PRIVATE_NAMES = ("_set_transport", "_set_window", "_unlink", "_wait_for_event")
 
 
 class HostChannel(ClosingChannel):
@@ -65,16 +65,16 @@ class HostChannel(ClosingChannel):
 
 def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
     """Open a session channel, in which one command can run."""
-    return _opened(transport, "session", Message(), timeout_s)
+    return _open_channel(transport, "session", Message(), timeout_s)
 
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
     """Open a channel to a Unix socket on the host. Raises ChannelException if the server refuses: forwarding
     is denied, or there is no such socket."""
-    return _opened(transport, KIND, _unix(path), timeout_s)
+    return _open_channel(transport, STREAMLOCAL, _streamlocal_details(path), timeout_s)
 
 
-def _unix(path: str) -> Message:
+def _streamlocal_details(path: str) -> Message:
     details = Message()
     details.add_string(path)
     details.add_string("")
@@ -82,7 +82,7 @@ def _unix(path: str) -> Message:
     return details
 
 
-def _opened(transport: Transport, kind: str, details: Message, timeout_s: float) -> HostChannel:
+def _open_channel(transport: Transport, kind: str, details: Message, timeout_s: float) -> HostChannel:
     if not transport.is_active():
         raise SSHException("the SSH connection is closed")
     channel, event = _register(transport, kind, details)

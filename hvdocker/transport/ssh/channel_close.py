@@ -16,8 +16,13 @@ from paramiko.common import MSG_CHANNEL_CLOSE
 from paramiko.message import Message
 
 # Private names of paramiko that the classes here use or replace; a unit test checks that they exist.
-CHANNEL_PARTS = ("_send", "_send_eof", "_handle_close", "_close_internal")
-TRANSPORT_PARTS = ("_unlink_channel", "_send_user_message", "clear_to_send", "_channel_handler_table")
+CLOSING_CHANNEL_PRIVATE_NAMES = ("_send", "_send_eof", "_handle_close", "_close_internal")
+CLOSING_TRANSPORT_PRIVATE_NAMES = (
+    "_unlink_channel",
+    "_send_user_message",
+    "clear_to_send",
+    "_channel_handler_table",
+)
 
 
 class ClosingChannel(Channel):

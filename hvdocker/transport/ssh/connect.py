@@ -36,17 +36,17 @@ from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.inventory.ssh_config import config as ssh_config
 from hvdocker.inventory.ssh_config.config import key_files
 from hvdocker.transport.ssh import host_keys, tcp
-from hvdocker.transport.ssh.auth import Keyring, Login
+from hvdocker.transport.ssh.auth import Login, OpenedKeys
 from hvdocker.transport.ssh.channel_close import ClosingTransport
 from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, MonitoredSocket
 
 CONNECT_TIMEOUT_S = 10.0
-MOST_OPENING = 30
+MAX_OPENING = 30
 # Private names of paramiko, which `_Transport` reorders; a unit test checks that they exist.
-PARAMIKO_PREFERENCES = ("_preferred_ciphers", "_preferred_kex")
+PREFERENCES_PRIVATE_NAMES = ("_preferred_ciphers", "_preferred_kex")
 
 _OFFERED: Any = paramiko.Transport  # Any: the stubs lack its preferences
-_opening = threading.BoundedSemaphore(MOST_OPENING)
+_opening = threading.BoundedSemaphore(MAX_OPENING)
 
 
 class _Transport(ClosingTransport):
@@ -73,10 +73,10 @@ class Credentials:
     def __init__(
         self,
         passphrases: Mapping[str, str] | None = None,
-        accepted: Collection[host_keys.Accepted] = (),
+        accepted: Collection[host_keys.AcceptedKey] = (),
         pulse: KeepaliveMonitor | None = None,
     ) -> None:
-        self.keyring = Keyring({} if passphrases is None else passphrases)
+        self.keyring = OpenedKeys({} if passphrases is None else passphrases)
         self.known_hosts = host_keys.KnownHosts()
         self.accepted = accepted
         found = ssh_config.load()
@@ -146,14 +146,14 @@ def _connect(host: Host, way: SshRoute) -> Any:
         connect_timeout=int(CONNECT_TIMEOUT_S),
         config=way.credentials.config(),
     )
-    judge = _judge(host, connection, way.credentials)
+    judge = _host_key_policy(host, connection, way.credentials)
     login = _login(ssh, connection, way.credentials)
     connection.client.set_missing_host_key_policy(judge)
     sock = _socket(host, connection, way)
     connection.connect_kwargs = {
         "sock": sock,
         "auth_strategy": login,
-        "transport_factory": _transports(judge.key_types),
+        "transport_factory": _transport_factory(judge.key_types),
         "banner_timeout": CONNECT_TIMEOUT_S,
         "auth_timeout": CONNECT_TIMEOUT_S,
         "channel_timeout": CONNECT_TIMEOUT_S,
@@ -168,7 +168,7 @@ def _connect(host: Host, way: SshRoute) -> Any:
     return connection
 
 
-def _judge(host: Host, connection: Any, credentials: Credentials) -> host_keys.HostKeyPolicy:
+def _host_key_policy(host: Host, connection: Any, credentials: Credentials) -> host_keys.HostKeyPolicy:
     files = _known_hosts_files(connection.ssh_config)
     entry = host_keys.entry_for(connection.host, connection.port)
     lines = credentials.known_hosts.about(entry, files)
@@ -187,19 +187,21 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
     )
 
 
-def _transports(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
+def _transport_factory(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
     """Return a transport factory that prefers the host key types in `known`: the host shows a known key."""
 
     def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
         transport = _Transport(sock, **settings)
         options = transport.get_security_options()
-        options.key_types = sorted(options.key_types, key=lambda name: _as_known(name) not in known)
+        options.key_types = sorted(
+            options.key_types, key=lambda name: _known_hosts_key_type(name) not in known
+        )
         return transport
 
     return make
 
 
-def _as_known(algorithm: str) -> str:
+def _known_hosts_key_type(algorithm: str) -> str:
     """Return the key type as known_hosts writes it: one name for all signature algorithms of RSA."""
     return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
 

@@ -24,14 +24,14 @@ import paramiko
 from hvdocker.errors import HostUnreachable, UnknownHostKey, UsageProblem
 
 # A host as known_hosts writes it, and the key (base64) that the user accepted for it.
-Accepted = tuple[str, str]
+AcceptedKey = tuple[str, str]
 
 AUTHORITY = "@cert-authority"
 REVOKED = "@revoked"
 
 
 @dataclass(frozen=True)
-class Line:
+class KnownHostsLine:
     """One line of a known_hosts file. `marker` is AUTHORITY, REVOKED or empty."""
 
     marker: str
@@ -50,14 +50,14 @@ class KnownHosts:
     """The lines of the known_hosts files, read once for all hosts of a command."""
 
     def __init__(self) -> None:
-        self._lines: dict[Path, tuple[Line, ...]] = {}
+        self._lines: dict[Path, tuple[KnownHostsLine, ...]] = {}
         self._lock = threading.Lock()
 
-    def about(self, entry: str, files: Iterable[Path]) -> list[Line]:
+    def about(self, entry: str, files: Iterable[Path]) -> list[KnownHostsLine]:
         """Return the lines about `entry`, a host as known_hosts writes it: `gpu-a`, or `[gpu-a]:2222`."""
         return [line for path in files for line in self._read(path) if line.is_about(entry)]
 
-    def _read(self, path: Path) -> tuple[Line, ...]:
+    def _read(self, path: Path) -> tuple[KnownHostsLine, ...]:
         with self._lock:
             if path not in self._lines:
                 self._lines[path] = tuple(_lines(path)) if path.is_file() else ()
@@ -70,7 +70,11 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     An unknown key raises UnknownHostKey, which contains the key, so that the user can see and accept it."""
 
     def __init__(
-        self, name: str, known_hosts: Path, lines: Collection[Line], accepted: Collection[Accepted] = ()
+        self,
+        name: str,
+        known_hosts: Path,
+        lines: Collection[KnownHostsLine],
+        accepted: Collection[AcceptedKey] = (),
     ) -> None:
         self._name = name
         self._known_hosts = known_hosts
@@ -140,7 +144,7 @@ def entry_for(host: str, port: int) -> str:
     return host if port == 22 else f"[{host}]:{port}"
 
 
-def remember(key: UnknownHostKey, path: Path) -> None:
+def append_known_host(key: UnknownHostKey, path: Path) -> None:
     """Append the key to a known_hosts file, as OpenSSH does. Do nothing if the path is not a regular file."""
     if not path.is_file() and path.exists():
         # UserKnownHostsFile /dev/null: the user wants no keys to be stored.
@@ -157,7 +161,7 @@ def remember(key: UnknownHostKey, path: Path) -> None:
         os.close(descriptor)
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(path: Path) -> Iterator[KnownHostsLine]:
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -177,7 +181,7 @@ def _lines(path: Path) -> Iterator[Line]:
                 lines=[f"line {number}: {raw}", str(error)],
                 fix=f"remove that line: {shlex.join(('sed', '-i', f'{number}d', str(path)))}",
             ) from error
-        yield Line(marker, tuple(words[0].split(",")), words[1], key)
+        yield KnownHostsLine(marker, tuple(words[0].split(",")), words[1], key)
 
 
 def _matches(entry: str, name: str) -> bool:

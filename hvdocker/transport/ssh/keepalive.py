@@ -22,22 +22,22 @@ from paramiko.message import Message
 
 from hvdocker.transport.background import BackgroundThreads
 
-BEAT_S = 10.0
-SILENCE_S = 20.0
-_LOOKS_PER_BEAT = 10
+KEEPALIVE_AFTER_S = 10.0
+NO_ANSWER_S = 20.0
+_CHECKS_PER_INTERVAL = 10
 
 
 @dataclass(frozen=True)
-class Patience:
+class KeepaliveTimes:
     """Limits: send a request after `keepalive_after_s` without data, give up after `no_answer_s` more."""
 
-    beat_s: float = BEAT_S
-    silence_s: float = SILENCE_S
+    beat_s: float = KEEPALIVE_AFTER_S
+    silence_s: float = NO_ANSWER_S
 
     @property
     def look_s(self) -> float:
         """The interval between two checks."""
-        return self.beat_s / _LOOKS_PER_BEAT
+        return self.beat_s / _CHECKS_PER_INTERVAL
 
     @property
     def longest_s(self) -> float:
@@ -80,7 +80,7 @@ class MonitoredConnection:
     asked_at: float | None = None
     is_asking: bool = False
 
-    def judge(self, now: float, patience: Patience) -> Verdict:
+    def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
         """Return what to do now: nothing, send a request, or give the connection up."""
         heard_at = self.transport.ear.heard_at
         if self.asked_at is not None and heard_at < self.asked_at:
@@ -109,8 +109,8 @@ class MonitoredConnection:
 class KeepaliveMonitor:
     """Watches all connections of a command, in a thread that runs while at least one of them is open."""
 
-    def __init__(self, patience: Patience | None = None) -> None:
-        self._patience = patience or Patience()
+    def __init__(self, patience: KeepaliveTimes | None = None) -> None:
+        self._patience = patience or KeepaliveTimes()
         self._aside = BackgroundThreads()
         self._lock = threading.Lock()
         self._hearts: list[MonitoredConnection] = []

@@ -16,7 +16,7 @@ from hvdocker.secret import Secret
 
 
 @dataclass(frozen=True)
-class Pair:
+class SshKeyPair:
     """An ed25519 key pair in OpenSSH's text formats."""
 
     private: Secret[str]
@@ -24,19 +24,19 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Keyring:
+class ClusterKeys:
     """The keys of a cluster: its client key, host keys of new workers, and all public host keys, by host."""
 
-    client: Pair
-    new_hosts: Mapping[str, Pair]
+    client: SshKeyPair
+    new_hosts: Mapping[str, SshKeyPair]
     host_publics: Mapping[str, str]
 
 
-def make_pair() -> Pair:
+def make_pair() -> SshKeyPair:
     return _as_pair(Ed25519PrivateKey.generate())
 
 
-def pair_from_private(text: str) -> Pair:
+def pair_from_private(text: str) -> SshKeyPair:
     """Return the pair of an OpenSSH private key without a passphrase; ValueError if it is not ed25519."""
     key = serialization.load_ssh_private_key(text.encode(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
@@ -44,7 +44,7 @@ def pair_from_private(text: str) -> Pair:
     return _as_pair(key)
 
 
-def read_brought(private: Path, public: Path) -> Pair:
+def read_user_key_pair(private: Path, public: Path) -> SshKeyPair:
     """Read and check a key pair that the user provides. Raises UsageProblem if a file is missing, if the
     private key is not ed25519 or has a passphrase, or if the public key does not match."""
     fix = "make a pair with: ssh-keygen -t ed25519 -N '' -f keys/mine"
@@ -65,9 +65,9 @@ def read_brought(private: Path, public: Path) -> Pair:
     return pair
 
 
-def _as_pair(key: Ed25519PrivateKey) -> Pair:
+def _as_pair(key: Ed25519PrivateKey) -> SshKeyPair:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
     )
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
-    return Pair(Secret(private.decode()), public.decode())
+    return SshKeyPair(Secret(private.decode()), public.decode())

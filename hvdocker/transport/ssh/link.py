@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import paramiko
 
-from hvdocker.errors import HostUnfit, HvdockerError, TookTooLong
+from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.shell.command import Command
-from hvdocker.transport.errors import connecting, lost, translating_errors
-from hvdocker.transport.link import COMMAND_TIMEOUT_S, Result
+from hvdocker.transport.errors import connecting, connection_lost, translating_errors
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult
 from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.transport.ssh.command_line import ssh_words
 from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, SshRoute, connect
@@ -88,13 +88,13 @@ class SshLink:
         command: Command,
         stdin: Iterable[bytes] | None = None,
         timeout_s: float | None = COMMAND_TIMEOUT_S,
-    ) -> Result:
+    ) -> CommandResult:
         with translating_errors(self.name, "running a command"):
             channel = self._exec(command, timeout_s if stdin is None else None)
             try:
                 return self._outcome(command, channel, stdin)
             except TimeoutError as error:
-                raise TookTooLong(
+                raise CommandTimeout(
                     f"a command took longer than {timeout_s:.0f} s",
                     host=self.name,
                     command=self.pasteable(command),
@@ -102,8 +102,10 @@ class SshLink:
             finally:
                 channel.close()
 
-    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes] | None) -> Result:
-        feeder = _Feeder(channel, stdin) if stdin is not None else None
+    def _outcome(
+        self, command: Command, channel: HostChannel, stdin: Iterable[bytes] | None
+    ) -> CommandResult:
+        feeder = _StdinFeeder(channel, stdin) if stdin is not None else None
         if feeder is None:
             channel.shutdown_write()
         errors: list[bytes] = []
@@ -112,7 +114,7 @@ class SshLink:
         reader.join()
         if feeder:
             feeder.finish()
-        return Result(command, self._exit_status(channel), out, b"".join(errors))
+        return CommandResult(command, self._exit_status(channel), out, b"".join(errors))
 
     def stream(self, command: Command) -> Iterator[bytes]:
         with translating_errors(self.name, "reading from a command"):
@@ -167,7 +169,7 @@ class SshLink:
             return b"" if error.code == _REFUSED else None
         except paramiko.SSHException as error:
             if not self._transport.is_active():
-                raise lost(self.name, f"asking for {address}", error) from error
+                raise connection_lost(self.name, f"asking for {address}", error) from error
             # The timeout: the host is still trying to connect.
             return b""
         try:
@@ -199,7 +201,7 @@ class SshLink:
         code = channel.recv_exit_status()
         channel.close()
         if code == -1 and (channel.is_lost or not self._transport.is_active()):
-            raise lost(self.name, "a command was cut off", EOFError("the connection closed"))
+            raise connection_lost(self.name, "a command was cut off", EOFError("the connection closed"))
         return code
 
     def _dial(self) -> HostChannel:
@@ -230,7 +232,7 @@ def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
         raise
 
 
-class _Feeder:
+class _StdinFeeder:
     """Writes standard input in its own thread: a command that prints while it reads would deadlock."""
 
     def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import socket
 
-SILENCE_S = 20
+DEAD_HOST_S = 20
 
 
 class QuickSocket(socket.socket):
@@ -17,7 +17,7 @@ class QuickSocket(socket.socket):
 
     def recv(self, *args: int) -> bytes:
         data = super().recv(*args)
-        _set(self, "TCP_QUICKACK", 1)
+        _set_option(self, "TCP_QUICKACK", 1)
         return data
 
 
@@ -40,17 +40,17 @@ def connect(host: str, port: int, timeout_s: float) -> QuickSocket:
 
 
 def _tune(wire: socket.socket) -> None:
-    _set(wire, "TCP_NODELAY", 1)
-    _set(wire, "TCP_QUICKACK", 1)
+    _set_option(wire, "TCP_NODELAY", 1)
+    _set_option(wire, "TCP_QUICKACK", 1)
     wire.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     # The idle time before the first keep-alive; macOS calls the option TCP_KEEPALIVE.
-    _set(wire, "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", 5)
-    _set(wire, "TCP_KEEPINTVL", 5)
-    _set(wire, "TCP_KEEPCNT", 3)
-    _set(wire, "TCP_USER_TIMEOUT", SILENCE_S * 1000)
+    _set_option(wire, "TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", 5)
+    _set_option(wire, "TCP_KEEPINTVL", 5)
+    _set_option(wire, "TCP_KEEPCNT", 3)
+    _set_option(wire, "TCP_USER_TIMEOUT", DEAD_HOST_S * 1000)
 
 
-def _set(wire: socket.socket, option: str, value: int) -> None:
+def _set_option(wire: socket.socket, option: str, value: int) -> None:
     """Set a TCP option; do nothing if the platform lacks it, as macOS lacks several."""
     number = getattr(socket, option, None)
     if number is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import docker
 import docker.errors
 
-from hvdocker.images.build.base_image import ensure_base
+from hvdocker.images.build.base_image import ensure_base_image
 from tests.cluster.lab.wait import LabError
 
 LABEL = "hvdocker.lab"
@@ -20,7 +20,7 @@ MACHINE = Path(__file__).with_name("machine")
 def ensure_host_image(engine: docker.APIClient, suite: str, say: Callable[[str], None]) -> str:
     """The id of the host image of that suite on the machine's engine."""
     tag = f"hvdocker-lab/host:{suite}"
-    base = ensure_base(engine, suite, _only_news(say))
+    base = ensure_base_image(engine, suite, _only_news(say))
     wanted = _digest(engine.inspect_image(base)["Id"])
     old = _image(engine, tag)
     if old and old["Config"]["Labels"].get(HASH_LABEL) == wanted:

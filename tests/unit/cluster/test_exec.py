@@ -8,7 +8,7 @@ from hvdocker.cluster.exec import ExecReport, workers_of
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
-from hvdocker.inventory.select_hosts import check_hosts, hosts_meant
+from hvdocker.inventory.select_hosts import named_hosts_or_all, select_named_hosts
 from hvdocker.jobs.lookup import JobsSeen
 from tests.unit.builders import host_seen, inventory, state_of, with_worker
 
@@ -38,10 +38,10 @@ def test_a_host_without_a_worker(tmp_path: Path) -> None:
 
 
 def test_hosts_in_the_inventorys_order_each_once() -> None:
-    assert check_hosts(LAB, ["c", "a", "c"]) == ("a", "c")
-    assert hosts_meant(LAB, []) == ("a", "b", "c")
+    assert select_named_hosts(LAB, ["c", "a", "c"]) == ("a", "c")
+    assert named_hosts_or_all(LAB, []) == ("a", "b", "c")
     with pytest.raises(UsageProblem, match="no host x, y") as caught:
-        check_hosts(LAB, ["y", "a", "x"])
+        select_named_hosts(LAB, ["y", "a", "x"])
     assert caught.value.lines == ("hosts: a, b, c",)
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from docker.errors import NotFound
 
-from hvdocker.cluster.containers.ssh_files import Member
-from hvdocker.cluster.steps import JoinJob, TellMaster, Trust
+from hvdocker.cluster.containers.ssh_files import ClusterMember
+from hvdocker.cluster.steps import JoinJob, Trust, UpdateMaster
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context, apply, roll_back
 from hvdocker.plan.plan import Step, plan_of
 from hvdocker.protocol.job import JobHost
-from hvdocker.sync.host_index import Target
-from hvdocker.sync.sync import How, sync_all
+from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.sync import SyncOptions, sync_all
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.local_link import LocalLink
 from hvdocker.transport.ssh import key_pairs
@@ -77,9 +77,9 @@ class Pair:
         assert self.sync("a") == 2
 
     def sync(self, host: str) -> int:
-        """How many files a sync of the code has to send there."""
-        targets = {host: Target(self.links[host], str(getattr(self, host) / "code"))}
-        reports = sync_all(targets, read_tree(self.source), How()).or_raise("sync")
+        """SyncOptions many files a sync of the code has to send there."""
+        targets = {host: SyncTarget(self.links[host], str(getattr(self, host) / "code"))}
+        reports = sync_all(targets, read_tree(self.source), SyncOptions()).or_raise("sync")
         return reports[host].sent
 
     def step(self, **changes: object) -> JoinJob:
@@ -180,10 +180,12 @@ def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(
     pair: Pair, is_elastic: bool
 ) -> None:
     seats = (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2)) if is_elastic else ()
-    trust = Trust("lab", 12345, (Member("a", "10.0.0.11", "hvd"), Member("c", "10.0.0.13", "hvd")))
-    ring = key_pairs.Keyring(key_pairs.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
+    trust = Trust(
+        "lab", 12345, (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("c", "10.0.0.13", "hvd"))
+    )
+    ring = key_pairs.ClusterKeys(key_pairs.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
     context = Context(inventory("hosts: [a, c]"), pair.links, template="", trust=trust, keyring=ring)
-    apply(plan_of("up", "lab", ("join", [TellMaster("a", "master", 1000, 1001, seats)])), context)
+    apply(plan_of("up", "lab", ("join", [UpdateMaster("a", "master", 1000, 1001, seats)])), context)
     [(container, folder, data)] = pair.links["a"].own.put
     assert (container, folder) == ("master", "/run")
     given = members(data)

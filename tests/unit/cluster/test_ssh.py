@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.cluster.ssh import become, machine_words
+from hvdocker.cluster.ssh import machine_argv, replace_process
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
@@ -20,7 +20,7 @@ LAB = inventory(
 
 def words(tmp_path: Path, name: str, *rest: str, has_terminal: bool = True) -> tuple[str, ...]:
     located = Located(LAB, tmp_path / "inventory.yaml")
-    return machine_words(Env(cwd=tmp_path), located, name, rest, has_terminal)
+    return machine_argv(Env(cwd=tmp_path), located, name, rest, has_terminal)
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +60,9 @@ def test_a_host_that_is_not_in_the_inventory(tmp_path: Path) -> None:
 def test_the_machine_of_a_local_worker_is_this_one(tmp_path: Path) -> None:
     located = Located(inventory("local: 2"), tmp_path / "inventory.yaml")
     with pytest.raises(UsageProblem, match="this very machine"):
-        machine_words(Env(cwd=tmp_path), located, "w1", (), True)
+        machine_argv(Env(cwd=tmp_path), located, "w1", (), True)
 
 
 def test_no_such_program_here() -> None:
     with pytest.raises(HvdockerError, match="this machine has no no-such-program program"):
-        become(("no-such-program", "-t"))
+        replace_process(("no-such-program", "-t"))

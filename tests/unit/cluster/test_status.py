@@ -1,4 +1,4 @@
-from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport, _job
+from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport, _job_status
 from hvdocker.errors import HostUnfit, HostUnreachable
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import host_seen, inventory, master, with_worker
@@ -49,5 +49,5 @@ def test_what_went_wrong_and_whether_it_is_up() -> None:
 
 def test_a_jobs_state_in_words() -> None:
     jobs = [master("j", '{"a":1}', state=state) for state in ("running", "exited", "created")]
-    states = [_job(job, job.placement).state for job in jobs]
+    states = [_job_status(job, job.placement).state for job in jobs]
     assert states == ["running", "ended", "created"]

@@ -4,14 +4,14 @@ import pytest
 
 from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.unreachable import UnreachableHost, read_slots, read_unreachable
 from hvdocker.protocol.job import JobHost
 
 MEMBERS = (
-    Member("a", "10.0.0.11", "hvd"),
-    Member("gpu-2.lab", "fd00::2", "root"),
-    Member("c", "c.example", "hvd"),
+    ClusterMember("a", "10.0.0.11", "hvd"),
+    ClusterMember("gpu-2.lab", "fd00::2", "root"),
+    ClusterMember("c", "c.example", "hvd"),
 )
 KEYS = {member.name: f"ssh-ed25519 AAAA{number}+/=" for number, member in enumerate(MEMBERS)}
 

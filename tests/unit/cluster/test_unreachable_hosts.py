@@ -6,7 +6,7 @@ import pytest
 
 from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.cluster.unreachable_hosts import unreachable_hosts
 from hvdocker.cluster.up import UpReport
@@ -18,7 +18,7 @@ from tests.unit.builders import ADDRESSES, HOST_KEYS, inventory, master, state_o
 from tests.unit.fakes import FakeEngine, FakeLink
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
-MEMBERS = [Member(name, address, "hvd") for name, address in ADDRESSES.items()]
+MEMBERS = [ClusterMember(name, address, "hvd") for name, address in ADDRESSES.items()]
 TRUST = trust_files(assets.ssh_config_template(), "lab", MEMBERS, 12345, HOST_KEYS, "ssh-ed25519 C")
 FILES = {f"/run/hvdocker/{file.path}": (file.content or "").encode() for file in TRUST}
 B_AWAY: dict[str, HvdockerError] = {"b": HostUnreachable("b:22 did not answer", host="b", fix="power it on")}

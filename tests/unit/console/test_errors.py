@@ -16,8 +16,8 @@ from hvdocker.errors import (
     InventoryError,
     NotEnoughSlots,
     UsageProblem,
+    gravest_exit_code,
     raise_all,
-    worst,
 )
 
 
@@ -125,7 +125,7 @@ def _theme():
     ],
 )
 def test_the_worst_of_several_codes(codes: list[ExitCode], code: ExitCode) -> None:
-    assert worst(codes) == code
+    assert gravest_exit_code(codes) == code
 
 
 def test_the_codes_that_are_promised() -> None:

@@ -15,13 +15,13 @@ from hvdocker.cluster.steps import StartContainer
 from hvdocker.console import style
 from hvdocker.console.errors import show_error
 from hvdocker.console.progress import Progress
-from hvdocker.console.sanitize import coloured, sanitized
+from hvdocker.console.sanitize import sanitized, sanitized_with_colours
 from hvdocker.console.views.doctor import show_report
 from hvdocker.console.views.job import JobView
 from hvdocker.console.views.lock import show_locks
 from hvdocker.console.views.plan import show_plan
 from hvdocker.console.views.status import show_status
-from hvdocker.doctor.report import Finding, HostReport, Mark, PairReport, Report
+from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark, PairReport
 from hvdocker.errors import HostErrors, HostUnreachable, HvdockerError
 from hvdocker.events import Event
 from hvdocker.locks.holder import Holder
@@ -72,7 +72,7 @@ def test_an_unfinished_sequence_swallows_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", "plain", "tab\tand\nnewline", "한국어 é 🐳 \u200e", "[31m ]0; \\x1b"])
 def test_text_stays_as_it_is(text: str) -> None:
-    assert sanitized(text) == coloured(text) == text
+    assert sanitized(text) == sanitized_with_colours(text) == text
 
 
 def test_bytes_that_are_no_text_can_be_printed() -> None:
@@ -80,8 +80,8 @@ def test_bytes_that_are_no_text_can_be_printed() -> None:
 
 
 def test_colours_of_a_rank_stay_and_nothing_else() -> None:
-    assert coloured("\x1b[1;31mred\x1b[0m\x1b[2J\x1b]0;x\x07") == "\x1b[1;31mred\x1b[0m"
-    assert "\x1b" not in coloured(f"\x1b[{'1;' * 50}m")
+    assert sanitized_with_colours("\x1b[1;31mred\x1b[0m\x1b[2J\x1b]0;x\x07") == "\x1b[1;31mred\x1b[0m"
+    assert "\x1b" not in sanitized_with_colours(f"\x1b[{'1;' * 50}m")
 
 
 def test_a_hostile_text_costs_no_time() -> None:
@@ -138,7 +138,7 @@ def locks(console: Console, evil: str) -> None:
 def doctor(console: Console, evil: str) -> None:
     found = Finding(evil, Mark.BAD, evil, (evil,), evil, evil)
     pair = PairReport(evil, "b", (found, Finding("rtt", Mark.GOOD, evil)))
-    report = Report(evil, (HostReport(evil, (found,)),), (pair,), (found,))
+    report = DoctorReport(evil, (HostReport(evil, (found,)),), (pair,), (found,))
     show_report(console, report, is_verbose=True)
 
 

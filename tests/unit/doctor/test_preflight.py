@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.doctor.preflight import _spared, bad_news
-from hvdocker.doctor.report import Finding, HostReport, Mark, Report
+from hvdocker.doctor.preflight import _hosts_to_leave_out, report_errors
+from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark
 from hvdocker.errors import HostUnfit, HostUnreachable
 from hvdocker.inventory.locate import Located
 from hvdocker.placement.slots import SlotRequest
@@ -21,8 +21,8 @@ def test_bad_findings_become_errors_with_evidence_and_way_out() -> None:
     )
     away = (Finding("answers", Mark.BAD, "refused", is_unreachable=True),)
     across = (Finding("same image", Mark.BAD, "two builds"),)
-    unfit, gone, all_hosts = bad_news(
-        Report("lab", (HostReport("a", findings), HostReport("b", away)), (), across)
+    unfit, gone, all_hosts = report_errors(
+        DoctorReport("lab", (HostReport("a", findings), HostReport("b", away)), (), across)
     )
     assert isinstance(unfit, HostUnfit) and str(unfit) == "a: clock: 2 min behind"
     assert (unfit.command, unfit.lines, unfit.fix) == ("date", ("asked",), "sudo timedatectl set-ntp true")
@@ -48,4 +48,4 @@ LAB = Located(inventory("hosts: [a, b, c]"), Path("inventory.yaml"))
 def test_who_wants_some_slots_does_without_hosts_that_are_not_fit(
     request_: SlotRequest | None, bad: str, spared: set[str]
 ) -> None:
-    assert _spared(LAB, request_, [HostUnfit("no", host=name) for name in bad]) == spared
+    assert _hosts_to_leave_out(LAB, request_, [HostUnfit("no", host=name) for name in bad]) == spared

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hvdocker.doctor.report import Finding, HostReport, Mark, PairReport, Report
+from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark, PairReport
 from hvdocker.errors import ExitCode
 
 GOOD, WARN, GREY = (Finding("x", mark, "y") for mark in (Mark.GOOD, Mark.WARN, Mark.UNKNOWN))
@@ -27,5 +27,5 @@ def test_the_worst_decides(
     of_host: Finding, of_pair: Finding, of_all: Finding, code: ExitCode, mark: str
 ) -> None:
     hosts = (HostReport("a", (GOOD, of_host)), HostReport("b", (GOOD,)))
-    report = Report("lab", hosts, (PairReport("a", "b", (GOOD, of_pair)),), (GOOD, of_all))
+    report = DoctorReport("lab", hosts, (PairReport("a", "b", (GOOD, of_pair)),), (GOOD, of_all))
     assert (report.exit_code, report.as_json()["mark"]) == (code, mark)

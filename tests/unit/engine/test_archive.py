@@ -43,7 +43,7 @@ def test_a_file_that_is_put_again_looks_changed() -> None:
 def test_a_container_is_furnished_by_one_archive_with_its_user_in_passwd() -> None:
     engine = FakeEngine()
     wanted = [FileSpec("", None, 0o700), FileSpec("ssh/config", "x\n")]
-    archive.furnish(engine, "worker", wanted, 1000, 1001, "root:x:0:0::/root:/bin/sh\n")
+    archive.put_initial_files(engine, "worker", wanted, 1000, 1001, "root:x:0:0::/root:/bin/sh\n")
     [(container, folder, data)] = engine.put
     assert (container, folder) == ("worker", "/")
     assert members(data) == {
@@ -58,7 +58,7 @@ def test_a_container_is_furnished_by_one_archive_with_its_user_in_passwd() -> No
 
 def test_root_is_in_passwd_already() -> None:
     engine = FakeEngine()
-    archive.furnish(engine, "worker", [FileSpec("", None, 0o700)], 0, 0, "")
+    archive.put_initial_files(engine, "worker", [FileSpec("", None, 0o700)], 0, 0, "")
     [(_, _, data)] = engine.put
     assert list(members(data)) == ["run/hvdocker"]
 

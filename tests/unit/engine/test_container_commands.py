@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hvdocker.engine.container_commands import any_shell, ranks_folder, signal_exec, signal_ranks
+from hvdocker.engine.container_commands import interactive_shell, ranks_folder, signal_exec, signal_ranks
 from hvdocker.jobs.log.rank_logs import end_of_rank_log, list_rank_logs, read_rank_logs
 from hvdocker.shell.command import Command
 
@@ -63,7 +63,7 @@ def test_where_ranks_say_which_process_they_are() -> None:
 
 
 def test_a_shell_that_every_image_has() -> None:
-    done = subprocess.run(any_shell(), input="echo $0", capture_output=True, text=True, check=True)
+    done = subprocess.run(interactive_shell(), input="echo $0", capture_output=True, text=True, check=True)
     assert done.stdout.strip() in ("bash", "sh")
 
 

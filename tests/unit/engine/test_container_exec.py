@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
-from hvdocker.engine.container_exec import Inside, Patience, end_exec, end_ranks, run_inside
+from hvdocker.engine.container_exec import (
+    ContainerCommand,
+    GracePeriod,
+    end_exec,
+    end_ranks,
+    stream_in_container,
+)
 from hvdocker.errors import HvdockerError
 from tests.unit.fakes import FakeEngine, FakeLink
 
@@ -42,17 +48,19 @@ class Link(FakeLink):
         return self.held
 
 
-def patience(grace_s: float = 5.0) -> Patience:
+def patience(grace_s: float = 5.0) -> GracePeriod:
     """Nobody sleeps: waiting moves the clock."""
     now = [0.0]
-    return Patience(grace_s, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
+    return GracePeriod(grace_s, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
 
 
 def test_output_and_errors_as_they_come_and_the_exit_code() -> None:
     engine = Engine(((b"one\n", None), (None, b"two\n"), (b"", None), (b"x" * 70000, None)), code=7)
     heard: list[tuple[bytes, bool]] = []
-    what = Inside(("ls", "-l"), "/train", "t0ken")
-    code = run_inside(Link(engine), "worker", what, lambda data, is_error: heard.append((data, is_error)))
+    what = ContainerCommand(("ls", "-l"), "/train", "t0ken")
+    code = stream_in_container(
+        Link(engine), "worker", what, lambda data, is_error: heard.append((data, is_error))
+    )
     assert code == 7
     assert heard == [(b"one\n", False), (b"two\n", True), (b"", False), (b"x" * 70000, False)]
     settings = {"workdir": "/train", "environment": {"HVDOCKER_EXEC": "t0ken"}}
@@ -63,7 +71,9 @@ def test_a_command_whose_end_is_not_known_is_an_error() -> None:
     engine = Engine()
     engine.code = None  # type: ignore[assignment]  # as of one that runs
     with pytest.raises(HvdockerError, match="before its end"):
-        run_inside(Link(engine), "worker", Inside(("ls",), "/train", "t"), lambda data, is_error: None)
+        stream_in_container(
+            Link(engine), "worker", ContainerCommand(("ls",), "/train", "t"), lambda data, is_error: None
+        )
 
 
 def test_what_ends_when_asked_is_not_killed() -> None:

@@ -2,9 +2,9 @@
 
 from hvdocker.cluster.steps import RemoveContainer, RemoveTree
 from hvdocker.gc.leftovers import HostLeftovers, RunFolder, UnusedImage
-from hvdocker.gc.plan import DeadRun, dead_runs, plan_rest, whole
+from hvdocker.gc.plan import DeadRun, combined_plan, dead_runs, plan_other_leftovers
 from hvdocker.images.steps import RemoveImage
-from hvdocker.jobs.secrets.steps import ForgetSecrets
+from hvdocker.jobs.secrets.steps import RemoveSecrets
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.plan.plan import Plan, Stage, plan_of
 
@@ -55,7 +55,7 @@ def test_a_folder_without_containers_is_a_dead_runs_by_its_mark() -> None:
 def test_clusters_that_up_made_are_nobodys_business() -> None:
     seen = HostLeftovers((container("w", "worker"), container("j", "master", "exited")))
     assert dead_runs({"h1": seen}) == []
-    assert plan_rest("lab", {"h1": seen}, [], "ada").is_empty
+    assert plan_other_leftovers("lab", {"h1": seen}, [], "ada").is_empty
 
 
 def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
@@ -75,7 +75,7 @@ def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
         RemoveContainer("h1", "unborn", "id-unborn", "a job that never started"),
         RemoveContainer("h1", "examined", "id-examined", "of an earlier doctor"),
     ]
-    whole_plan = plan_rest("lab", found, ["lab-aaaa"], "ada")
+    whole_plan = plan_other_leftovers("lab", found, ["lab-aaaa"], "ada")
     assert whole_plan == plan_of(
         "gc",
         "lab",
@@ -84,8 +84,12 @@ def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
         ("images", [RemoveImage("h1", "hvdocker-part:x", "part of an image that was never sent whole")]),
         ("images", [RemoveImage("h2", "doc-hvd:cpu", "no container uses it", 7)]),
     )
-    forced = {step.host: step for step in plan_rest("lab", found, ["lab-aaaa"], None).stages[0].steps}
-    names = [getattr(step, "name", "") for step in plan_rest("lab", found, [], None).stages[0].steps]
+    forced = {
+        step.host: step for step in plan_other_leftovers("lab", found, ["lab-aaaa"], None).stages[0].steps
+    }
+    names = [
+        getattr(step, "name", "") for step in plan_other_leftovers("lab", found, [], None).stages[0].steps
+    ]
     assert names == ["unborn", "of-kim", "going-anyway", "examined"] and set(forced) == {"h1"}
 
 
@@ -101,11 +105,15 @@ def test_secrets_of_a_job_that_never_started_go_before_its_master() -> None:
         "h3": HostLeftovers((container("w3", "worker", host="c"),)),
     }
     removed = RemoveContainer("h1", "unborn", "id-unborn", "a job that never started")
-    assert plan_rest("lab", found, [], "ada") == plan_of(
-        "gc", "lab", ("secrets", [ForgetSecrets("h2", "w2", ("j-aaaa",))]), ("containers", [removed])
+    assert plan_other_leftovers("lab", found, [], "ada") == plan_of(
+        "gc", "lab", ("secrets", [RemoveSecrets("h2", "w2", ("j-aaaa",))]), ("containers", [removed])
     )
-    assert plan_rest("lab", found, [], "kim").is_empty, "another's secrets are left alone with his job"
-    assert plan_rest("lab", found, [], "ada", is_whole=False) == plan_rest("lab", found, [], "ada")
+    assert plan_other_leftovers("lab", found, [], "kim").is_empty, (
+        "another's secrets are left alone with his job"
+    )
+    assert plan_other_leftovers("lab", found, [], "ada", is_whole=False) == plan_other_leftovers(
+        "lab", found, [], "ada"
+    )
 
 
 def test_what_tells_of_secrets_on_a_host_that_is_away_stays() -> None:
@@ -114,16 +122,16 @@ def test_what_tells_of_secrets_on_a_host_that_is_away_stays() -> None:
     without = container("without", "master", "created", host="a", **told)
     found = {"h1": HostLeftovers((unborn, without, container("w1", "worker", host="a")))}
     removed = RemoveContainer("h1", "without", "id-without", "a job that never started")
-    left = plan_rest("lab", found, [], "ada", is_whole=False)
+    left = plan_other_leftovers("lab", found, [], "ada", is_whole=False)
     assert left == plan_of("gc", "lab", ("containers", [removed]))
-    everybody_answered = plan_rest("lab", found, [], "ada")
+    everybody_answered = plan_other_leftovers("lab", found, [], "ada")
     assert len(list(everybody_answered.steps)) == 2, "a worker that is gone has no secrets"
 
 
 def test_it_is_shown_run_after_run() -> None:
     one = Plan("down", "lab-aaaa", (Stage("files", (RemoveTree("h1", "/a"),)),))
     rest = Plan("gc", "lab", (Stage("files", (RemoveTree("h1", "/b"),)),))
-    assert [line.split()[-1] for line in whole("lab", [one], rest).lines()] == ["/a", "/b"]
+    assert [line.split()[-1] for line in combined_plan("lab", [one], rest).lines()] == ["/a", "/b"]
 
 
 def test_containers_that_no_run_of_ours_can_have_made_are_left_alone() -> None:

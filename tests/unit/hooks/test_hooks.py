@@ -11,7 +11,7 @@ import pytest
 from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError, Interrupted, JobFailed, UsageProblem
 from hvdocker.events import Event
-from hvdocker.hooks.hooks import NAMES, Hooks, code_of
+from hvdocker.hooks.hooks import HOOK_NAMES, Hooks, exit_code_of
 from hvdocker.inventory.locate import read_inventory
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.report import Started, Viewer
@@ -83,7 +83,7 @@ def test_a_hook_knows_what_it_is_for(world: World) -> None:
 
 
 def test_around_a_verb_that_succeeds(world: World) -> None:
-    for name in NAMES:
+    for name in HOOK_NAMES:
         world.hook(name)
     with world.hooks().around("up"):
         assert world.told == ["pre-up none none a,b"]
@@ -91,7 +91,7 @@ def test_around_a_verb_that_succeeds(world: World) -> None:
 
 
 def test_around_a_verb_that_did_without_a_host(world: World) -> None:
-    for name in NAMES:
+    for name in HOOK_NAMES:
         world.hook(name)
     with world.hooks().around("up") as end:
         end.code = 4
@@ -204,7 +204,7 @@ INFO = Started("train-abcd", Placement((Share("b", 1),)), 1)
     ],
 )
 def test_around_a_job(world: World, error: BaseException | None, told: list[str]) -> None:
-    for name in NAMES:
+    for name in HOOK_NAMES:
         world.hook(name)
     seen: list[Started] = []
     viewer = Viewer(started=seen.append)
@@ -225,7 +225,7 @@ def test_around_a_job(world: World, error: BaseException | None, told: list[str]
 
 
 def test_a_job_that_never_started_has_no_end(world: World) -> None:
-    for name in NAMES:
+    for name in HOOK_NAMES:
         world.hook(name)
     with raising(JobFailed), TrainHooks(world.hooks()).around(Viewer(), tells_failure=False):
         raise JobFailed("x")
@@ -241,4 +241,8 @@ def test_another_cluster_has_the_same_hooks(world: World) -> None:
 
 
 def test_the_code_that_a_program_ends_with() -> None:
-    assert [code_of(error) for error in (SystemExit(7), SystemExit("text"), JobFailed(""))] == [7, 1, 100]
+    assert [exit_code_of(error) for error in (SystemExit(7), SystemExit("text"), JobFailed(""))] == [
+        7,
+        1,
+        100,
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.hooks.run_hook import Trouble, is_private_group, trouble_with
+from hvdocker.hooks.run_hook import TrustProblem, is_private_group, trust_problem
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o770, 0o720])
@@ -16,14 +16,14 @@ def test_a_group_that_others_are_in_may_not_write(tmp_path: Path, mode: int) -> 
     path.touch()
     path.chmod(mode)
     what = f"everybody in its group may write to it (gid {path.stat().st_gid})"
-    assert trouble_with(path, lambda uid, gid: False) == Trouble(what, f"chmod g-w '{path}'")
-    assert trouble_with(path, lambda uid, gid: True) is None
+    assert trust_problem(path, lambda uid, gid: False) == TrustProblem(what, f"chmod g-w '{path}'")
+    assert trust_problem(path, lambda uid, gid: True) is None
 
 
 def test_what_everybody_may_write_is_refused_whosever_the_group_is(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    expected = Trouble("everybody may write to it", f"chmod go-w {tmp_path}")
-    assert trouble_with(tmp_path, lambda uid, gid: True) == expected
+    expected = TrustProblem("everybody may write to it", f"chmod go-w {tmp_path}")
+    assert trust_problem(tmp_path, lambda uid, gid: True) == expected
 
 
 def test_nobody_is_asked_about_a_group_that_may_not_write(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_nobody_is_asked_about_a_group_that_may_not_write(tmp_path: Path) -> Non
         raise AssertionError("the group has no say here")
 
     tmp_path.chmod(0o755)
-    assert trouble_with(tmp_path, never) is None
+    assert trust_problem(tmp_path, never) is None
 
 
 def test_a_group_is_a_persons_own_by_its_name() -> None:

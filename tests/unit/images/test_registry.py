@@ -6,7 +6,7 @@ import pytest
 from docker.errors import ImageNotFound
 
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem
-from hvdocker.images.registry import credentials, demand_same, pull, push
+from hvdocker.images.registry import check_same_content, credentials, pull, push
 from hvdocker.images.steps import PullImage
 from hvdocker.names import LABEL_IMAGE
 from hvdocker.observe.state import image_content
@@ -108,10 +108,10 @@ def test_a_refusal_says_what_to_do(said: str, fix: str) -> None:
 
 
 def test_two_builds_of_one_tag_are_an_error() -> None:
-    demand_same({"a": "1", "b": "1"})
-    demand_same({})
+    check_same_content({"a": "1", "b": "1"})
+    check_same_content({})
     with pytest.raises(HostUnfit, match="different builds"):
-        demand_same({"a": "1", "b": "2"})
+        check_same_content({"a": "1", "b": "2"})
 
 
 def test_what_is_pulled_gets_the_images_own_name_and_no_other() -> None:

@@ -27,7 +27,7 @@ LAUNCHER = """
 import json, os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {lib!r})
-from inside.protocol.marks import encode
+from inside.protocol.marks import encode_mark
 stage = Path({stage!r})
 run = int(os.environ["HVDOCKER_RESTART"])
 (stage / f"argv-{{run}}.json").write_text(json.dumps(sys.argv[1:]))
@@ -37,7 +37,7 @@ def put(fd, text):
 
 def mark(rank, event, host, **more):
     words = {{"event": event, "rank": rank, "host": host, **more}}
-    put(2, b"[%d]<stderr>:" % rank + encode(words))
+    put(2, b"[%d]<stderr>:" % rank + encode_mark(words))
 
 def start(rank, host):
     mark(rank, "rank-start", host, started=1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
 from hvdocker.inventory.inventory import Host, Inventory, SshSettings
-from hvdocker.inventory.origin import Reach, Setting, origins
+from hvdocker.inventory.origin import EffectiveSsh, Setting, find_origins
 from hvdocker.inventory.parse import parse
 
 RIGHT = sorted((Path(__file__).parents[1] / "fixtures" / "inventories" / "right").glob("*.yaml"))
@@ -22,7 +22,7 @@ def test_it_reads_back_as_the_same_inventory(path: Path) -> None:
 
 def test_what_ssh_adds_reads_back_too() -> None:
     host = Host("a", "a", ssh=SshSettings(key="/k"))
-    reach = Reach(
+    reach = EffectiveSsh(
         user=Setting("kim", "~/.ssh/config"),
         port=Setting(2222, "~/.ssh/config"),
         key=Setting("/k", "ssh/key (line 1)"),
@@ -46,7 +46,7 @@ def test_every_setting_that_is_not_set_says_what_holds() -> None:
 def test_where_settings_stand() -> None:
     text = "image: x\nssh: {user: u, port: 1}\nhosts:\n  - a\n  - kim@b\n"
     text += "  - host: '[::1]:22'\n    ssh:\n      key: k\nshm:\n"
-    found = origins(text)
+    found = find_origins(text)
     assert found.top == {"image": "line 1", "ssh": "line 2", "hosts": "line 3"}
     assert found.ssh[0] == {"user": "ssh/user (line 2)", "port": "ssh/port (line 2)"}
     assert found.ssh[1] == {"user": "hosts/1 (line 5)", "port": "ssh/port (line 2)"}

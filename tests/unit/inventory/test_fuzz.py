@@ -19,10 +19,10 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, read_inventory
 from hvdocker.inventory.parse import parse
 from hvdocker.inventory.redact import redacted
-from hvdocker.inventory.safe_text import has_hidden
+from hvdocker.inventory.safe_text import has_invisible_characters
 from hvdocker.inventory.schema import inventory_schema
-from hvdocker.inventory.yaml_document import read
-from hvdocker.names import CLUSTER_PATTERN
+from hvdocker.inventory.yaml_document import read_yaml
+from hvdocker.names import CLUSTER_NAME_PATTERN
 from tests.unit.inventory.mutations import FIXTURES, inventories
 
 COUNT = 20_000
@@ -111,7 +111,7 @@ def check_error(error: HvdockerError) -> None:
 
 
 def check_inventory(inventory: Inventory) -> None:
-    assert re.fullmatch(CLUSTER_PATTERN, inventory.cluster)
+    assert re.fullmatch(CLUSTER_NAME_PATTERN, inventory.cluster)
     assert inventory.hosts
     assert inventory.port is None or 1 <= inventory.port <= 65535
     assert inventory.cpus is None or (math.isfinite(inventory.cpus) and inventory.cpus > 0)
@@ -127,7 +127,9 @@ def check_inventory(inventory: Inventory) -> None:
         assert host.host and not host.host.startswith("-") and host.host.isprintable()
         assert host.ssh.port is None or 1 <= host.ssh.port <= 65535
         words = (host.ssh.user, host.ssh.key, host.ssh.jump)
-        assert not any(word and (has_hidden(word) or len(word.splitlines()) != 1) for word in words)
+        assert not any(
+            word and (has_invisible_characters(word) or len(word.splitlines()) != 1) for word in words
+        )
         assert not any(word and word.startswith("-") for word in (host.ssh.user, host.ssh.jump))
         assert host.slots is None or 1 <= host.slots <= 4096
 
@@ -141,5 +143,5 @@ def check_round_trip(located: Located) -> None:
 
 def check_schema(data: bytes) -> None:
     """An editor does not complain of what hvdocker takes."""
-    value = read(data.decode("utf-8"), "lab.yaml").value
+    value = read_yaml(data.decode("utf-8"), "lab.yaml").value
     assert SCHEMA.is_valid(value), next(SCHEMA.iter_errors(value)).message

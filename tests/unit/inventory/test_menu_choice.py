@@ -1,7 +1,7 @@
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.inventory.menu_choice import picked
+from hvdocker.inventory.menu_choice import parse_menu_choice
 
 OFFERED = ["gpu-a", "gpu-b", "gpu-c", "gpu-d"]
 
@@ -20,18 +20,18 @@ OFFERED = ["gpu-a", "gpu-b", "gpu-c", "gpu-d"]
     ],
 )
 def test_numbers_spans_and_names(text: str, hosts: list[str]) -> None:
-    assert picked(text, OFFERED) == hosts
+    assert parse_menu_choice(text, OFFERED) == hosts
 
 
 @pytest.mark.parametrize("text", ["0", "5", "3-9", "4-2"])
 def test_numbers_beyond_the_list(text: str) -> None:
     with pytest.raises(UsageProblem, match="from 1 to 4"):
-        picked(text, OFFERED)
+        parse_menu_choice(text, OFFERED)
 
 
 def test_without_a_list_everything_is_a_name() -> None:
-    assert picked("all 1", []) == ["all", "1"]
+    assert parse_menu_choice("all 1", []) == ["all", "1"]
 
 
 def test_a_host_that_is_called_by_a_number() -> None:
-    assert picked("2", ["a", "b", "2"]) == ["2"]
+    assert parse_menu_choice("2", ["a", "b", "2"]) == ["2"]

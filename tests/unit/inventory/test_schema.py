@@ -6,10 +6,10 @@ import jsonschema
 import pytest
 
 from hvdocker.errors import InventoryError
-from hvdocker.inventory.fields import INVENTORY, Field
+from hvdocker.inventory.fields import INVENTORY_FIELD, Field
 from hvdocker.inventory.parse import parse
 from hvdocker.inventory.schema import inventory_schema, schema_text
-from hvdocker.inventory.yaml_document import read
+from hvdocker.inventory.yaml_document import read_yaml
 
 CASES = Path(__file__).parents[1] / "fixtures" / "inventories"
 PUBLISHED = Path(__file__).parents[3] / "hvdocker" / "inventory" / "inventory.schema.json"
@@ -37,20 +37,20 @@ def test_it_is_a_schema() -> None:
 
 @pytest.mark.parametrize("path", cases("right"), ids=lambda path: path.stem)
 def test_it_takes_what_the_parser_takes(path: Path) -> None:
-    SCHEMA.validate(read(path.read_text(encoding="utf-8"), path.name).value)
+    SCHEMA.validate(read_yaml(path.read_text(encoding="utf-8"), path.name).value)
 
 
 @pytest.mark.parametrize(
     "path", [path for path in cases("wrong") if path.stem not in BEYOND], ids=lambda path: path.stem
 )
 def test_it_refuses_what_the_parser_refuses(path: Path) -> None:
-    assert not SCHEMA.is_valid(read(path.read_text(encoding="utf-8"), path.name).value)
+    assert not SCHEMA.is_valid(read_yaml(path.read_text(encoding="utf-8"), path.name).value)
 
 
 def test_what_is_beyond_it_is_named_rightly() -> None:
     for path in cases("wrong"):
         try:
-            is_valid = SCHEMA.is_valid(read(path.read_text(encoding="utf-8"), path.name).value)
+            is_valid = SCHEMA.is_valid(read_yaml(path.read_text(encoding="utf-8"), path.name).value)
         except InventoryError:
             is_valid = True
         assert is_valid == (path.stem in BEYOND), path.stem
@@ -61,22 +61,22 @@ def groups(field: Field) -> list[Field]:
 
 
 @pytest.mark.parametrize(
-    "field", [each for each in groups(INVENTORY) if each.example], ids=lambda field: field.name
+    "field", [each for each in groups(INVENTORY_FIELD) if each.example], ids=lambda field: field.name
 )
 def test_every_field_explains_itself(field: Field) -> None:
     assert field.help.endswith(".") and field.help[0].isupper()
 
 
-@pytest.mark.parametrize("field", INVENTORY.fields, ids=lambda field: field.name)
+@pytest.mark.parametrize("field", INVENTORY_FIELD.fields, ids=lambda field: field.name)
 def test_every_example_parses(field: Field) -> None:
     text = f"{field.name}: {field.example}\n"
     text += "" if field.name in ("hosts", "local") else "hosts: [a]\n"
     assert parse(text, "example", "here").hosts
-    SCHEMA.validate(read(text, "example").value)
+    SCHEMA.validate(read_yaml(text, "example").value)
 
 
 def test_an_unknown_key_is_refused_at_every_level() -> None:
     for text in ("hosts: [a]\nimge: x", "hosts: [{host: a, slot: 1}]", "hosts: [a]\nssh: {usr: x}"):
-        assert not SCHEMA.is_valid(read(text, "x").value)
+        assert not SCHEMA.is_valid(read_yaml(text, "x").value)
         with pytest.raises(InventoryError):
             parse(text, "x", "here")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hvdocker.errors import InventoryError
-from hvdocker.inventory.fields import TOP
+from hvdocker.inventory.fields import TOP_FIELDS
 from hvdocker.inventory.inventory import Host, Inventory, SshSettings
 from hvdocker.inventory.parse import parse
 from hvdocker.inventory.template import inventory_file
@@ -57,7 +57,7 @@ def test_without_hosts_it_says_what_is_missing() -> None:
 def test_every_key_is_explained_and_every_suggestion_works() -> None:
     text = inventory_file("x", ["gpu-a"])
     taken = re.sub(r"^( *)#(?=[a-z-]+:|- )", r"\1", text, flags=re.MULTILINE)
-    for field in TOP:
+    for field in TOP_FIELDS:
         assert re.search(rf"^{field.name}:", taken, re.MULTILINE)
     whole = parse(re.sub(r"^local:.*\n", "", taken, flags=re.MULTILINE), "x", "here")
     assert whole.cluster == "lab" and whole.cpus == 16 and len(whole.hosts) == 2 and whole.hosts[1].slots == 4

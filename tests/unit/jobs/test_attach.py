@@ -18,14 +18,14 @@ from hvdocker.jobs.attach import (
     AttachViewer,
     _end,
     _follow,
-    _from_home,
-    _last_words,
-    _to_the_end,
+    _follow_to_end,
+    _last_lines_of_failed_rank,
+    _report_from_local_copy,
 )
 from hvdocker.jobs.history import JobTexts, read_past_job
 from hvdocker.jobs.local_jobs import LocalJob
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
-from hvdocker.jobs.outcome import Ended, JobEnd, verdict
+from hvdocker.jobs.outcome import EndedJob, JobEnd, raise_unless_succeeded
 from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
@@ -64,8 +64,8 @@ def test_the_last_words_of_a_rank_that_failed_before_anybody_looked(link: LogLin
     link.logged.log = [(1, b"[1]<stderr>:oh no\n"), (2, b"[0]<stdout>:hm\n")]
     record = JobRecord.read(json.dumps(RECORD))
     assert record is not None and record.first_failure == RankEnd(1, "b", 3)
-    assert _last_words(found(link), JobEnd(record, 1)) == {1: ("oh no",)}
-    assert _last_words(found(link), JobEnd(None, 1)) == {}
+    assert _last_lines_of_failed_rank(found(link), JobEnd(record, 1)) == {1: ("oh no",)}
+    assert _last_lines_of_failed_rank(found(link), JobEnd(None, 1)) == {}
 
 
 def home(tmp_path: Path, record: object) -> LocalJob:
@@ -75,19 +75,19 @@ def home(tmp_path: Path, record: object) -> LocalJob:
 
 
 def test_of_a_job_that_was_taken_down_what_came_home_tells(tmp_path: Path) -> None:
-    report = _from_home(FoundJob(JOB, JobsSeen(STATE, {}), None, home(tmp_path, RECORD)))
+    report = _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, home(tmp_path, RECORD)))
     with pytest.raises(JobFailed, match="rank 1 failed with exit code 3") as caught:
-        verdict(Ended(report.job, report.placement, report.end, report.last_lines))
+        raise_unless_succeeded(EndedJob(report.job, report.placement, report.end, report.last_lines))
     assert caught.value.lines == ("oh no",)
 
 
 def test_a_job_whose_end_nobody_saw(tmp_path: Path) -> None:
     at_home = home(tmp_path, {"state": "running", "started": 1.0})
     with pytest.raises(HvdockerError, match="how train-abcd ended is not known"):
-        _from_home(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
+        _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
     away: dict[str, HvdockerError] = {"b": HostUnreachable("refused", host="b")}
     with pytest.raises(HostUnreachable):
-        _from_home(FoundJob(JOB, JobsSeen(STATE, {}, away), None, at_home))
+        _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}, away), None, at_home))
 
 
 class CutOff(LogEngine):
@@ -115,7 +115,7 @@ class Desk:
         relink = Reconnect(
             env, self.located, Session({"a": link}, {}), JOB, "a", lambda: verdict, _away, patience_s=0.0
         )
-        return _to_the_end(env, self.located, found(link), AttachViewer(), relink)
+        return _follow_to_end(env, self.located, found(link), AttachViewer(), relink)
 
 
 def _away(env: Env, located: Located, name: str) -> LogLink:
@@ -157,4 +157,4 @@ def test_so_it_is_of_a_job_that_has_ended_before(link: LogLink, tmp_path: Path) 
     papers = JobTexts(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
     at_home = LocalJob(read_past_job(JOB, papers), tmp_path)
     with pytest.raises(HeadLost, match="the head of the job went down"):
-        _from_home(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
+        _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))

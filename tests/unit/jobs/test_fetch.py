@@ -12,16 +12,16 @@ from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import generate
 from hvdocker.jobs.fetch import (
     FetchReport,
+    clear_fetched_hosts,
     has_ended,
-    home_from,
+    hosts_fetched_into,
     mark_fetched,
     missing_hosts,
-    unfetched,
-    unmark,
+    unfetched_jobs,
 )
 from hvdocker.jobs.local_jobs import fetched_to
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
-from hvdocker.jobs.results.merge import Fetched, merge
+from hvdocker.jobs.results.merge import FetchedFiles, merge
 from tests.unit.builders import host_seen, master, state_of
 
 STATE = state_of(
@@ -43,26 +43,26 @@ def test_a_job_whose_name_is_a_path_is_no_job(tmp_path: Path) -> None:
     paths = ("../../evil", "/etc/evil", "..", ".", "", ".ssh", "a/b", "a\nb", "a\x1b[2J")
     evil = tuple(master(path, "{}") for path in paths)
     state = state_of(host_seen("a", job_folders=(*paths, "My Job-1.x"), containers=evil))
-    assert unfetched(located(tmp_path), state) == ("My Job-1.x",)
+    assert unfetched_jobs(located(tmp_path), state) == ("My Job-1.x",)
 
 
 def test_what_was_not_brought_home(tmp_path: Path) -> None:
     here = located(tmp_path)
-    assert unfetched(here, STATE) == ("old-aaaa", "train-bbbb", "gone-cccc")
+    assert unfetched_jobs(here, STATE) == ("old-aaaa", "train-bbbb", "gone-cccc")
     (tmp_path / "elsewhere").mkdir()
     mark_fetched(here, "train-bbbb", tmp_path / "elsewhere", ("a", "b"))
     mark_fetched(here, "old-aaaa", here.jobs / "old-aaaa", ("a",))
-    assert unfetched(here, STATE) == ("gone-cccc",)
+    assert unfetched_jobs(here, STATE) == ("gone-cccc",)
 
 
 def test_a_job_whose_second_host_was_away_is_unfetched_when_it_is_back(tmp_path: Path) -> None:
     here = located(tmp_path)
     only_a = state_of(host_seen("a", job_folders=("train-bbbb",)))
     mark_fetched(here, "train-bbbb", here.jobs / "train-bbbb", ("a",))
-    assert unfetched(here, only_a) == ()
-    assert "train-bbbb" in unfetched(here, STATE)
+    assert unfetched_jobs(here, only_a) == ()
+    assert "train-bbbb" in unfetched_jobs(here, STATE)
     mark_fetched(here, "train-bbbb", here.jobs / "train-bbbb", ("a", "b"))
-    assert "train-bbbb" not in unfetched(here, STATE)
+    assert "train-bbbb" not in unfetched_jobs(here, STATE)
 
 
 def test_what_came_home_from_hosts_one_after_the_other_is_all_home(tmp_path: Path) -> None:
@@ -70,9 +70,11 @@ def test_what_came_home_from_hosts_one_after_the_other_is_all_home(tmp_path: Pat
     (here.jobs / "train-bbbb").mkdir(parents=True)
     folder = here.jobs / "train-bbbb"
     for host in "ab":
-        mark_fetched(here, "train-bbbb", folder, {*home_from(here, "train-bbbb", folder), host})
-    assert "train-bbbb" not in unfetched(here, STATE)
-    assert home_from(here, "train-bbbb", tmp_path) == set(), "elsewhere is only what was brought there"
+        mark_fetched(here, "train-bbbb", folder, {*hosts_fetched_into(here, "train-bbbb", folder), host})
+    assert "train-bbbb" not in unfetched_jobs(here, STATE)
+    assert hosts_fetched_into(here, "train-bbbb", tmp_path) == set(), (
+        "elsewhere is only what was brought there"
+    )
 
 
 def test_a_copy_that_was_removed_counts_no_more_when_a_part_of_it_comes_again(tmp_path: Path) -> None:
@@ -80,10 +82,10 @@ def test_a_copy_that_was_removed_counts_no_more_when_a_part_of_it_comes_again(tm
     folder.mkdir()
     mark_fetched(here, "train-bbbb", folder, ("a", "b"))
     folder.rmdir()
-    before = home_from(here, "train-bbbb", folder)
+    before = hosts_fetched_into(here, "train-bbbb", folder)
     folder.mkdir()
     mark_fetched(here, "train-bbbb", folder, before | {"b"})
-    assert "train-bbbb" in unfetched(here, STATE)
+    assert "train-bbbb" in unfetched_jobs(here, STATE)
 
 
 def test_outputs_of_a_host_that_was_away_at_down_are_not_home_by_an_earlier_fetch(tmp_path: Path) -> None:
@@ -94,21 +96,21 @@ def test_outputs_of_a_host_that_was_away_at_down_are_not_home_by_an_earlier_fetc
         for host, place in places:
             (place / "out").mkdir(parents=True)
             (place / "out" / host).write_text(f"step {number}")
-        fetched = Fetched(folder)
+        fetched = FetchedFiles(folder)
         folder.mkdir(exist_ok=True)
         merge("train-bbbb", places, fetched)
     assert fetched.hosts == ("b",)
     mark_fetched(here, "train-bbbb", folder, fetched.hosts)
-    assert "train-bbbb" in unfetched(here, STATE)
+    assert "train-bbbb" in unfetched_jobs(here, STATE)
 
 
 def test_a_job_that_is_run_again_is_not_home(tmp_path: Path) -> None:
     here = located(tmp_path)
-    unmark(here, "train-bbbb")
+    clear_fetched_hosts(here, "train-bbbb")
     mark_fetched(here, "train-bbbb", here.jobs / "train-bbbb", ("a", "b"))
-    assert "train-bbbb" not in unfetched(here, STATE)
-    unmark(here, "train-bbbb")
-    assert "train-bbbb" in unfetched(here, STATE)
+    assert "train-bbbb" not in unfetched_jobs(here, STATE)
+    clear_fetched_hosts(here, "train-bbbb")
+    assert "train-bbbb" in unfetched_jobs(here, STATE)
     assert fetched_to(here, "train-bbbb") == here.jobs / "train-bbbb"
 
 
@@ -129,13 +131,13 @@ def test_with_a_host_away_only_a_supervisor_that_ended_by_itself_tells_that_a_jo
 def test_a_host_that_was_cleaned_meanwhile_needs_no_second_fetch(tmp_path: Path) -> None:
     here = located(tmp_path)
     mark_fetched(here, "gone-cccc", here.jobs / "gone-cccc", ("a", "b"))
-    assert "gone-cccc" not in unfetched(here, STATE)
+    assert "gone-cccc" not in unfetched_jobs(here, STATE)
 
 
 def test_a_copy_that_is_gone_is_no_copy(tmp_path: Path) -> None:
     here = located(tmp_path)
     mark_fetched(here, "train-bbbb", tmp_path / "elsewhere", ("a", "b"))
-    assert "train-bbbb" in unfetched(here, STATE)
+    assert "train-bbbb" in unfetched_jobs(here, STATE)
 
 
 def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
@@ -144,7 +146,7 @@ def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
     whole = json.dumps({"folder": str(here.jobs)})
     for text in ("", "{", "{}", "[]", "null", '{"folder": null}', '{"folder": null, "hosts": ["a"]}', whole):
         (here.jobs / "train-bbbb" / "fetched.json").write_text(text)
-        assert "train-bbbb" in unfetched(here, STATE)
+        assert "train-bbbb" in unfetched_jobs(here, STATE)
 
 
 def test_hosts_that_are_away_are_missed_where_they_may_have_files_of_the_job() -> None:
@@ -160,7 +162,7 @@ def test_hosts_that_are_away_are_missed_where_they_may_have_files_of_the_job() -
 
 
 def test_a_report_complains_of_missing_hosts(tmp_path: Path) -> None:
-    whole = FetchReport("train-bbbb", tmp_path, Fetched(tmp_path), False)
+    whole = FetchReport("train-bbbb", tmp_path, FetchedFiles(tmp_path), False)
     whole.complain()
     with pytest.raises(HostUnreachable, match="refused"):
         replace(whole, missing=(HostUnreachable("refused", host="b"),)).complain()

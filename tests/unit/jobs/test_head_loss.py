@@ -9,7 +9,7 @@ from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.head_loss import clean_up_lost_job, forget_secrets
+from hvdocker.jobs.head_loss import clean_up_lost_job, remove_secrets
 from tests.unit.builders import inventory, state_of, with_worker
 from tests.unit.fakes import FakeEngine, FakeLink
 
@@ -50,7 +50,7 @@ def test_secrets_go_where_somebody_answers_and_what_fails_is_a_note(tmp_path: Pa
     links = {"b": Link("b", is_away=True), "c": Link("c")}
     state = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
     located = Located(LAB, tmp_path / "inventory.yaml")
-    forget_secrets(Env(listener=events.append), located, links, state, "train-abcd")
+    remove_secrets(Env(listener=events.append), located, links, state, "train-abcd")
     assert links["c"].own.executed == [FORGET]
     notes = [(event.host, event.text) for event in events if event.stage == "note"]
     assert notes == [("b", "secrets of train-abcd may be left there: the connection was lost")]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hvdocker.jobs.history import JobTexts, PastJob, read_past_job, script_of, stem_of
+from hvdocker.jobs.history import JobTexts, PastJob, read_past_job, script_in_command, script_stem
 from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
@@ -113,11 +113,11 @@ def test_fields_of_another_kind_tell_nothing(odd: object) -> None:
     ],
 )
 def test_what_was_run(command: object, script: str) -> None:
-    assert script_of(command) == script
+    assert script_in_command(command) == script
 
 
 def test_the_stem_of_an_id() -> None:
-    assert [stem_of(job) for job in ("my-train-abcd", "train", "-abcd")] == ["my-train", "train", "-abcd"]
+    assert [script_stem(job) for job in ("my-train-abcd", "train", "-abcd")] == ["my-train", "train", "-abcd"]
 
 
 def test_of_a_job_that_was_started_and_never_fetched_the_capsule_tells() -> None:

@@ -70,16 +70,19 @@ def kept(link: LogLink, folder: Path) -> None:
     ("engine", "look"),
     [
         (Vanishing(), lambda link, folder: job_container.is_running(link, NAME)),
-        (Vanishing(), lambda link, folder: job_container.follow(link, NAME, ALONE, lambda line: None)),
+        (Vanishing(), lambda link, folder: job_container.follow_lines(link, NAME, ALONE, lambda line: None)),
         (
             Vanishing(questions=1),
-            lambda link, folder: job_container.follow(link, NAME, ALONE, lambda line: None),
+            lambda link, folder: job_container.follow_lines(link, NAME, ALONE, lambda line: None),
         ),
-        (Vanishing(), lambda link, folder: list(job_container.lines(link, NAME, ALONE))),
+        (Vanishing(), lambda link, folder: list(job_container.read_lines(link, NAME, ALONE))),
         (Vanishing(), lambda link, folder: read_tail(link, NAME, ALONE, 9, LineFilter())),
-        (Vanishing(), lambda link, folder: job_container.end_of(link, NAME)),
-        (Vanishing(questions=1, is_running=True), lambda link, folder: job_container.end_of(link, NAME)),
-        (Vanishing(questions=1, exit_code=143), lambda link, folder: job_container.end_of(link, NAME)),
+        (Vanishing(), lambda link, folder: job_container.read_job_end(link, NAME)),
+        (
+            Vanishing(questions=1, is_running=True),
+            lambda link, folder: job_container.read_job_end(link, NAME),
+        ),
+        (Vanishing(questions=1, exit_code=143), lambda link, folder: job_container.read_job_end(link, NAME)),
         (Vanishing(), lambda link, folder: job_container.stop_job(link, NAME)),
         (Vanishing(), kept),
     ],
@@ -110,15 +113,19 @@ def test_a_job_that_is_taken_down_was_stopped_by_someone_else(
 @pytest.mark.parametrize(("code", "status"), [(409, "removing"), (409, "dead"), (500, "removing")])
 def test_a_container_on_its_way_out_counts_as_gone(code: int, status: str) -> None:
     with pytest.raises(JobStopped):
-        job_container.follow(link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None)
+        job_container.follow_lines(
+            link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None
+        )
 
 
 def test_an_engine_that_refuses_for_other_reasons_is_told_as_before() -> None:
     with pytest.raises(HvdockerError, match="the Docker engine refused: reading the job's output") as caught:
-        job_container.follow(link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None)
+        job_container.follow_lines(
+            link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None
+        )
     assert caught.value.exit_code == ExitCode.ERROR
 
 
 def test_a_job_that_ended_without_a_record_is_not_taken_down(link: LogLink) -> None:
     link.logged.exit_code = 1
-    assert job_container.end_of(link, NAME) == JobEnd(None, 1)
+    assert job_container.read_job_end(link, NAME) == JobEnd(None, 1)

@@ -7,16 +7,16 @@ from pathlib import Path
 from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable
 from hvdocker.inventory.locate import Located, locate_past
-from hvdocker.jobs.jobs import JobSeen, JobsReport, _job, history, jobs
-from hvdocker.jobs.local_jobs import LocalJob, keep_master, local_job, local_jobs
-from hvdocker.observe.job_containers import MasterSeen, kept_of
+from hvdocker.jobs.jobs import JobsReport, ListedJob, _listed_job, jobs, merge_local_jobs
+from hvdocker.jobs.local_jobs import LocalJob, local_job, local_jobs, write_master_file
+from hvdocker.observe.job_containers import MasterSeen, master_facts
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
 from tests.unit.builders import inventory, master
 
 ONE = Placement((Share("a", 1),))
-LIVE = JobSeen("train-abcd", "lab", "ada", "running", ONE, "a", 100.0, 5.0, "train.py")
+LIVE = ListedJob("train-abcd", "lab", "ada", "running", ONE, "a", 100.0, 5.0, "train.py")
 
 
 def located(tmp_path: Path) -> Located:
@@ -44,11 +44,11 @@ def test_what_labels_tell() -> None:
         master("train-abcd", '{"a":2}', created=90), owner="ada", script="train.py", elastic="1:4"
     )
     two = Placement((Share("a", 2),))
-    assert _job("a", MasterSeen(seen, 95.0), two, 100.0) == JobSeen(
+    assert _listed_job("a", MasterSeen(seen, 95.0), two, 100.0) == ListedJob(
         "train-abcd", "lab", "ada", "running", two, "a", 90, 5.0, "train.py", None, Elastic(1, 4)
     )
     ended = replace(seen, state="exited", exit_code=1)
-    assert _job("a", MasterSeen(ended, 95.0, 97.0), two, 100.0) == JobSeen(
+    assert _listed_job("a", MasterSeen(ended, 95.0, 97.0), two, 100.0) == ListedJob(
         "train-abcd", "lab", "ada", "failed", two, "a", 90, 2.0, "train.py", 1, Elastic(1, 4)
     )
 
@@ -56,7 +56,7 @@ def test_what_labels_tell() -> None:
 def test_running_ones_first_then_newest(tmp_path: Path) -> None:
     ended = replace(LIVE, job="old-aaaa", state="failed", created=50.0)
     homes = [at_home(tmp_path, "home-cccc", started=70.0), at_home(tmp_path, "home-dddd", started=200.0)]
-    assert [job.job for job in history([ended, LIVE], homes)] == [
+    assert [job.job for job in merge_local_jobs([ended, LIVE], homes)] == [
         "train-abcd",
         "home-dddd",
         "home-cccc",
@@ -67,24 +67,24 @@ def test_running_ones_first_then_newest(tmp_path: Path) -> None:
 def test_a_job_that_is_live_and_at_home_is_one_row_and_the_record_fills_the_gaps(tmp_path: Path) -> None:
     home = at_home(tmp_path, "train-abcd", state="failed", code=1, restarts=3)
     killed = replace(LIVE, state="ended", exit_code=137, seconds=None, script="")
-    (row,) = history([killed], [home])
+    (row,) = merge_local_jobs([killed], [home])
     folder = str(tmp_path / ".hvdocker" / "jobs" / "train-abcd")
     assert row == replace(killed, state="failed", seconds=10.0, script="train", restarts=3, home=folder)
 
 
 def test_what_runs_is_running_whatever_came_home_before(tmp_path: Path) -> None:
-    (row,) = history([LIVE], [at_home(tmp_path, "train-abcd", state="stopped", code=143)])
+    (row,) = merge_local_jobs([LIVE], [at_home(tmp_path, "train-abcd", state="stopped", code=143)])
     assert (row.state, row.exit_code, row.seconds) == ("running", None, 5.0)
 
 
 def test_of_two_containers_of_a_job_the_newest_counts_once() -> None:
     dead = replace(LIVE, host="b", state="ended", exit_code=137, created=40.0)
-    assert history([dead, LIVE], []) == [LIVE]
+    assert merge_local_jobs([dead, LIVE], []) == [LIVE]
 
 
 def test_jobs_of_equal_names_in_two_clusters_are_two(tmp_path: Path) -> None:
     other = replace(LIVE, cluster="other")
-    rows = history([LIVE, other], [at_home(tmp_path, "train-abcd")])
+    rows = merge_local_jobs([LIVE, other], [at_home(tmp_path, "train-abcd")])
     assert [(row.cluster, bool(row.home)) for row in rows] == [("lab", True), ("other", False)]
 
 
@@ -95,7 +95,7 @@ def test_home_copies_without_papers_and_with_damaged_ones(tmp_path: Path) -> Non
     (here.jobs / "torn-bbbb" / "logs" / "record.json").write_bytes(b'{"state": "fai\xff')
     (here.jobs / ".fetching-x").mkdir()
     (here.jobs / "a file").write_text("no folder")
-    rows = history([], local_jobs(here).values())
+    rows = merge_local_jobs([], local_jobs(here).values())
     assert [(row.job, row.state, row.script, row.created) for row in rows] == [
         ("bare-aaaa", "unknown", "bare", None),
         ("torn-bbbb", "unknown", "torn", None),
@@ -112,10 +112,10 @@ def test_the_container_tells_whose_job_it_was_after_it_is_gone(tmp_path: Path) -
             "StartedAt": "2024-05-04T03:00:01.1Z", "FinishedAt": "2024-05-04T03:00:11.2Z",
         },
     }  # fmt: skip
-    keep_master(here, "train-abcd", kept_of(inspected))
+    write_master_file(here, "train-abcd", master_facts(inspected))
     kept = json.loads((here.jobs / "train-abcd" / "master.json").read_text())
     assert kept["labels"] == {"hvdocker.owner": "ada", "hvdocker.cluster": "lab"}
-    (row,) = history([], [local_job(here, "train-abcd")])
+    (row,) = merge_local_jobs([], [local_job(here, "train-abcd")])
     assert (row.owner, row.cluster, row.state, row.exit_code, row.seconds) == (
         "ada",
         "lab",
@@ -157,7 +157,7 @@ def test_all_of_it_as_json(tmp_path: Path) -> None:
     elastic = replace(LIVE, elastic=Elastic(1, 4))
     lab = inventory("hosts: [a, b]")
     report = JobsReport(
-        lab, tuple(history([elastic], [home])), (), 0, {"b": HostUnreachable("off", host="b")}
+        lab, tuple(merge_local_jobs([elastic], [home])), (), 0, {"b": HostUnreachable("off", host="b")}
     )
     assert report.as_json()["jobs"] == [
         {

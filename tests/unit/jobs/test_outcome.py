@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.errors import ExitCode, HvdockerError, JobFailed, JobStopped
-from hvdocker.jobs.outcome import Ended, JobEnd, verdict
+from hvdocker.jobs.outcome import EndedJob, JobEnd, raise_unless_succeeded
 from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd, RuleMatch
 from hvdocker.protocol.placement import Placement, Share
 
@@ -17,9 +17,9 @@ def record(state: str, first: RankEnd | None = None, **more: object) -> JobRecor
 
 
 def judged(end: JobEnd, propagates_exit: bool = False, restarts_before: int = 0) -> HvdockerError:
-    ended = Ended("train-abcd", PLACEMENT, end, {1: ("one", "two")}, " -i x", restarts_before)
+    ended = EndedJob("train-abcd", PLACEMENT, end, {1: ("one", "two")}, " -i x", restarts_before)
     with pytest.raises(HvdockerError) as caught:
-        verdict(ended, propagates_exit)
+        raise_unless_succeeded(ended, propagates_exit)
     return caught.value
 
 
@@ -27,7 +27,7 @@ def judged(end: JobEnd, propagates_exit: bool = False, restarts_before: int = 0)
     "end", [JobEnd(record("succeeded"), 0), JobEnd(None, 0)], ids=["record", "exit code"]
 )
 def test_success_is_silence(end: JobEnd) -> None:
-    verdict(Ended("train-abcd", PLACEMENT, end, {}))
+    raise_unless_succeeded(EndedJob("train-abcd", PLACEMENT, end, {}))
 
 
 def test_stopped_by_someone_else() -> None:

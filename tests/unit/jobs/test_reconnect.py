@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from hvdocker.env import Env
-from hvdocker.errors import ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError, TookTooLong
+from hvdocker.errors import CommandTimeout, ExitCode, HeadLost, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.head_loss import Head, head_of, judged
+from hvdocker.jobs.head_loss import JobHead, diagnose_from_hosts, head_of
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.job import JobSpec
@@ -20,7 +20,7 @@ from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.slots import Relaunch
 from hvdocker.training.train import _relaunch_of
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of, with_worker
 from tests.unit.fakes import FakeLink
@@ -64,8 +64,8 @@ class Link(FakeLink):
         assert (address, port) == ("10.0.0.11", 12345)
         return self.heard
 
-    def run(self, command: Command, stdin: object = None, timeout_s: float | None = 1.0) -> Result:
-        return Result(command, 0, self.logs.encode(), b"")
+    def run(self, command: Command, stdin: object = None, timeout_s: float | None = 1.0) -> CommandResult:
+        return CommandResult(command, 0, self.logs.encode(), b"")
 
     def close(self) -> None:
         self.is_closed = True
@@ -169,11 +169,11 @@ JOB = JobSpec(
     launcher=(),
     workdir="/train",
 )
-HEAD = Head("train-abcd", "a", "10.0.0.11", 12345, {"a": "/home/a/job", "b": "/home/b/job"})
+HEAD = JobHead("train-abcd", "a", "10.0.0.11", 12345, {"a": "/home/a/job", "b": "/home/b/job"})
 
 
 def judge(**links: Link) -> HvdockerError | None:
-    return judged(LOCATED, HEAD, links)
+    return diagnose_from_hosts(LOCATED, HEAD, links)
 
 
 def test_labels_tell_of_the_head_to_whoever_did_not_start_the_job() -> None:
@@ -213,7 +213,7 @@ def test_where_nobody_can_find_out_the_head_is_not_called_dead() -> None:
 
 
 def test_a_host_that_is_too_slow_to_be_probed_is_tried_again_and_then_asked_after() -> None:
-    slow, link = TookTooLong("a command took longer than 30 s", host="a"), Link()
+    slow, link = CommandTimeout("a command took longer than 30 s", host="a"), Link()
     assert World([slow, link]).relink()(lost()) is link
     gone = HeadLost("the head a does not answer: the job ended with it")
     with pytest.raises(HeadLost):

@@ -1,12 +1,12 @@
 import pytest
 
 from hvdocker.errors import ExitCode, UsageProblem
-from hvdocker.launchers.horovod_flags import refuse_strays, sort_words
+from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
 
 def split_tuning(words: list[str]) -> tuple[str, ...]:
-    plain, tuning = sort_words(words)
-    refuse_strays(plain)
+    plain, tuning = split_tuning_flags(words)
+    refuse_unknown_words(plain)
     return tuning
 
 

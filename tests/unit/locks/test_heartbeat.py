@@ -9,7 +9,7 @@ from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
 from hvdocker.locks.holder import Claim
 from hvdocker.locks.ticket import RUNS
 from hvdocker.shell.command import Command, command
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.reconnecting_link import ReconnectingLink
 from tests.unit.fakes import FakeLink
 
@@ -19,7 +19,7 @@ CLAIM = Claim("beef", "ada", "desk", "ada", "run", "lab-aaaa")
 class LostLink(FakeLink):
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 1.0
-    ) -> Result:
+    ) -> CommandResult:
         raise HostUnreachable("gone", host=self.name)
 
 

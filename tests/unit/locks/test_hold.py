@@ -16,17 +16,17 @@ from hvdocker.events import Event
 from hvdocker.locks.hold import (
     HeldLocks,
     LockOptions,
-    Unwritable,
-    clear_dead,
-    holding,
-    look,
-    look_for_dead,
-    release,
+    LockUnwritable,
+    find_dead_locks,
+    hold_locks,
+    query_locks,
+    release_dead_locks,
+    release_locks_of,
 )
 from hvdocker.locks.holder import LOCK_DIR, Claim
-from hvdocker.locks.process_id import own_process
+from hvdocker.locks.process_id import own_process_id
 from hvdocker.shell.command import Command
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.local_link import LocalLink
 
 ADA = Claim("aaaa", "ada", "laptop", "ada", "up", "one")
@@ -53,7 +53,7 @@ class Machine(LocalLink):
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = None
-    ) -> Result:
+    ) -> CommandResult:
         if self.is_gone:
             raise HostUnreachable("gone", host=self.name)
         self.asked.append(self.name)
@@ -96,10 +96,12 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def test_all_hosts_are_locked_for_as_long_as_the_block_lasts(hosts: dict[str, Machine]) -> None:
-    with holding(hosts, ADA) as held:
+    with hold_locks(hosts, ADA) as held:
         assert locked(hosts) == ["a", "b", "c"]
         held.check()
-        assert {answer.holder and answer.holder.who for answer in look(hosts).done.values()} == {"ada@laptop"}
+        assert {answer.holder and answer.holder.who for answer in query_locks(hosts).done.values()} == {
+            "ada@laptop"
+        }
     assert locked(hosts) == []
 
 
@@ -107,7 +109,7 @@ def test_all_hosts_are_locked_for_as_long_as_the_block_lasts(hosts: dict[str, Ma
 def test_whatever_ends_the_block_gives_the_locks_back(
     hosts: dict[str, Machine], error: BaseException
 ) -> None:
-    with pytest.raises(type(error)), holding(hosts, ADA):
+    with pytest.raises(type(error)), hold_locks(hosts, ADA):
         raise error
     assert locked(hosts) == []
 
@@ -118,7 +120,7 @@ def test_a_held_host_is_named_with_its_holder_and_the_others_are_given_back(
     HeldLocks(only(hosts, "a", "b"), BOB).take(0)
     for name in ("a", "b"):
         _make_old(hosts[name])
-    with pytest.raises(HostErrors) as caught, holding(hosts, ADA):
+    with pytest.raises(HostErrors) as caught, hold_locks(hosts, ADA):
         raise AssertionError
     assert caught.value.exit_code == ExitCode.LOCKED
     [(names, error)] = caught.value.grouped()
@@ -134,11 +136,13 @@ def test_what_to_do_about_a_lock_means_this_cluster(hosts: dict[str, Machine]) -
     manner = LockOptions(" -i ../lab.yaml")
     HeldLocks(only(hosts, "a"), replace(BOB, owner="ada")).take(0)
     _make_old(hosts["a"])
-    with pytest.raises(Locked) as caught, holding(only(hosts, "a"), ADA, manner=manner):
+    with pytest.raises(Locked) as caught, hold_locks(only(hosts, "a"), ADA, manner=manner):
         raise AssertionError
     assert str(caught.value.fix).endswith("if that run is dead: hvdocker lock release a -i ../lab.yaml")
-    with holding(only(hosts, "b"), ADA, beat_s=0.02, manner=manner) as held:
-        release(hosts, {name: a.holder for name, a in look(only(hosts, "b")).done.items() if a.holder})
+    with hold_locks(only(hosts, "b"), ADA, beat_s=0.02, manner=manner) as held:
+        release_locks_of(
+            hosts, {name: a.holder for name, a in query_locks(only(hosts, "b")).done.items() if a.holder}
+        )
         until(lambda: held.is_lost)
         with pytest.raises(Locked) as lost:
             held.check()
@@ -148,14 +152,14 @@ def test_what_to_do_about_a_lock_means_this_cluster(hosts: dict[str, Machine]) -
 def test_a_full_disk_is_shown_as_one_and_stops_only_who_needs_the_lock(hosts: dict[str, Machine]) -> None:
     told: list[Event] = []
     hosts["b"].is_full = True
-    with pytest.raises(Unwritable) as caught, holding(hosts, ADA, told.append):
+    with pytest.raises(LockUnwritable) as caught, hold_locks(hosts, ADA, told.append):
         raise AssertionError
     error = caught.value
     assert (error.host, error.exit_code) == ("b", ExitCode.UNFIT)
     assert "nothing can be written in its /tmp" in error.what and "%" in error.lines[-1]
     assert error.fix and "rm -rf" not in error.fix and "du -xah /tmp" in error.fix
     assert locked(hosts) == [] and told == []
-    with holding(hosts, ADA, told.append, manner=LockOptions(is_needed=False)) as held:
+    with hold_locks(hosts, ADA, told.append, manner=LockOptions(is_needed=False)) as held:
         assert locked(hosts) == ["a", "c"]
         held.check()
     assert locked(hosts) == []
@@ -167,7 +171,7 @@ def test_a_full_disk_is_no_way_around_a_lock_that_somebody_holds(hosts: dict[str
     HeldLocks(only(hosts, "b"), BOB).take(0)
     _make_old(hosts["b"])
     hosts["b"].is_full = True
-    with pytest.raises(Locked), holding(hosts, ADA, manner=LockOptions(is_needed=False)):
+    with pytest.raises(Locked), hold_locks(hosts, ADA, manner=LockOptions(is_needed=False)):
         raise AssertionError
     assert locked(hosts) == ["b"]
 
@@ -206,7 +210,7 @@ def test_a_host_is_waited_for_and_the_others_are_taken_in_order(
             asked.clear()
             first.give_back()
 
-    with holding(hosts, ADA, listen, wait_s=SOON_S):
+    with hold_locks(hosts, ADA, listen, wait_s=SOON_S):
         assert locked(hosts) == ["a", "b", "c"]
     assert [event.host for event in told if "waiting: bob@desk" in event.text] == ["b"]
     # After b was waited for: c, then all of them are given back.
@@ -219,7 +223,7 @@ def test_two_who_want_the_same_hosts_at_once_both_get_them_in_turn(hosts: dict[s
 
     def visit(token: str) -> None:
         for _ in range(3):
-            with holding(hosts, replace(BOB, token=token), wait_s=120):
+            with hold_locks(hosts, replace(BOB, token=token), wait_s=120):
                 inside.append(token)
                 wrong.extend([list(inside)] if len(inside) > 1 else [])
                 inside.remove(token)
@@ -236,7 +240,7 @@ def test_a_stale_lock_is_taken_over_and_that_is_said(hosts: dict[str, Machine]) 
     told: list[Event] = []
     HeldLocks(only(hosts, "a"), BOB).take(0)
     hosts["a"].age(75)
-    with holding(hosts, ADA, told.append):
+    with hold_locks(hosts, ADA, told.append):
         pass
     [note] = told
     assert (note.stage, note.host) == ("note", "a")
@@ -245,13 +249,13 @@ def test_a_stale_lock_is_taken_over_and_that_is_said(hosts: dict[str, Machine]) 
 
 
 def test_beats_keep_a_lock_alive(hosts: dict[str, Machine]) -> None:
-    with holding(only(hosts, "a"), ADA, beat_s=0.02):
+    with hold_locks(only(hosts, "a"), ADA, beat_s=0.02):
         hosts["a"].age(500)
         until(lambda: (hosts["a"].lock / "who.json").stat().st_mtime > time.time() - 60)
 
 
 def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine]) -> None:
-    with holding(only(hosts, "a"), ADA, beat_s=0.02) as held:
+    with hold_locks(only(hosts, "a"), ADA, beat_s=0.02) as held:
         hosts["a"].is_gone = True
         hosts["a"].age(500)
         hosts["a"].is_gone = False
@@ -278,10 +282,10 @@ def _robs(held: HeldLocks, host: Machine) -> bool:
 
 def test_a_lock_that_a_person_released_is_noticed(hosts: dict[str, Machine]) -> None:
     told: list[Event] = []
-    with holding(only(hosts, "a", "b"), ADA, told.append, beat_s=0.02) as held:
-        holders = {name: answer.holder for name, answer in look(hosts).done.items() if answer.holder}
+    with hold_locks(only(hosts, "a", "b"), ADA, told.append, beat_s=0.02) as held:
+        holders = {name: answer.holder for name, answer in query_locks(hosts).done.items() if answer.holder}
         assert sorted(holders) == ["a", "b"]
-        release(hosts, {"a": holders["a"]})
+        release_locks_of(hosts, {"a": holders["a"]})
         until(lambda: held.is_lost)
         with pytest.raises(Locked, match=r"^the lock of a was .*somebody released it"):
             held.check()
@@ -293,7 +297,7 @@ def test_a_lock_that_a_person_released_is_noticed(hosts: dict[str, Machine]) -> 
 
 def test_a_host_that_is_gone_frees_itself_and_the_others_are_given_back(hosts: dict[str, Machine]) -> None:
     told: list[Event] = []
-    with holding(hosts, ADA, told.append):
+    with hold_locks(hosts, ADA, told.append):
         hosts["b"].is_gone = True
     assert locked(hosts) == ["b"]
     assert [(event.host, "free in 60 s" in event.text) for event in told] == [("b", True)]
@@ -301,14 +305,14 @@ def test_a_host_that_is_gone_frees_itself_and_the_others_are_given_back(hosts: d
 
 def test_one_machine_under_two_names_does_not_lock_itself_out(hosts: dict[str, Machine]) -> None:
     hosts["b"].folder = hosts["a"].folder
-    with holding(hosts, ADA):
+    with hold_locks(hosts, ADA):
         assert locked(hosts) == ["a", "b", "c"]
     assert locked(hosts) == []
 
 
 def test_what_lies_in_the_way_is_shown(hosts: dict[str, Machine]) -> None:
     hosts["a"].lock.write_text("not ours")
-    with pytest.raises(HostUnfit) as caught, holding(hosts, ADA):
+    with pytest.raises(HostUnfit) as caught, hold_locks(hosts, ADA):
         raise AssertionError
     assert caught.value.host == "a" and "is not a folder" in caught.value.lines[0]
     assert caught.value.fix and f"sudo rm -rf {LOCK_DIR}" in caught.value.fix
@@ -317,10 +321,10 @@ def test_what_lies_in_the_way_is_shown(hosts: dict[str, Machine]) -> None:
 
 def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine]) -> None:
     """As after a lost connection; a process that lives keeps its lock."""
-    boot, space, number, start = own_process().split(" ")
+    boot, space, number, start = own_process_id().split(" ")
     for process, is_left in (
         (f"{boot} {space} {number} {int(start) + 1}", True),
-        (own_process(), False),
+        (own_process_id(), False),
     ):
         left = HeldLocks(only(hosts, "a"), replace(ADA, process=process))
         left.take(0)
@@ -328,7 +332,7 @@ def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine
         with contextlib.ExitStack() as stack:
             if not is_left:
                 stack.enter_context(pytest.raises(Locked))
-            with holding(only(hosts, "a"), BOB, events.append):
+            with hold_locks(only(hosts, "a"), BOB, events.append):
                 assert "an earlier run from here is gone: ada@laptop" in events[0].text
         left.give_back()
         assert locked(hosts) == []
@@ -338,13 +342,13 @@ def test_locks_of_the_dead_are_cleared_and_those_of_the_living_stay(hosts: dict[
     """One gave no sign of life for long, one was a process of this machine; the third lives elsewhere."""
     HeldLocks(only(hosts, "a"), BOB).take(0)
     hosts["a"].age(70)
-    ended = replace(ADA, process=f"{own_process().rpartition(' ')[0]} 0")
+    ended = replace(ADA, process=f"{own_process_id().rpartition(' ')[0]} 0")
     HeldLocks(only(hosts, "b"), ended).take(0)
     HeldLocks(only(hosts, "c"), replace(BOB, token="cccc")).take(0)
-    dead = {name: holder.who for name, holder in look_for_dead(hosts).items()}
+    dead = {name: holder.who for name, holder in find_dead_locks(hosts).items()}
     assert dead == {"a": "bob@desk", "b": "ada@laptop"}
     assert locked(hosts) == ["a", "b", "c"], "looking changes nothing"
-    assert {name: holder.who for name, holder in clear_dead(hosts).items()} == dead
+    assert {name: holder.who for name, holder in release_dead_locks(hosts).items()} == dead
     assert locked(hosts) == ["c"]
 
 
@@ -352,4 +356,4 @@ def test_a_host_that_cannot_tell_of_its_lock_is_passed_over(hosts: dict[str, Mac
     HeldLocks(only(hosts, "a"), BOB).take(0)
     hosts["a"].age(70)
     hosts["b"].is_gone = True
-    assert list(clear_dead(hosts)) == ["a"]
+    assert list(release_dead_locks(hosts)) == ["a"]

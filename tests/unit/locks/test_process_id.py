@@ -6,29 +6,29 @@ import subprocess
 
 import pytest
 
-from hvdocker.locks.process_id import is_gone, own_process
+from hvdocker.locks.process_id import has_process_ended, own_process_id
 from hvdocker.transport.local_process import exec_program
 
 
 def test_this_process_is_here() -> None:
-    assert own_process().split(" ")[2] == str(os.getpid())
-    assert not is_gone(own_process())
+    assert own_process_id().split(" ")[2] == str(os.getpid())
+    assert not has_process_ended(own_process_id())
 
 
 def test_one_that_has_ended_is_gone() -> None:
     child = subprocess.Popen(["true"])
-    boot, space, _, start = own_process().split(" ")
+    boot, space, _, start = own_process_id().split(" ")
     child.wait()
-    assert is_gone(f"{boot} {space} {child.pid} {start}")
+    assert has_process_ended(f"{boot} {space} {child.pid} {start}")
 
 
 def test_a_number_that_was_given_again_is_another_process() -> None:
-    boot, space, number, start = own_process().split(" ")
-    assert is_gone(f"{boot} {space} {number} {int(start) + 1}")
+    boot, space, number, start = own_process_id().split(" ")
+    assert has_process_ended(f"{boot} {space} {number} {int(start) + 1}")
 
 
 def test_of_others_nobody_here_knows() -> None:
-    boot, space, _, start = own_process().split(" ")
+    boot, space, _, start = own_process_id().split(" ")
     for process in (
         "",
         "?",
@@ -36,7 +36,7 @@ def test_of_others_nobody_here_knows() -> None:
         f"{boot} pid:[1] 999999999 {start}",
         "a b c d",
     ):
-        assert not is_gone(process)
+        assert not has_process_ended(process)
 
 
 def test_a_program_that_is_not_there_changes_nothing() -> None:

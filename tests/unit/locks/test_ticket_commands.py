@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.locks.ticket import RUNS, TicketText, in_line, ordinal
+from hvdocker.locks.ticket import RUNS, TicketText, ordinal, waiting_tickets
 from hvdocker.locks.ticket_commands import (
     TicketAnswer,
     join_queue,
@@ -94,7 +94,7 @@ def test_tickets_stand_in_the_order_of_their_coming_and_leave_nothing(queue: Que
         ("ada", "waits", "4 slots"), ("bob", "waits", "1 slot"), ("cyd", "runs", "?")
     ]  # fmt: skip
     assert (found[0].cluster, found[0].token, found[0].number) == (ADA.cluster, "aaaa", first.number)
-    assert [one.owner for one in in_line(found, "lab")] == ["bob"], "who runs does not wait"
+    assert [one.owner for one in waiting_tickets(found, "lab")] == ["bob"], "who runs does not wait"
     assert queue.leave(ADA, second.number).state == "gone" and len(queue.who()) == 3, "only one's own"
     queue.leave(BOB, second.number)
     assert queue.who() == ["ada", "cyd"]

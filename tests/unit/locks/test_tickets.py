@@ -14,11 +14,11 @@ import pytest
 from hvdocker.errors import ExitCode, HostUnfit, HostUnreachable
 from hvdocker.events import Event
 from hvdocker.locks.holder import Claim
-from hvdocker.locks.process_id import own_process
+from hvdocker.locks.process_id import own_process_id
 from hvdocker.locks.ticket import QUEUE_DIR, RUNS, Ticket
-from hvdocker.locks.tickets import holding_ticket, look, queue_of
+from hvdocker.locks.tickets import hold_ticket, query_tickets, read_queue
 from hvdocker.shell.command import Command
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.local_link import LocalLink
 
 ADA = Claim("aaaa", "ada", "laptop", "ada", "train", "one")
@@ -46,7 +46,7 @@ class Machine(LocalLink):
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = None
-    ) -> Result:
+    ) -> CommandResult:
         if self.is_gone:
             raise HostUnreachable("gone", host=self.name)
         words = tuple(str(self.queue) if word == QUEUE_DIR else word for word in command.argv)
@@ -80,14 +80,16 @@ def until(condition: Callable[[], object]) -> None:
 
 
 def test_a_ticket_is_on_the_lowest_host_for_as_long_as_the_block_lasts(hosts: dict[str, Machine]) -> None:
-    with holding_ticket(hosts, ADA, wish="4 slots") as ada, holding_ticket(hosts, BOB, RUNS) as bob:
+    with hold_ticket(hosts, ADA, wish="4 slots") as ada, hold_ticket(hosts, BOB, RUNS) as bob:
         assert (ada.host, bob.host) == ("a", "a")
-        assert owners(ada.look()) == owners(bob.look()) == owners(queue_of(hosts, {}, True)) == ["ada", "bob"]
-        assert {name: owners(found) for name, found in look(hosts).done.items()} == {
+        assert (
+            owners(ada.look()) == owners(bob.look()) == owners(read_queue(hosts, {}, True)) == ["ada", "bob"]
+        )
+        assert {name: owners(found) for name, found in query_tickets(hosts).done.items()} == {
             "a": ["ada", "bob"], "b": [], "c": []
         }  # fmt: skip
         told = {"a": ("2", ""), "b": ("1", ""), "c": ("3", "")}
-        assert queue_of(hosts, told, True) == (), "what hosts said already is believed"
+        assert read_queue(hosts, told, True) == (), "what hosts said already is believed"
         ada.leave()
         ada.leave()
         assert owners(bob.look()) == ["bob"]
@@ -95,7 +97,7 @@ def test_a_ticket_is_on_the_lowest_host_for_as_long_as_the_block_lasts(hosts: di
 
 
 def test_it_is_renewed_while_something_else_is_done(hosts: dict[str, Machine]) -> None:
-    with holding_ticket(hosts, ADA, beat_s=0.05):
+    with hold_ticket(hosts, ADA, beat_s=0.05):
         hosts["a"].silence(50)
         (ticket,) = hosts["a"].tickets
         until(lambda: time.time() - ticket.stat().st_mtime < 30)
@@ -105,8 +107,8 @@ def test_it_is_renewed_while_something_else_is_done(hosts: dict[str, Machine]) -
 def test_who_lost_its_place_is_the_last_and_says_so(hosts: dict[str, Machine], by_thread: bool) -> None:
     said: list[Event] = []
     with (
-        holding_ticket(hosts, ADA, listener=said.append, beat_s=0.5 if by_thread else 60) as ada,
-        holding_ticket(hosts, BOB, beat_s=60) as bob,
+        hold_ticket(hosts, ADA, listener=said.append, beat_s=0.5 if by_thread else 60) as ada,
+        hold_ticket(hosts, BOB, beat_s=60) as bob,
     ):
         hosts["a"].tickets[0].unlink()
         if by_thread:
@@ -120,33 +122,35 @@ def test_who_lost_its_place_is_the_last_and_says_so(hosts: dict[str, Machine], b
 
 def test_a_process_of_this_machine_that_is_gone_waits_for_nothing(hosts: dict[str, Machine]) -> None:
     with subprocess.Popen(["sleep", "60"]) as child:
-        process = own_process().split(" ")
+        process = own_process_id().split(" ")
         stat = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
         theirs = " ".join((*process[:2], str(child.pid), stat))
         with (
-            holding_ticket(hosts, replace(BOB, process=theirs), beat_s=60),
-            holding_ticket(hosts, ADA) as ada,
+            hold_ticket(hosts, replace(BOB, process=theirs), beat_s=60),
+            hold_ticket(hosts, ADA) as ada,
         ):
             assert owners(ada.look()) == ["bob", "ada"]
             child.kill()
             child.wait()
-            assert owners(look(hosts).done["a"]) == ["ada"] and len(hosts["a"].tickets) == 2, "only looked"
+            assert owners(query_tickets(hosts).done["a"]) == ["ada"] and len(hosts["a"].tickets) == 2, (
+                "only looked"
+            )
             assert owners(ada.look()) == ["ada"] and len(hosts["a"].tickets) == 1
 
 
 def test_ctrl_c_does_not_keep_anyone_from_leaving(hosts: dict[str, Machine]) -> None:
-    with pytest.raises(KeyboardInterrupt), holding_ticket(hosts, ADA):
+    with pytest.raises(KeyboardInterrupt), hold_ticket(hosts, ADA):
         hosts["a"].is_interrupting = True
     assert hosts["a"].tickets == []
     hosts["a"].is_interrupting = False
-    with pytest.raises(KeyboardInterrupt), holding_ticket(hosts, ADA):
+    with pytest.raises(KeyboardInterrupt), hold_ticket(hosts, ADA):
         raise KeyboardInterrupt
     assert hosts["a"].tickets == []
 
 
 def test_a_lost_link_is_named_with_what_becomes_of_the_place(hosts: dict[str, Machine]) -> None:
     said: list[Event] = []
-    with pytest.raises(HostUnreachable) as caught, holding_ticket(hosts, ADA, listener=said.append) as ada:
+    with pytest.raises(HostUnreachable) as caught, hold_ticket(hosts, ADA, listener=said.append) as ada:
         hosts["a"].is_gone = True
         ada.look()
     assert caught.value.exit_code == ExitCode.UNREACHABLE and caught.value.host == "a"
@@ -158,14 +162,14 @@ def test_a_lost_link_is_named_with_what_becomes_of_the_place(hosts: dict[str, Ma
 
 def test_a_host_on_which_no_ticket_can_be_written_is_named(hosts: dict[str, Machine]) -> None:
     hosts["a"].is_full = True
-    with pytest.raises(HostUnfit, match="nothing can be written in its /tmp"), holding_ticket(hosts, ADA):
+    with pytest.raises(HostUnfit, match="nothing can be written in its /tmp"), hold_ticket(hosts, ADA):
         raise AssertionError
     hosts["a"].is_full = False
     hosts["a"].queue.symlink_to("/")
-    with pytest.raises(HostUnfit, match="is not as hvdocker makes it"), holding_ticket(hosts, ADA):
+    with pytest.raises(HostUnfit, match="is not as hvdocker makes it"), hold_ticket(hosts, ADA):
         raise AssertionError
-    assert set(look(hosts).failed) == {"a"}
+    assert set(query_tickets(hosts).failed) == {"a"}
     hosts["b"].queue.symlink_to("/")
     hosts["a"].queue.unlink()
-    with holding_ticket(hosts, ADA) as ada:
+    with hold_ticket(hosts, ADA) as ada:
         assert ada.host == "a", "what is wrong elsewhere does not matter"

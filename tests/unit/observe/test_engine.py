@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hvdocker.observe.engine import ask_engine, see_containers, see_split
+from hvdocker.observe.engine import ask_engine, see_containers, see_own_and_other_containers
 from hvdocker.observe.probe import read_probe
 from hvdocker.observe.state import ContainerSeen, EngineSeen, image_content
 from tests.unit.builders import inventory
@@ -29,7 +29,7 @@ def test_only_containers_with_a_clusters_label_are_looked_at() -> None:
         ContainerSeen("1" * 64, "w", "exited", "sha256:a", {}, 7, exit_code=137),
     )
     assert see_containers(Engine()) == found
-    assert see_split(Engine(), "lab") == (found[:1], found[1:])
+    assert see_own_and_other_containers(Engine(), "lab") == (found[:1], found[1:])
 
 
 @dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.observe.gpu import GpuProcess, GpuSeen
-from hvdocker.observe.gpu_query import HUNG, GpuAnswer, count_gpus, look_at_gpus, read_gpus
+from hvdocker.observe.gpu_query import HUNG_ERROR, GpuAnswer, count_gpus, query_gpus, read_gpus
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "gpus"
 CONTAINER = "c" * 64
@@ -86,8 +86,8 @@ def test_why_nothing_is_known() -> None:
     lost = (FIXTURES / "no-devices.txt").read_text().replace("done", "pci 0000:01:00.0\ndone")
     assert read_gpus(lost).error == "No devices were found"
     mixed = (FIXTURES / "mixed.txt").read_text()
-    assert read_gpus(mixed.replace("appscode 0", "appscode 137")).error == HUNG
-    assert read_gpus(mixed.replace("code 0", "code 124")).error == HUNG
+    assert read_gpus(mixed.replace("appscode 0", "appscode 137")).error == HUNG_ERROR
+    assert read_gpus(mixed.replace("code 0", "code 124")).error == HUNG_ERROR
     assert read_gpus(mixed.replace("appscode 0", "appscode 9")).error.startswith(
         "nvidia-smi does not tell who uses the GPUs: "
     )
@@ -120,7 +120,7 @@ def asked(folder: Path, has_card: bool = True, **environment: str) -> GpuAnswer:
     (folder / "nvidia-smi").write_text(SMI)
     (folder / "nvidia-smi").chmod(0o755)
     settings = {"PATH": f"{folder}:/usr/bin:/bin", "WHO": str(os.getpid()), **environment}
-    words = look_at_gpus(str(folder / "top")).argv
+    words = query_gpus(str(folder / "top")).argv
     done = subprocess.run(words, capture_output=True, text=True, env=settings)
     assert done.returncode == 0
     return read_gpus(done.stdout)
@@ -141,7 +141,7 @@ def test_a_driver_that_fails_or_hangs(tmp_path: Path) -> None:
     assert asked(tmp_path, BROKEN="1") == GpuAnswer(error="Failed to initialize NVML")
     (tmp_path / "timeout").write_text('#!/bin/sh\nshift 3\nexec /usr/bin/timeout -s KILL 0.2 "$@"\n')
     (tmp_path / "timeout").chmod(0o755)
-    assert asked(tmp_path, HANG="1") == GpuAnswer(error=HUNG)
+    assert asked(tmp_path, HANG="1") == GpuAnswer(error=HUNG_ERROR)
 
 
 def test_a_process_that_is_gone_by_now(tmp_path: Path) -> None:

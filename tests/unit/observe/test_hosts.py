@@ -1,9 +1,9 @@
 import docker.errors
 import pytest
 
-from hvdocker.errors import HostUnfit, TookTooLong
+from hvdocker.errors import CommandTimeout, HostUnfit
 from hvdocker.observe.gpu_query import GpuAnswer
-from hvdocker.observe.hosts import _listening, _probe, choose_access, see_gpus, seen_again
+from hvdocker.observe.hosts import _listening_ports, _probe, choose_engine_access, refresh_state, see_gpus
 from hvdocker.observe.probe import read_probe
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.shell.command import Command
@@ -29,7 +29,7 @@ DENIED = "socket denied /var/run/docker.sock\n"
     ids=["socket", "rootless", "sudo"],
 )
 def test_how_the_engine_is_reached(text: str, access: EngineAccess) -> None:
-    assert choose_access(read_probe(text), FakeLink("a")) == access
+    assert choose_engine_access(read_probe(text), FakeLink("a")) == access
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_how_the_engine_is_reached(text: str, access: EngineAccess) -> None:
 )
 def test_why_it_cannot_be_reached(text: str, what: str, line: str) -> None:
     with pytest.raises(HostUnfit) as caught:
-        choose_access(read_probe(text), FakeLink("a"))
+        choose_engine_access(read_probe(text), FakeLink("a"))
     assert (caught.value.host, caught.value.what, caught.value.lines) == ("a", what, (line,))
     assert caught.value.fix and caught.value.exit_code == 3
 
@@ -79,7 +79,7 @@ def test_a_host_that_cannot_be_probed(said: bytes, what: str) -> None:
 
 def test_an_nvidia_smi_that_hangs_is_left_alone() -> None:
     def hang(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
-        raise TookTooLong("a command took longer than 12 s")
+        raise CommandTimeout("a command took longer than 12 s")
 
     assert see_gpus(FakeLink("a", hang)) == GpuAnswer(error="nvidia-smi did not answer within 10 s")
 
@@ -107,7 +107,7 @@ def test_who_listens_is_asked_only_where_it_matters(
     text: str, seen: list[ContainerSeen], ports: set[int], commands: int
 ) -> None:
     link = FakeLink("a", lambda command, stdin: (0, LISTENS.encode(), b""))
-    assert _listening(link, inventory(text), seen) == ports
+    assert _listening_ports(link, inventory(text), seen) == ports
     assert len(link.ran) == commands
 
 
@@ -134,7 +134,7 @@ class EngineLink(FakeLink):
 def test_looking_again_sees_what_others_changed_and_asks_for_nothing_else() -> None:
     before = state_of(host_seen("a", home="/home/kim"))
     link = EngineLink("a", lambda command, stdin: (0, b"listens 3039\nlistens 16\ndone\n", b""))
-    after = seen_again(LAB, {"a": link}, before)
+    after = refresh_state(LAB, {"a": link}, before)
     seen = after.hosts["a"]
     assert [container.id for container in seen.containers] == ["new"] and seen.image is None
     assert [container.id for container in seen.others] == ["kims"]

@@ -9,7 +9,7 @@ from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.observe.state import ContainerSeen, HostSeen
 from hvdocker.placement import gpus as verb
 from hvdocker.placement.gpus import GpuReport, report_of
-from hvdocker.transport.pool import Outcomes
+from hvdocker.transport.pool import HostOutcomes
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of
 
@@ -84,13 +84,13 @@ def test_a_driver_that_hangs_is_not_asked_at_every_look(monkeypatch: Any) -> Non
     asked: list[list[str]] = []
     answers = {"a": host_seen("a", gpu_error="it hangs")}
 
-    def observe(wanted: object, links: object, without_gpus: set[str]) -> Outcomes[HostSeen]:
+    def observe(wanted: object, links: object, without_gpus: set[str]) -> HostOutcomes[HostSeen]:
         asked.append(sorted(without_gpus))
-        return Outcomes(
+        return HostOutcomes(
             {n: replace(s, gpu_error="") if n in without_gpus else s for n, s in answers.items()}, {}
         )
 
-    monkeypatch.setattr("hvdocker.observe.hosts.observe", observe)
+    monkeypatch.setattr("hvdocker.observe.hosts.observe_hosts", observe)
     looker = verb._Looker(Env(now=lambda: now[0]), inventory("hosts: [a]"), Session({}, {}))
     for moment in (0.0, 2.0, 59.0, 61.0):
         now[0] = moment

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.doctor.pairs.keep_speeds import keep_links
+from hvdocker.doctor.pairs.keep_speeds import save_link_speeds
 from hvdocker.doctor.report import PairReport
 from hvdocker.inventory.locate import Located
 from hvdocker.placement.link_speeds import read_links
@@ -22,7 +22,7 @@ def pair(start: str, end: str, speed: float | None) -> PairReport:
 
 
 def test_what_was_measured_is_read_again_the_slower_way_counts(tmp_path: Path) -> None:
-    keep_links(
+    save_link_speeds(
         lab(tmp_path), [pair("a", "b", 9e9), pair("b", "a", 2e9), pair("a", "c", None), pair("c", "b", 1e9)]
     )
     assert read_links(lab(tmp_path)) == {frozenset("ab"): 2e9, frozenset("bc"): 1e9}
@@ -30,18 +30,18 @@ def test_what_was_measured_is_read_again_the_slower_way_counts(tmp_path: Path) -
 
 
 def test_a_doctor_that_measured_nothing_writes_nothing(tmp_path: Path) -> None:
-    keep_links(lab(tmp_path), [pair("a", "b", None)])
+    save_link_speeds(lab(tmp_path), [pair("a", "b", None)])
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_not_measured_this_time_stays(tmp_path: Path) -> None:
-    keep_links(lab(tmp_path), [pair("a", "b", 1e9), pair("b", "c", 2e9)])
-    keep_links(lab(tmp_path), [pair("a", "b", 5e9)])
+    save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9), pair("b", "c", 2e9)])
+    save_link_speeds(lab(tmp_path), [pair("a", "b", 5e9)])
     assert read_links(lab(tmp_path)) == {frozenset("ab"): 5e9, frozenset("bc"): 2e9}
 
 
 def test_only_hosts_that_are_still_the_same(tmp_path: Path) -> None:
-    keep_links(lab(tmp_path), [pair("a", "b", 1e9), pair("b", "c", 2e9), pair("a", "c", 3e9)])
+    save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9), pair("b", "c", 2e9), pair("a", "c", 3e9)])
     moved = lab(tmp_path, "hosts: [{host: other-a, name: a}, b, c]")
     assert read_links(moved) == {frozenset("bc"): 2e9}
     assert read_links(lab(tmp_path, "hosts: [b]")) == {}
@@ -62,7 +62,7 @@ def test_a_damaged_file_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / ".hvdocker").mkdir()
     (tmp_path / ".hvdocker" / "links.json").write_text(text)
     assert read_links(lab(tmp_path)) == {}
-    keep_links(lab(tmp_path), [pair("a", "b", 1e9)])
+    save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9)])
     assert read_links(lab(tmp_path)) == {frozenset("ab"): 1e9}
 
 
@@ -72,5 +72,5 @@ def test_no_file_and_no_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / ".hvdocker").write_text("in the way")
-    keep_links(lab(tmp_path), [pair("a", "b", 1e9)])
+    save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9)])
     assert read_links(lab(tmp_path)) == {}

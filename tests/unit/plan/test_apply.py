@@ -11,7 +11,7 @@ from hvdocker.errors import ExitCode, HostErrors, HvdockerError, Interrupted, Lo
 from hvdocker.events import Event
 from hvdocker.plan.apply import Context, apply, apply_all, roll_back
 from hvdocker.plan.plan import Plan, Stage
-from hvdocker.transport.pool import each
+from hvdocker.transport.pool import for_each_host
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
 
@@ -207,7 +207,7 @@ def test_what_all_hosts_need_is_asked_once() -> None:
         asked.append("passwd")
         return "root"
 
-    answers = each(["a", "b", "c"], lambda name: made.once("passwd", ask)).done
+    answers = for_each_host(["a", "b", "c"], lambda name: made.once("passwd", ask)).done
     assert (set(answers.values()), asked) == ({"root"}, ["passwd"])
 
 

@@ -6,21 +6,21 @@ import pytest
 
 import hvdocker
 from hvdocker.cluster import steps
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.steps import StartContainer, Trust
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.images.requirements import Requirements
 from hvdocker.images.steps import BuildImage, BuildLayer, RemoveImage, ShipImage
 from hvdocker.jobs.steps import FetchJobs, StopJob
-from hvdocker.plan.actions import actions_of
-from hvdocker.plan.plan import CONTROLLER, Stage, Step, by_host, plan_of
+from hvdocker.plan.actions import actions_module
+from hvdocker.plan.plan import CONTROLLER, Stage, Step, plan_of, steps_by_host
 from hvdocker.protocol.job import JobHost
 from hvdocker.script.script import _RENDER
 from hvdocker.sync.steps import SyncCode
-from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 
 SPEC = ContainerSpec("hvdocker-lab-worker", "doc-hvd:cpu", ("worker",), 1000, 1000)
-TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", "b"))
+TRUST = Trust("lab", 1, (ClusterMember("a", "10.0.0.11", "hvd"),), new_host_keys=("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             steps.JoinJob("c", "j-1", "a", "/a", "/c", JobHost("c", "10.0.0.13", 2), "m", "w", 1, 1),
             "join j-1 with 2 slots: code and files from a",
         ),
-        (steps.TellMaster("a", "m", 1, 1), "tell m about the workers"),
+        (steps.UpdateMaster("a", "m", 1, 1), "tell m about the workers"),
         (
-            steps.TellMaster("a", "m", 1, 1, (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2))),
+            steps.UpdateMaster("a", "m", 1, 1, (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2))),
             "tell m about the workers, and that it has a, c",
         ),
         (steps.StartContainer("a", "c"), "start c"),
@@ -76,8 +76,8 @@ TRUST = Trust("lab", 1, (Member("a", "10.0.0.11", "hvd"),), new_host_keys=("a", 
             SyncCode("a", "/me", "/there", checks_contents=True),
             "sync /me to /there, comparing contents",
         ),
-        (WriteJob("a", "/there", "{}"), "write /there/job.json"),
-        (WriteJob("a", "/there", "{}", name="capsule.json"), "write /there/capsule.json"),
+        (WriteJobFile("a", "/there", "{}"), "write /there/job.json"),
+        (WriteJobFile("a", "/there", "{}", name="capsule.json"), "write /there/capsule.json"),
         (WritePatch("a", "/there", b"x" * 2048), "write /there/code.patch, 2.0 KB"),
         (
             CreateMaster("a", SPEC, "w", ("horovodrun", "-np", "2"), ("python", "two words")),
@@ -105,7 +105,7 @@ def test_a_plan_prints_itself() -> None:
 def test_the_steps_of_one_host_stay_in_order() -> None:
     first, second, other = StartContainer("a", "1"), StartContainer("a", "2"), StartContainer("b", "3")
     wave = [Stage("x", (first, other)), Stage("y", (second,), follows_on=True)]
-    assert by_host(wave) == {"a": [("x", first), ("y", second)], "b": [("x", other)]}
+    assert steps_by_host(wave) == {"a": [("x", first), ("y", second)], "b": [("x", other)]}
 
 
 def test_a_wave_ends_where_all_hosts_wait_for_each_other() -> None:
@@ -119,7 +119,7 @@ def test_a_wave_ends_where_all_hosts_wait_for_each_other() -> None:
 
 def test_every_kind_of_step_can_be_done_and_written_as_a_script() -> None:
     kinds = set(kinds_of_steps())
-    assert {kind for kind in kinds if kind not in actions_of(kind).ACTIONS} == set()
+    assert {kind for kind in kinds if kind not in actions_module(kind).ACTIONS} == set()
     assert set(_RENDER) == kinds
 
 

@@ -147,8 +147,8 @@ def test_folders_of_any_name_are_made_filled_packed_and_removed(
     folder = tmp_path / ".hvdocker" / name
     run(host_folders.make_folders(str(folder), [f"{folder}/out", f"{folder}/{name}"]))
     run(host_folders.write_file(f"{folder}/{name}/{name}"), b"content")
-    archive = run(host_folders.pack(str(folder), ["out", name]))
-    run(host_folders.unpack(f"{tmp_path}/copy/{name}"), archive)
+    archive = run(host_folders.pack_tar(str(folder), ["out", name]))
+    run(host_folders.unpack_tar(f"{tmp_path}/copy/{name}"), archive)
     assert (tmp_path / "copy" / name / name / name).read_text() == "content"
     run(host_folders.remove_tree(str(folder)))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy"]

@@ -16,7 +16,7 @@ from hvdocker.engine.container_spec import create_command
 from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, Capsule, CapsuleFiles
+from hvdocker.jobs.capsule.capsule import PATCH_MAX_BYTES_ON_ALL_HOSTS, Capsule, CapsuleFiles
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, Stage
@@ -206,7 +206,7 @@ def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_large_patch_is_left_out_of_a_script(tmp_path: Path) -> None:
-    large = WritePatch("a", str(tmp_path), b"x" * (PATCH_EVERYWHERE_BYTES + 1))
+    large = WritePatch("a", str(tmp_path), b"x" * (PATCH_MAX_BYTES_ON_ALL_HOSTS + 1))
     ran = Ran(Plan("train", "lab", (Stage("files", (large,)),)), LAB, tmp_path)
     assert len(ran.text) < 5000 and not (tmp_path / "code.patch").exists()
 

@@ -116,32 +116,32 @@ def test_packing_and_unpacking(tmp_path: Path) -> None:
     for name in ("out", "logs"):
         (source / name).mkdir(parents=True)
         (source / name / "file").write_text(name)
-    packed = run(host_folders.pack(str(source), ["out", "logs"]))
+    packed = run(host_folders.pack_tar(str(source), ["out", "logs"]))
     assert packed.returncode == 0
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         assert sorted(tar.getnames()) == ["logs", "logs/file", "out", "out/file"]
     target = tmp_path / "some" / "where"
-    assert run(host_folders.unpack(str(target)), packed.stdout).returncode == 0
+    assert run(host_folders.unpack_tar(str(target)), packed.stdout).returncode == 0
     assert (target / "logs" / "file").read_text() == "logs"
 
 
 def test_packing_takes_those_of_the_names_that_are_there(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
-    packed = run(host_folders.pack(str(tmp_path), ["out", "logs"]))
+    packed = run(host_folders.pack_tar(str(tmp_path), ["out", "logs"]))
     assert packed.returncode == 0
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         assert tar.getnames() == ["logs"]
 
 
 def test_packing_where_a_job_wrote_nothing_is_an_empty_archive(tmp_path: Path) -> None:
-    packed = run(host_folders.pack(str(tmp_path), ["out", "logs"]))
+    packed = run(host_folders.pack_tar(str(tmp_path), ["out", "logs"]))
     assert (packed.returncode, packed.stderr) == (0, b"")
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         assert tar.getnames() == []
 
 
 def test_packing_a_folder_that_is_not_there_fails(tmp_path: Path) -> None:
-    assert run(host_folders.pack(f"{tmp_path}/gone", ["out"])).returncode != 0
+    assert run(host_folders.pack_tar(f"{tmp_path}/gone", ["out"])).returncode != 0
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_running_jobs_folder_can_be_packed(
     stand_in.chmod(0o755)
     monkeypatch.setenv("PATH", str(stand_in.parent), prepend=":")
     (tmp_path / "out").mkdir()
-    packed = run(host_folders.pack(str(tmp_path), ["out"]))
+    packed = run(host_folders.pack_tar(str(tmp_path), ["out"]))
     assert (packed.returncode, packed.stdout) == (code, b"archive\n")
 
 
@@ -176,7 +176,7 @@ def test_code_of_another_host_is_open_where_a_container_of_another_user_reads_it
     for name, is_shared in (("own", False), ("open", True)):
         (tmp_path / "head" / "code").mkdir(parents=True, exist_ok=True)
         (tmp_path / "head" / "code" / "x.py").touch(0o600)
-        packed = run(host_folders.pack(str(tmp_path / "head"), host_folders.CODE)).stdout
+        packed = run(host_folders.pack_tar(str(tmp_path / "head"), host_folders.CODE_PATHS)).stdout
         (tmp_path / name).mkdir()
-        run(host_folders.take_code(str(tmp_path / name), is_shared), packed)
+        run(host_folders.replace_code(str(tmp_path / name), is_shared), packed)
     assert [mode(tmp_path / name / "code" / "x.py") for name in ("own", "open")] == [0o600, 0o644]

@@ -12,7 +12,7 @@ from hvdocker.plan.apply import Context, apply
 from hvdocker.plan.plan import Plan, Stage
 from hvdocker.shell.command import Command
 from hvdocker.sync.steps import SyncCode
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.builders import inventory
 
@@ -20,7 +20,7 @@ from tests.unit.builders import inventory
 class Broken(LocalLink):
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
-    ) -> Result:
+    ) -> CommandResult:
         if stdin is None:
             return super().run(command, stdin, timeout_s)
         for _ in stdin:

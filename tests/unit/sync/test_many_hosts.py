@@ -11,14 +11,14 @@ from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.shell.command import Command
 from hvdocker.sync.commands import UNKNOWN_BASE
 from hvdocker.sync.delivery import StreamSender
-from hvdocker.sync.host_index import Target
+from hvdocker.sync.host_index import SyncTarget
 from hvdocker.sync.pack import StreamFiles
-from hvdocker.sync.sync import How, SyncReport, sync_all
+from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.sync.walk import read_tree
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from hvdocker.transport.local_link import LocalLink
-from hvdocker.transport.pool import Outcomes
+from hvdocker.transport.pool import HostOutcomes
 
 
 class CountingTree(Tree):
@@ -40,7 +40,7 @@ class MortalLink(LocalLink):
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
-    ) -> Result:
+    ) -> CommandResult:
         if stdin is None or self.dies_after is None:
             return super().run(command, stdin, timeout_s)
         left = self.dies_after
@@ -60,10 +60,10 @@ class Site:
     def code(self, name: str) -> Path:
         return self.root / name / "code"
 
-    def targets(self) -> dict[str, Target]:
-        return {name: Target(link, str(self.code(name))) for name, link in self.links.items()}
+    def targets(self) -> dict[str, SyncTarget]:
+        return {name: SyncTarget(link, str(self.code(name))) for name, link in self.links.items()}
 
-    def sync(self, how: How | None = None) -> Outcomes[SyncReport]:
+    def sync(self, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
         CountingTree.packed = 0
         tree = read_tree(self.here)
         return sync_all(self.targets(), CountingTree(tree.root, tree.entries), how)
@@ -101,7 +101,7 @@ def test_more_hosts_than_are_fed_at_once(tmp_path: Path) -> None:
     tree = read_tree(site.here)
     parcel = StreamFiles(Changes(("data.bin",)), ("data.bin",))
     bases = dict.fromkeys(site.targets(), UNKNOWN_BASE)
-    how = How()
+    how = SyncOptions()
     courier = StreamSender(
         site.targets(), tree, {False: tree.id()}, bases, "token", how.progress, how.on_interrupt, 3
     )
@@ -127,7 +127,7 @@ def test_a_host_that_cannot_be_asked_stops_all_before_anything_is_sent(tmp_path:
     class Deaf(MortalLink):
         def run(
             self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
-        ) -> Result:
+        ) -> CommandResult:
             raise HostUnreachable("no route")
 
     site.links["b"] = Deaf("b")
@@ -169,7 +169,7 @@ def test_progress_that_raises_ends_every_transfer(tmp_path: Path) -> None:
         raised.set()
         raise HvdockerError("stopped")
 
-    outcomes = site.sync(How(progress=stop))
+    outcomes = site.sync(SyncOptions(progress=stop))
     assert raised.is_set()
     assert {str(error) for error in outcomes.failed.values()} == {"a: stopped", "b: stopped"}
     assert site.held("a") == site.held("b") == []

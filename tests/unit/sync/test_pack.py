@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.sync.hash_cache import look_of
-from hvdocker.sync.pack import StreamFiles, pack
+from hvdocker.sync.hash_cache import file_stat
+from hvdocker.sync.pack import StreamFiles, pack_stream
 from hvdocker.sync.tree import Changes, Entry, Tree
 
 TEXT = b"x" * 100
@@ -16,7 +16,7 @@ LARGE = 2 << 20
 
 def tree_of(path: Path, sha256: str, is_settled: bool) -> Tree:
     status = path.stat()
-    look = look_of(status) if is_settled else None
+    look = file_stat(status) if is_settled else None
     entry = Entry(path.name, sha256, size=status.st_size, mtime_ns=status.st_mtime_ns, look=look)
     return Tree(path.parent, {path.name: entry})
 
@@ -30,7 +30,7 @@ def let_the_clock_move(path: Path) -> None:
 
 def packed(tree: Tree) -> bytes:
     (name,) = tree.entries
-    return b"".join(piece.data for piece in pack(tree, StreamFiles(Changes(send=(name,)), (name,))))
+    return b"".join(piece.data for piece in pack_stream(tree, StreamFiles(Changes(send=(name,)), (name,))))
 
 
 def test_a_file_that_looks_as_it_was_hashed_is_not_hashed_again(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_file_that_is_written_to_while_it_is_read_is_found_by_its_look(tmp_pat
     path = tmp_path / "data"
     path.write_bytes(bytes(LARGE))
     tree = tree_of(path, "the hash of that look", is_settled=True)
-    stream = pack(tree, StreamFiles(Changes(send=("data",)), ("data",)))
+    stream = pack_stream(tree, StreamFiles(Changes(send=("data",)), ("data",)))
     next(stream)
     let_the_clock_move(path)
     with path.open("r+b") as file:

@@ -16,10 +16,10 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.shell.command import Command
 from hvdocker.sync.codec import Codec, LinkSpeed
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import Target
-from hvdocker.sync.sync import How, SyncReport, sync, sync_all
+from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all, sync_host
 from hvdocker.sync.walk import read_tree
-from hvdocker.transport.link import Result
+from hvdocker.transport.link import CommandResult
 from tests.unit.fakes import FakeLink, RecordingLink
 
 
@@ -40,7 +40,7 @@ class Pair:
         return path
 
     def sync(self) -> SyncReport:
-        return sync(self.link, read_tree(self.here), str(self.there))
+        return sync_host(self.link, read_tree(self.here), str(self.there))
 
     def names(self) -> list[str]:
         return listed(self.there)
@@ -192,7 +192,7 @@ def test_permissions_that_change_travel_too(pair: Pair) -> None:
 def test_a_container_of_another_user_can_read_what_its_owner_can(pair: Pair) -> None:
     pair.write("secret.py").chmod(0o600)
     pair.write("run.sh").chmod(0o700)
-    target = {"a": Target(pair.link, str(pair.there), is_shared=True)}
+    target = {"a": SyncTarget(pair.link, str(pair.there), is_shared=True)}
     assert sync_all(target, read_tree(pair.here)).done["a"].sent == 2
     assert permissions(pair.there / "secret.py") == 0o644
     assert permissions(pair.there / "run.sh") == 0o755
@@ -320,7 +320,7 @@ def refusing(words: bytes) -> FakeLink:
 def test_a_host_that_refuses_is_an_error_with_its_words(pair: Pair) -> None:
     pair.write("train.py")
     with pytest.raises(HvdockerError) as caught:
-        sync(refusing(b"tar: Permission denied\n"), read_tree(pair.here), "/there")
+        sync_host(refusing(b"tar: Permission denied\n"), read_tree(pair.here), "/there")
     assert str(caught.value) == "b: writing the code failed (exit 2)"
     assert caught.value.lines == ("tar: Permission denied",)
     assert caught.value.command and caught.value.command.startswith("ssh b sh -c ")
@@ -333,7 +333,7 @@ def test_a_host_that_refuses_is_an_error_with_its_words(pair: Pair) -> None:
 def test_a_full_disk_is_a_host_that_is_unfit(pair: Pair, words: bytes) -> None:
     pair.write("train.py")
     with pytest.raises(HostUnfit, match="the disk is full") as caught:
-        sync(refusing(words), read_tree(pair.here), "/there")
+        sync_host(refusing(words), read_tree(pair.here), "/there")
     assert caught.value.host == "b" and caught.value.fix
 
 
@@ -341,7 +341,7 @@ def test_a_host_that_answers_something_else_is_an_error(pair: Pair) -> None:
     pair.write("train.py")
     menu = FakeLink("b", lambda command, stdin: (0, b"Welcome! Choose 1 to 3\n", b""))
     with pytest.raises(HvdockerError, match="did not say what it holds") as caught:
-        sync(menu, read_tree(pair.here), "/there")
+        sync_host(menu, read_tree(pair.here), "/there")
     assert caught.value.lines == ("Welcome! Choose 1 to 3",)
 
 
@@ -555,7 +555,7 @@ class Meanwhile(RecordingLink):
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
-    ) -> Result:
+    ) -> CommandResult:
         if stdin is not None and "meta/done" in command.line():
             self.other()
         return super().run(command, stdin, timeout_s)
@@ -570,7 +570,7 @@ def large(pair: Pair) -> None:
 def test_two_syncs_of_the_same_code_do_not_disturb_each_other(pair: Pair) -> None:
     large(pair)
     link = Meanwhile(pair.sync)
-    assert sync(link, read_tree(pair.here), str(pair.there)).sent == 3
+    assert sync_host(link, read_tree(pair.here), str(pair.there)).sent == 3
     assert pair.names() == ["a.bin", "b.bin", "c.bin"]
     assert pair.sync().sent == 0
     assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
@@ -585,9 +585,9 @@ def test_of_two_syncs_of_different_code_the_later_is_told(pair: Pair) -> None:
     (pair.here / "a.bin").write_bytes(os.urandom(4 << 20))
     theirs = read_tree(pair.here)
     mine.write_text("mine")
-    link = Meanwhile(lambda: sync(pair.link, theirs, str(pair.there)))
+    link = Meanwhile(lambda: sync_host(pair.link, theirs, str(pair.there)))
     with pytest.raises(HvdockerError, match="another sync put other code there meanwhile") as caught:
-        sync(link, tree, str(pair.there))
+        sync_host(link, tree, str(pair.there))
     assert caught.value.host == "a" and caught.value.fix
     assert (pair.there / "a.bin").read_bytes() == (pair.here / "a.bin").read_bytes()
     assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
@@ -632,9 +632,9 @@ def test_a_file_changed_with_equal_size_and_time_is_found_by_checksum(pair: Pair
     look = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino]
     cache.folder.mkdir()
     cache.file(pair.here).write_text(json.dumps({"train.py": [look, old]}))
-    assert sync(pair.link, read_tree(pair.here, cache), str(pair.there)).sent == 0
+    assert sync_host(pair.link, read_tree(pair.here, cache), str(pair.there)).sent == 0
     tree = read_tree(pair.here, cache, checksum=True)
-    assert sync(pair.link, tree, str(pair.there), How(checksum=True)).sent == 1
+    assert sync_host(pair.link, tree, str(pair.there), SyncOptions(checksum=True)).sent == 1
     assert (pair.there / "train.py").read_text() == "evil"
 
 
@@ -646,10 +646,10 @@ def test_contents_are_checked_on_the_host(pair: Pair) -> None:
     (pair.there / "train.py").write_text("evil")
     forge(pair)
     assert pair.sync().sent == 0
-    checked = sync(pair.link, read_tree(pair.here), str(pair.there), How(checksum=True))
+    checked = sync_host(pair.link, read_tree(pair.here), str(pair.there), SyncOptions(checksum=True))
     assert (checked.sent, (pair.there / "train.py").read_text()) == (1, "good")
     pair.link.trips.clear()
-    assert sync(pair.link, read_tree(pair.here), str(pair.there), How(checksum=True)).sent == 0
+    assert sync_host(pair.link, read_tree(pair.here), str(pair.there), SyncOptions(checksum=True)).sent == 0
     assert len(pair.link.trips) == 1
 
 
@@ -684,7 +684,7 @@ def test_a_large_sync_is_measured_and_then_compressed_as_chosen(
     text = "all work and no play makes a dull file\n" * 150_000
     for name in ("a.txt", "b.txt", "small.txt"):
         pair.write(name, text if name != "small.txt" else "small")
-    report = sync(pair.link, read_tree(pair.here), str(pair.there), How(choose=choose))
+    report = sync_host(pair.link, read_tree(pair.here), str(pair.there), SyncOptions(choose=choose))
     assert (report.sent, report.codec) == (3, codec)
     assert (report.wire_bytes < report.sent_bytes / 2) == (codec is not Codec.NONE)
     assert (pair.there / "b.txt").read_text() == text
@@ -718,8 +718,8 @@ def test_one_large_file_is_measured_with_padding_that_stays_nowhere(pair: Pair) 
 def test_progress_goes_up_to_the_whole(pair: Pair) -> None:
     (pair.here / "data.bin").write_bytes(os.urandom(10 << 20))
     told: list[tuple[str, int, int]] = []
-    how = How(progress=lambda host, done, total: told.append((host, done, total)))
-    sync(pair.link, read_tree(pair.here), str(pair.there), how)
+    how = SyncOptions(progress=lambda host, done, total: told.append((host, done, total)))
+    sync_host(pair.link, read_tree(pair.here), str(pair.there), how)
     assert {(host, total) for host, _, total in told} == {("a", 10 << 20)}
     assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
     assert told[-1][1] == 10 << 20 and len(told) > 10

@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.sync.tree import Changes, Entry, HostIndex, Tree, ancestors, changes, held_from
+from hvdocker.sync.tree import (
+    Changes,
+    Entry,
+    HostIndex,
+    Tree,
+    compute_changes,
+    parent_folders,
+    parse_host_index,
+)
 
 
 def tree(*entries: Entry) -> Tree:
@@ -27,16 +35,16 @@ def answer(held: Tree, then: bytes, now: bytes, pending: bytes = b"") -> bytes:
 def held(*entries: Entry, touched: str = "") -> HostIndex:
     then = b"".join(look(entry.path) for entry in entries)
     now = b"".join(look(entry.path, "later" if entry.path == touched else "noon") for entry in entries)
-    return held_from(answer(tree(*entries), then, now))
+    return parse_host_index(answer(tree(*entries), then, now))
 
 
 def test_a_host_that_holds_nothing_lacks_everything() -> None:
-    assert changes(tree(file("b"), file("a")), held_from(b"")) == Changes(("a", "b"))
+    assert compute_changes(tree(file("b"), file("a")), parse_host_index(b"")) == Changes(("a", "b"))
 
 
 def test_a_host_that_holds_it_all_lacks_nothing() -> None:
-    assert changes(tree(file("a"), file("b")), held(file("a"), file("b"))).is_empty
-    assert changes(tree(file("a")), HostIndex(is_same=True)).is_empty
+    assert compute_changes(tree(file("a"), file("b")), held(file("a"), file("b"))).is_empty
+    assert compute_changes(tree(file("a")), HostIndex(is_same=True)).is_empty
 
 
 @pytest.mark.parametrize(
@@ -45,40 +53,44 @@ def test_a_host_that_holds_it_all_lacks_nothing() -> None:
     ids=["content", "mode", "kind", "size"],
 )
 def test_what_differs_travels(now: Entry) -> None:
-    assert changes(tree(now), held(file("a"))) == Changes(("a",))
+    assert compute_changes(tree(now), held(file("a"))) == Changes(("a",))
 
 
 def test_a_time_alone_is_no_change() -> None:
-    assert changes(tree(file("a", mtime_ns=5)), held(file("a"))).is_empty
+    assert compute_changes(tree(file("a", mtime_ns=5)), held(file("a"))).is_empty
     assert tree(file("a", mtime_ns=5)).id() == tree(file("a")).id()
 
 
 def test_what_was_touched_or_lost_there_travels_again() -> None:
-    assert changes(tree(file("a"), file("b")), held(file("a"), file("b"), touched="b")) == Changes(("b",))
-    lost = held_from(answer(tree(file("a")), look("a"), b""))
-    assert changes(tree(file("a")), lost) == Changes(("a",))
+    assert compute_changes(tree(file("a"), file("b")), held(file("a"), file("b"), touched="b")) == Changes(
+        ("b",)
+    )
+    lost = parse_host_index(answer(tree(file("a")), look("a"), b""))
+    assert compute_changes(tree(file("a")), lost) == Changes(("a",))
 
 
 def test_what_is_not_here_any_more_is_dropped() -> None:
-    assert changes(tree(file("a")), held(file("a"), file("pkg/b"))) == Changes((), ("pkg/b",))
+    assert compute_changes(tree(file("a")), held(file("a"), file("pkg/b"))) == Changes((), ("pkg/b",))
 
 
 def test_what_an_unfinished_sync_put_there_is_dropped_too() -> None:
     pending = tree(file("a"), file("new")).index()
-    found = held_from(answer(tree(file("a")), look("a"), look("a"), pending))
-    assert changes(tree(file("a")), found) == Changes((), ("new",), finishes=True)
+    found = parse_host_index(answer(tree(file("a")), look("a"), look("a"), pending))
+    assert compute_changes(tree(file("a")), found) == Changes((), ("new",), finishes=True)
     assert not Changes(finishes=True).is_empty
 
 
 @pytest.mark.parametrize("name", ["new\nline", "caf\udce9", "a b", "-rf", "한국어", "x\n81a4/1/y"])
 def test_odd_names_are_told_apart(name: str) -> None:
-    assert changes(tree(file(name), file("z")), held(file(name), file("z"))).is_empty
-    assert changes(tree(file(name), file("z")), held(file(name), file("z"), touched=name)).send == (name,)
+    assert compute_changes(tree(file(name), file("z")), held(file(name), file("z"))).is_empty
+    assert compute_changes(tree(file(name), file("z")), held(file(name), file("z"), touched=name)).send == (
+        name,
+    )
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0", b"x\0y\0z", b"id digest\n{\0\0", b"id digest\n[[1]]\n\0\0"])
 def test_a_damaged_answer_only_costs_a_transfer(damage: bytes) -> None:
-    assert changes(tree(file("a")), held_from(damage)) == Changes(("a",))
+    assert compute_changes(tree(file("a")), parse_host_index(damage)) == Changes(("a",))
 
 
 def test_room_is_made_first_only_where_kinds_change() -> None:
@@ -91,7 +103,7 @@ def test_folders_from_above_and_emptied_ones_from_below() -> None:
     change = Changes(("a/b/new",), ("a/c/d/old", "top"))
     assert change.folders() == [".", "a", "a/b", "a/c", "a/c/d"]
     assert change.emptied(tree(file("a/b/new"))) == ["a/c/d", "a/c"]
-    assert ancestors(["x", "a/b/c"]) == {"a", "a/b"}
+    assert parent_folders(["x", "a/b/c"]) == {"a", "a/b"}
 
 
 def test_what_the_owner_may_everybody_may_where_users_differ() -> None:

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.training.ctrl_c import LeftUndone, finish_despite_ctrl_c
+from hvdocker.training.ctrl_c import SecondCtrlC, finish_despite_ctrl_c
 
 
 def press() -> None:
@@ -35,7 +35,7 @@ def test_a_second_one_leaves() -> None:
         press()
         over.wait(10)
 
-    with pytest.raises(LeftUndone):
+    with pytest.raises(SecondCtrlC):
         finish_despite_ctrl_c(work, answered.set)
     over.set()
 

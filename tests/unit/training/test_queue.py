@@ -8,12 +8,12 @@ import pytest
 from hvdocker.env import Env
 from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.inventory.locate import Located
-from hvdocker.locks.ticket import RUNS, Ticket, queues
+from hvdocker.locks.ticket import RUNS, Ticket, queue_positions
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_request
 from hvdocker.training.inputs.user_command import UserCommand
-from hvdocker.training.queue import emptied, in_turn, told, wish_words
+from hvdocker.training.queue import place_unless_others_wait, queue_status, slots_text, without_running_jobs
 from hvdocker.training.slots import choose_slots
 from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
 
@@ -38,40 +38,40 @@ def place(np: int, state: ClusterState) -> Placement:
 
 def test_slots_that_others_wait_for_are_nobody_elses() -> None:
     want = partial(place, 2)
-    assert in_turn(want, FREE, []).np == 2
+    assert place_unless_others_wait(want, FREE, []).np == 2
     with pytest.raises(
         NotEnoughSlots, match="2 slots are free, but kim's train of 4 slots waits before you"
     ) as caught:
-        in_turn(want, FREE, [ticket("kim")])
+        place_unless_others_wait(want, FREE, [ticket("kim")])
     assert caught.value.fix == "queue up behind: --queue (without -d)"
     with pytest.raises(NotEnoughSlots, match=r"1 slot is free, but .* and 2 others wait before you"):
-        in_turn(partial(place, 1), FREE, [ticket("kim"), ticket("lee"), ticket("max")])
+        place_unless_others_wait(partial(place, 1), FREE, [ticket("kim"), ticket("lee"), ticket("max")])
 
 
 def test_who_could_wait_is_told_so_and_who_could_not_is_not() -> None:
     with pytest.raises(NotEnoughSlots) as caught:
-        in_turn(partial(place, 5), BUSY, [ticket("kim")])
+        place_unless_others_wait(partial(place, 5), BUSY, [ticket("kim")])
     assert "--queue" in str(caught.value.fix)
     assert "kim's train of 4 slots waits for slots too" in caught.value.lines
     with pytest.raises(NotEnoughSlots) as caught:
-        in_turn(partial(place, 7), BUSY, [])
+        place_unless_others_wait(partial(place, 7), BUSY, [])
     assert "--queue" not in str(caught.value.fix)
 
 
 def test_as_if_no_job_ran() -> None:
-    assert place(6, emptied(BUSY)).np == 6
-    assert emptied(FREE) == FREE
+    assert place(6, without_running_jobs(BUSY)).np == 6
+    assert without_running_jobs(FREE) == FREE
 
 
 def test_what_is_said_while_waiting() -> None:
     with pytest.raises(NotEnoughSlots) as caught:
         place(6, BUSY)
-    assert told([], caught.value) == (
+    assert queue_status([], caught.value) == (
         "1st in the queue: 6 wanted, 4 free: 2 on a are held by train-abcd of ?"
     )
-    assert told([ticket("kim")], None) == "2nd in the queue: after kim's train of 4 slots"
+    assert queue_status([ticket("kim")], None) == "2nd in the queue: after kim's train of 4 slots"
     crowd = [ticket(name) for name in ("kim", "lee", "max", "ned")]
-    assert told(crowd, NotEnoughSlots("6 wanted, 4 free: 2 on b are held by mnist of kim")) == (
+    assert queue_status(crowd, NotEnoughSlots("6 wanted, 4 free: 2 on b are held by mnist of kim")) == (
         "5th in the queue: 6 wanted, 4 free: 2 on b are held by mnist of kim; after kim's train of 4 slots, "
         "lee's train of 4 slots, max's train of 4 slots, 1 more"
     )
@@ -84,7 +84,7 @@ def test_nobody_queues_for_somebody_else(flag: str) -> None:
 
 
 def test_what_is_wanted_in_words() -> None:
-    shown = [wish_words(1, None), wish_words(4, None), wish_words(None, "a:2,b:1"), wish_words(None, None)]
+    shown = [slots_text(1, None), slots_text(4, None), slots_text(None, "a:2,b:1"), slots_text(None, None)]
     assert shown == ["1 slot", "4 slots", "a:2,b:1", "all slots"]
 
 
@@ -95,6 +95,6 @@ def test_every_cluster_has_a_queue_of_its_own() -> None:
         ticket("max", number=2),
         ticket("ned", number=1, kind=RUNS),
     ]
-    assert [(n, host, found.owner) for n, host, found in queues({"a": there, "b": []})] == [
+    assert [(n, host, found.owner) for n, host, found in queue_positions({"a": there, "b": []})] == [
         (1, "a", "max"), (2, "a", "kim"), (1, "a", "lee")
     ]  # fmt: skip

@@ -10,12 +10,12 @@ from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen
-from hvdocker.jobs.capsule.git import see_git
+from hvdocker.jobs.capsule.git import observe_git
 from hvdocker.jobs.capsule.store import StoredCapsule
 from hvdocker.sync.walk import read_tree
 from hvdocker.training.inputs.request import TrainRequest
-from hvdocker.training.make_capsule import request_words
-from hvdocker.training.replay import ReplayOptions, request_again, same_code, with_environment
+from hvdocker.training.make_capsule import request_fields
+from hvdocker.training.replay import ReplayOptions, replay_request, restored_code, with_environment
 from tests.unit.builders import CAPSULE, inventory
 
 KEPT = StoredCapsule(CAPSULE, b"patch")
@@ -23,7 +23,7 @@ SOURCE = Path("/tmp/then")
 
 
 def again(kept: StoredCapsule = KEPT, **options: object) -> TrainRequest:
-    return request_again(kept, ReplayOptions(**options), SOURCE)
+    return replay_request(kept, ReplayOptions(**options), SOURCE)
 
 
 def asked(**request: object) -> StoredCapsule:
@@ -76,7 +76,7 @@ def test_a_request_says_itself_again(tmp_path: Path) -> None:
         secrets=("S",),
         is_forced=True,
     )
-    words = request_words(tmp_path, request, tmp_path)
+    words = request_fields(tmp_path, request, tmp_path)
     assert words["script"] == "train.py" and not {"env", "secrets", "is_forced"} & set(words)
     found = again(asked(**words))
     assert found == replace(again(asked()), rest=("x",), np=2, tuning=("--autotune",), replay=found.replay)
@@ -101,7 +101,7 @@ LAB = Located(
 def env_of(kept: StoredCapsule, **options: object) -> tuple[dict[str, str], tuple[str, ...]]:
     wanted = ReplayOptions(**options)
     located = with_environment(LAB, kept, wanted)
-    return dict(located.inventory.env), request_again(kept, wanted, SOURCE).env
+    return dict(located.inventory.env), replay_request(kept, wanted, SOURCE).env
 
 
 def test_the_environment_is_that_of_then() -> None:
@@ -134,12 +134,12 @@ def then(tmp_path: Path) -> StoredCapsule:
     git(folder.parent, "commit", "--quiet", "--message", "a beginning")
     (folder / "train.py").write_text("print(1)\n")
     tree = read_tree(folder)
-    seen, patch = see_git(tree)
+    seen, patch = observe_git(tree)
     return StoredCapsule(replace(CAPSULE, code=CodeUsed(tree.hash, str(folder), git=seen)), patch)
 
 
 def code_of(kept: StoredCapsule, cwd: Path) -> tuple[Path, str]:
-    with same_code(Env(cwd=cwd, environ={}), kept) as source:
+    with restored_code(Env(cwd=cwd, environ={}), kept) as source:
         return source, (source / "train.py").read_text()
 
 

@@ -23,7 +23,7 @@ from hvdocker.errors import (
     JobStopped,
     UsageProblem,
 )
-from hvdocker.hooks.hooks import NAMES, Hooks
+from hvdocker.hooks.hooks import HOOK_NAMES, Hooks
 from hvdocker.inventory.locate import Located, read_inventory
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.placement.slots import SlotRequest
@@ -34,7 +34,7 @@ from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.inputs.request import TrainRequest
 from hvdocker.training.inputs.resilience import ResilienceFlags
 from hvdocker.training.report import Started, TrainReport, Viewer
-from hvdocker.training.run import RunReport, Verbs, final_error, run
+from hvdocker.training.run import RunReport, RunVerbs, final_error, run
 
 JOB = "train-aaaa"
 DOWN = "hvdocker down -i inventory.yaml --cluster lab-"
@@ -54,7 +54,7 @@ class World:
     request: SlotRequest | None = None
     did: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
-    verbs: Verbs = field(default_factory=Verbs)
+    verbs: RunVerbs = field(default_factory=RunVerbs)
 
     def run(self, keep: str = "never", **request: Any) -> RunReport:
         env = Env(cwd=self.tmp, environ={}, listener=lambda event: self.told.append(event.text))
@@ -105,7 +105,7 @@ def world(tmp_path: Path) -> World:
         made.did.append("check")
         return request
 
-    made.verbs = Verbs(check, alive, up, train, fetch, down)
+    made.verbs = RunVerbs(check, alive, up, train, fetch, down)
     return made
 
 
@@ -266,7 +266,7 @@ def hooked(world: World, fails: str = "") -> tuple[Hooks, list[str]]:
     """Hooks that write down their names, cluster and job; one of them fails."""
     folder = world.tmp / ".hvdocker" / "hooks"
     folder.mkdir(parents=True)
-    for name in NAMES:
+    for name in HOOK_NAMES:
         path = folder / name
         path.write_text(f'#!/bin/sh\necho "${{0##*/}} $HVDOCKER_VERB $HVDOCKER_CLUSTER ${{HVDOCKER_JOB-}}"\n'
                         f"exit {int(name == fails)}\n")  # fmt: skip

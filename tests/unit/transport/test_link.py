@@ -2,7 +2,7 @@ import pytest
 
 from hvdocker.errors import HvdockerError
 from hvdocker.shell.command import command, shell
-from hvdocker.transport.link import Result, run_or_raise
+from hvdocker.transport.link import CommandResult, run_or_raise
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
 
@@ -33,9 +33,9 @@ def test_standard_input_reaches_the_command() -> None:
 
 
 def test_errors_are_the_first_choice_of_last_words() -> None:
-    assert Result(command("x"), 1, b"out\n", b"err\n").tail() == ["err"]
-    assert Result(command("x"), 1, b"out\n", b" \n").tail() == ["out"]
-    assert Result(command("x"), 1, b"1\n2\n3\n", b"").tail(2) == ["2", "3"]
+    assert CommandResult(command("x"), 1, b"out\n", b"err\n").tail() == ["err"]
+    assert CommandResult(command("x"), 1, b"out\n", b" \n").tail() == ["out"]
+    assert CommandResult(command("x"), 1, b"1\n2\n3\n", b"").tail(2) == ["2", "3"]
 
 
 def test_this_machine_as_a_link() -> None:

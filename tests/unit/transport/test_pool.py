@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from hvdocker.errors import HostErrors, HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.transport.pool import Outcomes, each, each_within
+from hvdocker.transport.pool import HostOutcomes, for_each_host, for_each_host_within
 
 
 def test_every_hosts_outcome_in_the_order_asked() -> None:
@@ -18,42 +18,42 @@ def test_every_hosts_outcome_in_the_order_asked() -> None:
             raise HostUnfit("no engine")
         return name.upper()
 
-    outcomes = each(["c", "b", "a"], work)
+    outcomes = for_each_host(["c", "b", "a"], work)
     assert outcomes.done == {"c": "C", "a": "A"}
     assert [str(error) for error in outcomes.failed.values()] == ["b: no engine"]
 
 
 def test_nothing_to_do() -> None:
-    assert each([], lambda name: name) == Outcomes({}, {})
+    assert for_each_host([], lambda name: name) == HostOutcomes({}, {})
 
 
 def test_a_bug_is_not_hidden_among_host_errors() -> None:
     with pytest.raises(ZeroDivisionError):
-        each(["a"], lambda name: 1 // 0)
+        for_each_host(["a"], lambda name: 1 // 0)
 
 
 def test_one_failure_is_itself_and_several_are_a_group() -> None:
-    one = Outcomes({}, {"a": HostUnfit("x", host="a")})
+    one = HostOutcomes({}, {"a": HostUnfit("x", host="a")})
     with pytest.raises(HostUnfit):
         one.or_raise("together")
-    two = Outcomes({}, {"a": HostUnfit("x", host="a"), "b": HostUnreachable("y", host="b")})
+    two = HostOutcomes({}, {"a": HostUnfit("x", host="a"), "b": HostUnreachable("y", host="b")})
     with pytest.raises(HostErrors, match="together") as caught:
         two.or_raise("together")
     assert caught.value.exit_code == 4
-    assert Outcomes({"a": 1}, {}).or_raise("x") == {"a": 1}
+    assert HostOutcomes({"a": 1}, {}).or_raise("x") == {"a": 1}
 
 
 def test_an_error_that_names_its_host_keeps_it() -> None:
     def work(name: str) -> None:
         raise HvdockerError("x", host="jump")
 
-    assert str(each(["a"], work).failed["a"]) == "jump: x"
+    assert str(for_each_host(["a"], work).failed["a"]) == "jump: x"
 
 
 def test_whoever_does_not_answer_in_time_is_not_waited_for() -> None:
     answers = threading.Event()
     try:
-        assert each_within(["a"], lambda name: answers.wait(), 0.0) == Outcomes({}, {})
+        assert for_each_host_within(["a"], lambda name: answers.wait(), 0.0) == HostOutcomes({}, {})
     finally:
         answers.set()
 
@@ -64,10 +64,10 @@ def test_whoever_answers_in_time_is_heard() -> None:
             raise HostUnreachable("refused")
         return name.upper()
 
-    outcomes = each_within(["a", "b"], work, 600.0)
+    outcomes = for_each_host_within(["a", "b"], work, 600.0)
     assert outcomes.done == {"a": "A"}
     assert [str(error) for error in outcomes.failed.values()] == ["b: refused"]
-    assert each_within([], work, 600.0) == Outcomes({}, {})
+    assert for_each_host_within([], work, 600.0) == HostOutcomes({}, {})
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_ctrl_c_tells_the_work_and_waits_for_what_is_under_way() -> None:
         told.set()
 
     with pytest.raises(KeyboardInterrupt):
-        each(["a"], work, on_interrupt=on_interrupt)
+        for_each_host(["a"], work, on_interrupt=on_interrupt)
     assert log == ["interrupted", "told", "ended"]
 
 
@@ -128,7 +128,7 @@ def test_an_impatient_second_ctrl_c_does_not_leave_work_behind() -> None:
 
     left = threading.Event()
     with pytest.raises(KeyboardInterrupt):
-        each(["a"], work, on_interrupt=told.set)
+        for_each_host(["a"], work, on_interrupt=told.set)
     was = list(log)
     left.set()
     assert was == ["ended"]

@@ -7,10 +7,10 @@ import paramiko
 import pytest
 
 from hvdocker.env import Env
-from hvdocker.errors import HostErrors, HostUnreachable, LockedKey, UnknownHostKey, UsageProblem
-from hvdocker.images.default_image import with_image
+from hvdocker.errors import HostErrors, HostUnreachable, PassphraseRequired, UnknownHostKey, UsageProblem
+from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located
-from hvdocker.transport.session import Session, _may_trust, _unlocked, connected
+from hvdocker.transport.session import Session, _may_trust, _unlock_key_files, connected
 from hvdocker.transport.ssh.key_pairs import make_pair
 from tests.unit.builders import inventory
 from tests.unit.fakes import Answer, FakeLink
@@ -151,7 +151,7 @@ def locked_key(tmp_path: Path) -> str:
 def test_a_passphrase_is_asked_once_for_all_hosts(locked_key: str) -> None:
     person = Person("open sesame")
     env = person.env()
-    assert _unlocked(env, {name: LockedKey(locked_key) for name in "abc"}) == set("abc")
+    assert _unlock_key_files(env, {name: PassphraseRequired(locked_key) for name in "abc"}) == set("abc")
     assert person.asked == [f"Passphrase of {locked_key}"]
     assert env.passphrases == {locked_key: "open sesame"} and "sesame" not in repr(env)
 
@@ -159,19 +159,21 @@ def test_a_passphrase_is_asked_once_for_all_hosts(locked_key: str) -> None:
 @pytest.mark.parametrize("answers", [("no", "never", "nope"), ("",), ("no", "")])
 def test_a_passphrase_that_nobody_knows_is_given_up(locked_key: str, answers: tuple[str, ...]) -> None:
     person = Person(*answers)
-    errors = {"a": LockedKey(locked_key)}
-    assert _unlocked(person.env(), errors) == set()
+    errors = {"a": PassphraseRequired(locked_key)}
+    assert _unlock_key_files(person.env(), errors) == set()
     assert len(person.asked) == len(answers)
     assert "no passphrase fitted" in str(errors["a"]) and errors["a"].exit_code == 4
 
 
 def test_a_second_try_may_be_the_right_one(locked_key: str) -> None:
-    assert _unlocked(Person("no", "open sesame").env(), {"a": LockedKey(locked_key)}) == {"a"}
+    assert _unlock_key_files(Person("no", "open sesame").env(), {"a": PassphraseRequired(locked_key)}) == {
+        "a"
+    }
 
 
 def test_without_a_terminal_a_locked_key_says_what_to_do(locked_key: str) -> None:
-    errors = {"a": LockedKey(locked_key), "b": HostUnreachable("down")}
-    assert _unlocked(Person().env(is_interactive=False), errors) == set()
+    errors = {"a": PassphraseRequired(locked_key), "b": HostUnreachable("down")}
+    assert _unlock_key_files(Person().env(is_interactive=False), errors) == set()
     assert "ssh-add" in (errors["a"].fix or "")
 
 
@@ -194,4 +196,4 @@ def test_the_image_where_none_is_named(text: str, counts: tuple[str, str], image
         return lambda command, stdin: (0, f"count {count}\n".encode(), b"")
 
     links = {name: FakeLink(name, answering(count)) for name, count in zip(names, counts, strict=True)}
-    assert with_image(wanted, Session(links, {})).inventory.image == image
+    assert with_default_image(wanted, Session(links, {})).inventory.image == image

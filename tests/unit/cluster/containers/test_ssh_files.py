@@ -1,9 +1,9 @@
 """The cluster's own SSH, file by file, compared whole."""
 
 from hvdocker import assets
-from hvdocker.cluster.containers.files import MASTER_TAKES, folders, trust_files, worker_files
+from hvdocker.cluster.containers.files import MASTER_SSH_FILES, container_folders, trust_files, worker_files
 from hvdocker.cluster.containers.ssh_files import (
-    Member,
+    ClusterMember,
     authorized_keys,
     known_hosts,
     render_ssh_config,
@@ -11,7 +11,7 @@ from hvdocker.cluster.containers.ssh_files import (
 )
 from hvdocker.engine.file_spec import FileSpec, passwd_line, user_name, with_user
 
-MEMBERS = (Member("a", "10.0.0.11", "hvd"), Member("b", "10.0.0.12", "root"))
+MEMBERS = (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("b", "10.0.0.12", "root"))
 KEYS = {"a": "ssh-ed25519 AAA", "b": "ssh-ed25519 BBB"}
 
 SSH_CONFIG = """\
@@ -163,5 +163,5 @@ def test_a_workers_files_as_a_whole() -> None:
 def test_a_master_takes_only_what_its_worker_has() -> None:
     trust = trust_files(assets.ssh_config_template(), "lab", MEMBERS, 12345, KEYS, "ssh-ed25519 CLIENT")
     paths = {file.path for file in worker_files(trust, "c", "h", "10.0.0.11", 12345, 1000)}
-    assert set(MASTER_TAKES) <= paths
-    assert [file.path for file in folders()] == ["", "ssh", "home"]
+    assert set(MASTER_SSH_FILES) <= paths
+    assert [file.path for file in container_folders()] == ["", "ssh", "home"]

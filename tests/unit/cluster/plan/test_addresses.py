@@ -9,7 +9,7 @@ from hvdocker.cluster.plan.addresses import (
     port_conflicts,
     training_addresses,
 )
-from hvdocker.cluster.plan.fitness import NEWER_ENGINE, fitness_problems, is_too_old
+from hvdocker.cluster.plan.fitness import UPGRADE_ENGINE_FIX, fitness_problems, is_too_old
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.observe.state import NetworkSeen
 from tests.unit.builders import ENGINE, host_seen, inventory, state_of, with_worker
@@ -224,7 +224,7 @@ def test_the_addresses_of_a_local_cluster_are_not_the_machines() -> None:
             "hosts: [a, b]",
             {"engine": replace(ENGINE, version="18.09.1")},
             "its Docker engine is too old: 18.09.1, at least 19.03 is needed",
-            NEWER_ENGINE,
+            UPGRADE_ENGINE_FIX,
         ),
         (
             "hosts: [a, b]",

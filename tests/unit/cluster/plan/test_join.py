@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
@@ -18,15 +18,15 @@ from hvdocker.cluster.steps import (
     RefreshTrust,
     RemoveContainer,
     StartContainer,
-    TellMaster,
     Trust,
+    UpdateMaster,
     WriteMembers,
 )
 from hvdocker.cluster.unreachable import UnreachableHost
 from hvdocker.errors import HvdockerError, NotEnoughSlots
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.secrets.plan import steps_after_stop, steps_for_ended_jobs
-from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets
+from hvdocker.jobs.secrets.steps import OverwriteSecrets, RemoveSecrets
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.placement.gpus import report_of
@@ -52,7 +52,7 @@ from tests.unit.builders import (
 LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd:cpu\n")
 PAIR = inventory("hosts: [a, b]\nport: 12345\nimage: doc-hvd:cpu\n")
 WORKER, MASTER, JOB = "hvdocker-lab-worker", "hvdocker-lab-train-abcd", "train-abcd"
-MEMBERS = tuple(Member(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
+MEMBERS = tuple(ClusterMember(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
 TOLD = tuple(
     WriteMembers(name, f"/home/{name}/.hvdocker/lab", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
 )
@@ -124,7 +124,7 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
         Stage("containers", REFRESHED),
         Stage("containers", TOLD, follows_on=True),
         Stage("join", (join_of("c", 2),), follows_on=True),
-        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, B, JobHost("c", "10.0.0.13", 2))),)),
+        Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, B, JobHost("c", "10.0.0.13", 2))),)),
         Stage("containers", (StartContainer("c", WORKER),)),
         Stage("sshd", (AwaitSshd("c", WORKER, "10.0.0.13", 12345),), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "b", "c")),)),
@@ -161,7 +161,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
         Stage("containers", REFRESHED[:1]),
         Stage("containers", (TOLD[0], TOLD[2]), follows_on=True),
         Stage("join", (join_of("c", 1),), follows_on=True),
-        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, JobHost("c", "10.0.0.13", 1), B)),)),
+        Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, JobHost("c", "10.0.0.13", 1), B)),)),
         Stage("containers", (StartContainer("c", WORKER),)),
         Stage("sshd", (AwaitSshd("c", WORKER, "10.0.0.13", 12345),), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "c")),)),
@@ -184,7 +184,7 @@ def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key(
     plan = up(LAB, state)
     assert plan.stages[4:6] == (
         Stage("join", (join_of("b", 1, secrets=("TOKEN", "CERT"), is_new=False),), follows_on=True),
-        Stage("join", (TellMaster("a", MASTER, 1000, 1001, (A, B)),)),
+        Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, B)),)),
     )
     assert "hvdocker.joined" not in made(plan)["b"].labels
     assert plan.notes == ()
@@ -193,14 +193,14 @@ def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key(
 def test_a_job_that_is_not_elastic_learns_keys_and_gets_no_hosts() -> None:
     job = master(JOB, '{"a":1,"b":1}')
     state = state_of(running(with_worker(LAB, "a"), job), host_seen("b"), host_seen("c"))
-    steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | TellMaster)]
-    assert steps == [join_of("b", 1, is_new=False), TellMaster("a", MASTER, 1000, 1001)]
+    steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | UpdateMaster)]
+    assert steps == [join_of("b", 1, is_new=False), UpdateMaster("a", MASTER, 1000, 1001)]
 
 
 def test_a_head_that_lost_its_worker_still_runs_its_ranks_in_the_master() -> None:
     state = state_of(host_seen("a", containers=(elastic(),)), with_worker(LAB, "b"), with_worker(LAB, "c"))
-    steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | TellMaster)]
-    assert steps == [TellMaster("a", MASTER, 1000, 1001, (A, B))]
+    steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | UpdateMaster)]
+    assert steps == [UpdateMaster("a", MASTER, 1000, 1001, (A, B))]
 
 
 def test_a_host_that_joined_and_lost_its_worker_joins_anew() -> None:
@@ -221,7 +221,7 @@ def test_an_up_that_was_cut_off_is_mended_while_the_job_runs() -> None:
 def test_a_host_in_place_of_one_that_left_the_inventory() -> None:
     wanted = inventory("hosts: [a, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd:cpu\n")
     state = state_of(running(with_worker(wanted, "a"), elastic("2")), host_seen("c"))
-    (told,) = [step for step in up(wanted, state).steps if isinstance(step, TellMaster)]
+    (told,) = [step for step in up(wanted, state).steps if isinstance(step, UpdateMaster)]
     assert told.seats == (A, JobHost("c", "10.0.0.13", 1))
 
 
@@ -232,7 +232,7 @@ def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
     a = running(with_worker(wanted, "a", members=before), job)
     plan = up(wanted, state_of(a, with_worker(wanted, "c", members=before)))
     seats = (A, JobHost("c", "10.0.0.13", 1))
-    assert plan.stages[-1] == Stage("join", (TellMaster("a", MASTER, 1000, 1001, seats),))
+    assert plan.stages[-1] == Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, seats),))
     assert not [step for step in plan.steps if isinstance(step, CreateWorker | JoinJob)]
 
 
@@ -253,7 +253,7 @@ def test_why_a_new_host_does_not_join(job: ContainerSeen, why: str) -> None:
     plan = up(LAB, state_of(*two(job), host_seen("c")))
     assert plan.notes == (f"c does not join train-abcd: {why}",)
     assert "hvdocker.joined" not in made(plan)["c"].labels
-    (told,) = [step for step in plan.steps if isinstance(step, TellMaster)]
+    (told,) = [step for step in plan.steps if isinstance(step, UpdateMaster)]
     assert told.seats == (A, B)
 
 
@@ -263,8 +263,8 @@ def test_requirements_do_not_come_back_with_a_host() -> None:
     assert plan.notes == (
         "b does not come back to train-abcd: it runs with requirements, which a new worker lacks",
     )
-    steps = [step for step in plan.steps if isinstance(step, JoinJob | TellMaster)]
-    assert steps == [TellMaster("a", MASTER, 1000, 1001, (A,))]
+    steps = [step for step in plan.steps if isinstance(step, JoinJob | UpdateMaster)]
+    assert steps == [UpdateMaster("a", MASTER, 1000, 1001, (A,))]
 
 
 def test_the_oldest_job_with_room_is_joined_first_and_the_next_host_goes_to_the_next() -> None:
@@ -328,9 +328,9 @@ def test_secrets_are_looked_for_where_a_host_joined() -> None:
     job = replace(elastic(secrets="TOKEN", state="exited"), exit_code=137)
     state = state_of(*two(job), joined(with_worker(LAB, "c")))
     expected = [
-        EmptySecrets("a", MASTER, JOB, ("TOKEN",)),
-        ForgetSecrets("b", WORKER, (JOB,)),
-        ForgetSecrets("c", WORKER, (JOB,)),
+        OverwriteSecrets("a", MASTER, JOB, ("TOKEN",)),
+        RemoveSecrets("b", WORKER, (JOB,)),
+        RemoveSecrets("c", WORKER, (JOB,)),
     ]
     assert steps_for_ended_jobs(host_plans(LAB, state), state) == expected
     assert steps_after_stop("a", job, state.workers().values()) == expected

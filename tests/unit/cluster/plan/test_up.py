@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.containers.ssh_files import Member
+from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
@@ -45,7 +45,7 @@ from tests.unit.builders import (
 
 LAB = inventory("hosts: [a, b]")
 WORKER = "hvdocker-lab-worker"
-MEMBERS = (Member("a", "10.0.0.11", "hvd"), Member("b", "10.0.0.12", "hvd"))
+MEMBERS = (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("b", "10.0.0.12", "hvd"))
 BOTH = "a=10.0.0.11 b=10.0.0.12"
 TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", BOTH) for name in "ab")
 
@@ -156,7 +156,7 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
     before = f"{BOTH} c=10.0.0.13"
     state = state_of(with_worker(lab, "a", members=before), with_worker(lab, "c", members=before))
     keys = {name: HOST_KEYS[name] for name in "ac"}
-    members = (MEMBERS[0], Member("c", "10.0.0.13", "hvd"))
+    members = (MEMBERS[0], ClusterMember("c", "10.0.0.13", "hvd"))
     now = "a=10.0.0.11 c=10.0.0.13"
     assert up(lab, state) == Plan(
         "up",
@@ -339,7 +339,7 @@ def test_a_local_cluster_gets_a_network_and_shares_one_engine() -> None:
     state = state_of(
         host_seen("w1", image=None), host_seen("w2", image=None), network=taken, controller_engine=ENGINE
     )
-    members = (Member("w1", "198.18.201.11", "hvd"), Member("w2", "198.18.201.12", "hvd"))
+    members = (ClusterMember("w1", "198.18.201.11", "hvd"), ClusterMember("w2", "198.18.201.12", "hvd"))
     plan = up(local, state)
     assert plan.stages[:2] == (
         Stage("image", (BuildImage(CONTROLLER, "doc-hvd:cpu"),)),

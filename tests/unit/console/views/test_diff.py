@@ -3,7 +3,7 @@ from io import StringIO
 
 from hvdocker.console.style import _THEME, SanitizedConsole
 from hvdocker.console.views.diff import show_difference
-from hvdocker.jobs.capsule.difference import Ran, difference
+from hvdocker.jobs.capsule.difference import ComparedJob, compare_jobs
 from tests.unit.builders import CAPSULE
 from tests.unit.jobs.capsule.test_difference import RECORD
 from tests.unit.jobs.capsule.test_patch import TEXT
@@ -11,16 +11,16 @@ from tests.unit.jobs.capsule.test_patch import TEXT
 OTHER = replace(CAPSULE, job="train-efgh", env={"SEED": "8"})
 
 
-def shown(first: Ran, second: Ran, with_text: bool = False) -> list[str]:
+def shown(first: ComparedJob, second: ComparedJob, with_text: bool = False) -> list[str]:
     stream = StringIO()
     console = SanitizedConsole(file=stream, theme=_THEME, highlight=False, width=200)
-    show_difference(console, difference(first, second), with_text)
+    show_difference(console, compare_jobs(first, second), with_text)
     return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
 
 
 def test_two_jobs_side_by_side() -> None:
     ended = {**RECORD, "state": "succeeded", "code": 0, "versions": RECORD["versions"], "ranks": []}
-    lines = shown(Ran(CAPSULE, TEXT, RECORD), Ran(OTHER, b"", ended))
+    lines = shown(ComparedJob(CAPSULE, TEXT, RECORD), ComparedJob(OTHER, b"", ended))
     assert lines == [
         "train-abcd train-efgh",
         "environment SEED 7 8",
@@ -38,7 +38,7 @@ def test_two_jobs_side_by_side() -> None:
 
 
 def test_equal_jobs() -> None:
-    lines = shown(Ran(CAPSULE), Ran(replace(CAPSULE, job="x")))
+    lines = shown(ComparedJob(CAPSULE), ComparedJob(replace(CAPSULE, job="x")))
     assert lines == [
         "train-abcd and x: no difference but when they ran, and how it went",
         "",
@@ -47,5 +47,5 @@ def test_equal_jobs() -> None:
 
 
 def test_the_text_of_changes_on_request() -> None:
-    lines = shown(Ran(CAPSULE, TEXT), Ran(CAPSULE), with_text=True)
+    lines = shown(ComparedJob(CAPSULE, TEXT), ComparedJob(CAPSULE), with_text=True)
     assert "in train-abcd:" in lines and "+new" in lines

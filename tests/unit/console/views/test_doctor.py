@@ -4,7 +4,7 @@ import pytest
 
 from hvdocker.console.style import out
 from hvdocker.console.views.doctor import GROUPS, show_report
-from hvdocker.doctor.report import Finding, HostReport, Mark, PairReport, Report
+from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark, PairReport
 
 GOOD = (Finding("login", Mark.GOOD, "as ada"), Finding("clock", Mark.GOOD, "within 0.01 s"))
 RED = Finding(
@@ -21,7 +21,7 @@ GREY = Finding("image", Mark.UNKNOWN, "not there yet", fix="hvdocker image push"
 
 @pytest.fixture
 def said(capsys: pytest.CaptureFixture[str]):
-    def read(report: Report, is_verbose: bool = False) -> list[str]:
+    def read(report: DoctorReport, is_verbose: bool = False) -> list[str]:
         show_report(out(), report, is_verbose)
         return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
@@ -39,7 +39,7 @@ def cells(line: str) -> list[str]:
 
 
 def test_a_healthy_cluster_is_a_table_and_a_sentence(said) -> None:
-    report = Report("lab", (HostReport("a", GOOD), HostReport("b", GOOD)))
+    report = DoctorReport("lab", (HostReport("a", GOOD), HostReport("b", GOOD)))
     lines = said(report)
     assert cells(lines[1]) == ["host", *GROUPS]
     assert cells(lines[2]) == ["a", "ok", "·", "·", "·", "ok", *["·"] * 7]
@@ -49,7 +49,7 @@ def test_a_healthy_cluster_is_a_table_and_a_sentence(said) -> None:
 def test_the_table_fits_a_small_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     console = out()
     console.width = 80
-    show_report(console, Report("lab", (HostReport("h1", GOOD), HostReport("gpu-node-17", GOOD))))
+    show_report(console, DoctorReport("lab", (HostReport("h1", GOOD), HostReport("gpu-node-17", GOOD))))
     assert max(len(line.rstrip()) for line in capsys.readouterr().out.splitlines()) <= 80
 
 
@@ -59,7 +59,7 @@ def test_equal_troubles_are_told_once_the_worst_first(said) -> None:
         HostReport("b", (*GOOD, RED, YELLOW)),
         HostReport("c", (*GOOD, RED)),
     )
-    lines = said(Report("lab", hosts))
+    lines = said(DoctorReport("lab", hosts))
     assert lines[6:] == [
         "BAD   b, c: engine: no Docker engine is running",
         "        docker is not installed",
@@ -77,16 +77,16 @@ def test_equal_troubles_are_told_once_the_worst_first(said) -> None:
 
 def test_the_last_sentence(said) -> None:
     one = HostReport("a", (*GOOD, YELLOW))
-    assert said(Report("lab", (one,)))[-1] == "1 host is fit to train, with 1 warning"
-    assert said(Report("lab", (HostReport("a", (RED,)),)))[-1] == "1 of 1 host is not fit to train: a"
+    assert said(DoctorReport("lab", (one,)))[-1] == "1 host is fit to train, with 1 warning"
+    assert said(DoctorReport("lab", (HostReport("a", (RED,)),)))[-1] == "1 of 1 host is not fit to train: a"
     differ = Finding("same image", Mark.BAD, "hosts have different builds", ("a: 1", "b: 2"))
-    apart = said(Report("lab", (one, one), across=(differ,)))
+    apart = said(DoctorReport("lab", (one, one), across=(differ,)))
     assert apart[-1] == "2 hosts would do, but not together: see BAD above"
     assert "BAD   all hosts: same image: hosts have different builds" in apart
 
 
 def test_every_finding_where_one_wants_them_all(said) -> None:
-    report = Report("lab", (HostReport("a", GOOD),), across=(Finding("same code", Mark.GOOD, "abc"),))
+    report = DoctorReport("lab", (HostReport("a", GOOD),), across=(Finding("same code", Mark.GOOD, "abc"),))
     lines = [cells(line) for line in said(report, is_verbose=True)]
     assert ["a", "login", "ok", "as", "ada"] in lines and ["clock", "ok", "within", "0.01", "s"] in lines
     assert ["all", "hosts", "same", "code", "ok", "abc"] in lines
@@ -96,7 +96,7 @@ def test_a_matrix_of_two(said) -> None:
     blocked = Finding(
         "high ports", Mark.BAD, "blocked", ("a → b: port 40000 did not answer",), fix="open them"
     )
-    report = Report(
+    report = DoctorReport(
         "lab", (HostReport("a", GOOD), HostReport("b", GOOD)), (pair("a", "b", blocked), pair("b", "a"))
     )
     lines = said(report)
@@ -114,15 +114,15 @@ def test_fifty_hosts_show_only_what_is_not_good(said) -> None:
     hosts = tuple(HostReport(name, GOOD) for name in names)
     slow = Finding("rtt", Mark.WARN, "80 ms", fix="train on hosts of one site")
     pairs = [pair(a, b, *([slow] if (a, b) == ("h3", "h40") else [])) for a in names for b in names if a != b]
-    lines = said(Report("lab", hosts, tuple(pairs)))
+    lines = said(DoctorReport("lab", hosts, tuple(pairs)))
     start = lines.index("2449 of 2450 ways between hosts are good")
     assert [cells(line) for line in lines[start + 1 : start + 3]] == [
         ["from", "\\", "to", "h40"],
         ["h3", "warn", "80", "ms"],
     ]
-    well = said(Report("lab", hosts, tuple(pair(a, b) for a in names for b in names if a != b)))
+    well = said(DoctorReport("lab", hosts, tuple(pair(a, b) for a in names for b in names if a != b)))
     assert "all 2450 ways between hosts are good" in well
     grey = Finding("ssh", Mark.UNKNOWN, "no image", fix="hvdocker image push")
-    dark = said(Report("lab", hosts, tuple(pair(a, b, grey) for a in names for b in names if a != b)))
+    dark = said(DoctorReport("lab", hosts, tuple(pair(a, b, grey) for a in names for b in names if a != b)))
     (line,) = [line for line in dark if line.startswith("?")]
     assert line.startswith("?     h0 → h1, h0 → h2, ") and line.endswith(" and 2442 more: ssh: no image")

@@ -18,7 +18,7 @@ from hvdocker.console.views.status import show_status
 from hvdocker.errors import HostUnreachable
 from hvdocker.events import Event
 from hvdocker.images.steps import BuildImage
-from hvdocker.jobs.jobs import JobSeen, JobsReport
+from hvdocker.jobs.jobs import JobsReport, ListedJob
 from hvdocker.locks.holder import Holder
 from hvdocker.locks.lock import LockReport
 from hvdocker.placement.slots import Offer, Slot, SlotRequest
@@ -160,12 +160,12 @@ def test_locks(said) -> None:
 
 def test_the_history_of_jobs(said) -> None:
     two = Placement((Share("a", 1), Share("b", 1)))
-    running = JobSeen(
+    running = ListedJob(
         "train-abcd", "lab", "ada", "running", two, "a", 100.0, 60.0, "train.py", elastic=Elastic(1, 8)
     )
     endless = replace(running, job="more-abcd", elastic=Elastic(1))
-    failed = JobSeen("old-efgh", "lab", "bob", "failed", two, "a", 40.0, 5.0, "old.py", 1)
-    home = JobSeen("home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", home="/x")
+    failed = ListedJob("old-efgh", "lab", "bob", "failed", two, "a", 40.0, 5.0, "old.py", 1)
+    home = ListedJob("home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", home="/x")
     report = JobsReport(inventory("hosts: [a, b]"), (running, endless, failed, home), ())
     show_jobs(out(), report, now=160.0)
     assert [" ".join(line.split()) for line in said()] == [

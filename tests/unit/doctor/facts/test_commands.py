@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.doctor.facts.answer import read_machine
-from hvdocker.doctor.facts.commands import check_hashes, look, look_at_cards
+from hvdocker.doctor.facts.commands import check_hashes, query_cards, query_machine
 from hvdocker.doctor.facts.facts import MachineSeen
 from hvdocker.doctor.facts.trial_commands import look_inside, read_inside
 from hvdocker.observe.clock import clock, read_clock
@@ -46,14 +46,14 @@ def top(tmp_path: Path) -> Path:
 
 
 def looked(top: Path, *mounts: str, **environment: str) -> MachineSeen:
-    words = look("/", mounts, ["localhost"], str(top))
+    words = query_machine("/", mounts, ["localhost"], str(top))
     bin_dir = top / "bin"
     bin_dir.mkdir(exist_ok=True)
     (bin_dir / "nvidia-smi").write_text(SMI)
     (bin_dir / "nvidia-smi").chmod(0o755)
     path = f"{bin_dir}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
     said = ""
-    for command in (words, look_at_cards()):
+    for command in (words, query_cards()):
         done = subprocess.run(
             command.argv, capture_output=True, text=True, env={"HOME": str(top), "PATH": path, **environment}
         )
@@ -98,7 +98,7 @@ def test_an_nvidia_smi_that_knows_fewer_fields_or_fails(top: Path) -> None:
 
 def test_where_no_name_server_answers_the_rest_is_told_all_the_same(top: Path) -> None:
     """A `getent` that never answers: all names are looked up at once, within one time limit."""
-    words = look("/", [], [f"gpu-{number}" for number in range(20)], str(top))
+    words = query_machine("/", [], [f"gpu-{number}" for number in range(20)], str(top))
     bin_dir = top / "bin"
     bin_dir.mkdir()
     (bin_dir / "getent").write_text("#!/bin/sh\nexec sleep 600\n")

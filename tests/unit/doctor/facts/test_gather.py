@@ -16,7 +16,7 @@ from hvdocker.doctor.facts.trial_container import try_container
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.errors import HvdockerError
 from hvdocker.shell.command import Command
-from hvdocker.sync.sync import sync
+from hvdocker.sync.sync import sync_host
 from hvdocker.sync.walk import read_tree
 from tests.unit.builders import MAKER, host_seen, inventory, state_of
 from tests.unit.fakes import FakeLink, RecordingLink
@@ -133,7 +133,7 @@ def code(tmp_path: Path) -> Path:
 @contextlib.contextmanager
 def synced(code: Path, target: Path) -> Iterator[RecordingLink]:
     link = RecordingLink()
-    sync(link, read_tree(code), str(target))
+    sync_host(link, read_tree(code), str(target))
     yield link
 
 

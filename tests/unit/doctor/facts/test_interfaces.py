@@ -1,6 +1,6 @@
 """What a host's interfaces are, from what its shell says."""
 
-from hvdocker.doctor.facts.interfaces import InterfaceSeen, interfaces, read_interfaces
+from hvdocker.doctor.facts.interfaces import InterfaceSeen, query_interfaces, read_interfaces
 from hvdocker.transport.local_link import LocalLink
 
 TOLD = """\
@@ -64,7 +64,7 @@ def test_half_an_answer_is_none() -> None:
 
 
 def test_this_machine_has_a_loopback() -> None:
-    found = read_interfaces(LocalLink("here").run(interfaces()).text)
+    found = read_interfaces(LocalLink("here").run(query_interfaces()).text)
     assert found is not None
     (lo,) = [one for one in found if one.name == "lo"]
     assert lo.is_up and "127.0.0.1/8" in lo.addresses and lo.mtu == 65536

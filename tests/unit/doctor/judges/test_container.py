@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.doctor.facts.facts import InsideSeen, Trial
+from hvdocker.doctor.facts.facts import InsideSeen, TrialResult
 from hvdocker.doctor.judges.container import judge_container
 from hvdocker.doctor.report import Finding
 from tests.unit.doctor.judges.facts import machine
@@ -13,7 +13,7 @@ ROOMY = InsideSeen({"python": "3.11.2"}, None, 4 << 30, None, 65536)
 
 
 def judged(inside: InsideSeen | None, facts: str = "plain", **changes: object) -> dict[str, Finding]:
-    trial = replace(Trial("x:y", inside), **changes)  # type: ignore[arg-type]  # fields of Trial
+    trial = replace(TrialResult("x:y", inside), **changes)  # type: ignore[arg-type]  # fields of Trial
     return {finding.check: finding for finding in judge_container(trial, machine(facts))}
 
 

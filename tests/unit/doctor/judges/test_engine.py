@@ -8,7 +8,7 @@ import pytest
 
 from hvdocker.doctor.facts.facts import EngineState
 from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
-from hvdocker.doctor.judges.host_names import judge_names, looked_up, off_loopback
+from hvdocker.doctor.judges.host_names import hosts_file_fix, judge_names, names_to_resolve
 from hvdocker.doctor.judges.machine import judge_fabric
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import EngineSeen
@@ -78,16 +78,16 @@ def test_infiniband() -> None:
 
 def test_names_on_loopback() -> None:
     a, b = Host("a", "a"), Host("b", "b")
-    assert list(looked_up(a, [a, b, Host("c", "10.0.0.9")])) == ["a", "a", "b"]
+    assert list(names_to_resolve(a, [a, b, Host("c", "10.0.0.9")])) == ["a", "a", "b"]
     known = {"a": "10.0.0.11", "b": "10.0.0.12"}
     fine = judge_names(machine("plain"), a, [a, b], known)
     assert (fine.mark.value, fine.shown) == ("good", "a")
     debian = judge_names(machine("full"), a, [a], known)
     assert debian.mark.value == "warn" and debian.evidence[0].startswith("a resolves to 127.0.1.1")
-    assert debian.command == "getent hosts a" and debian.fix == off_loopback({"a": "10.0.0.11"})
+    assert debian.command == "getent hosts a" and debian.fix == hosts_file_fix({"a": "10.0.0.11"})
     wrong = judge_names(machine("full"), a, [a, b], known)
     assert (wrong.mark.value, wrong.evidence) == ("bad", ("b resolves to 127.0.0.1",))
-    assert wrong.command == "getent hosts b" and wrong.fix == off_loopback({"b": "10.0.0.12"})
+    assert wrong.command == "getent hosts b" and wrong.fix == hosts_file_fix({"b": "10.0.0.12"})
 
 
 HOSTS = """\
@@ -121,7 +121,7 @@ def test_the_command_that_takes_a_name_off_loopback_takes_nothing_else(
     """Run as it is offered, on a file of our own; sudo is the only word that is left out."""
     file = tmp_path / "hosts"
     file.write_text(HOSTS)
-    line = off_loopback(names).replace("/etc/hosts", str(file)).replace("sudo tee", "tee")
+    line = hosts_file_fix(names).replace("/etc/hosts", str(file)).replace("sudo tee", "tee")
     for _ in range(2):
         subprocess.run(["sh", "-c", line], check=True)
         assert file.read_text().startswith(left)
@@ -129,4 +129,4 @@ def test_the_command_that_takes_a_name_off_loopback_takes_nothing_else(
 
 @pytest.mark.parametrize("name", ["localhost", "a;reboot", "a/b", "a'b"])
 def test_names_for_which_no_edit_is_offered(name: str) -> None:
-    assert "sed" not in off_loopback({name: "10.0.0.11"})
+    assert "sed" not in hosts_file_fix({name: "10.0.0.11"})

@@ -16,23 +16,23 @@ from hvdocker.doctor.facts.facts import (
     CodeSeen,
     DiskSeen,
     EngineState,
-    FabricPort,
-    HostHealth,
+    HostFacts,
+    InfinibandPort,
     InsideSeen,
     MachineSeen,
-    Trial,
+    TrialResult,
 )
 from hvdocker.doctor.facts.interfaces import InterfaceSeen
-from hvdocker.doctor.judges.between_hosts import judge_across
-from hvdocker.doctor.judges.finding import of_error
-from hvdocker.doctor.judges.host import Case, judge_host
+from hvdocker.doctor.judges.between_hosts import judge_between_hosts
+from hvdocker.doctor.judges.finding import error_finding
+from hvdocker.doctor.judges.host import JudgeInput, judge_host
 from hvdocker.doctor.judges.interfaces import judge_interfaces
-from hvdocker.doctor.pairs.commands import Answer, Listener, MtuFound, Problem, SshWay
-from hvdocker.doctor.pairs.gaps import missing
+from hvdocker.doctor.pairs.commands import Listener, MtuFound, PairAnswer, Problem, SshCheck
+from hvdocker.doctor.pairs.gaps import hosts_to_skip
 from hvdocker.doctor.pairs.judge import judge_pairs
 from hvdocker.doctor.pairs.survey import PairResults
 from hvdocker.doctor.report import Finding, Mark
-from hvdocker.errors import HvdockerError, LockedKey
+from hvdocker.errors import HvdockerError, PassphraseRequired
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import ImageSeen
 from tests.unit.builders import (
@@ -66,12 +66,16 @@ def machines(path: str) -> Iterator[MachineSeen]:
     yield from (replace(plain, disks=(disk,), can_write_home=can) for disk in disks for can in (True, False))
     yield replace(plain, feeds=(path,), clusters=("lab",), gpu_error=f"cannot open {path}")
     yield replace(plain, resolved={"a": ("127.0.1.1",), "b": ("127.0.0.1",)}, hostname="a")
-    yield replace(plain, fabric=(FabricPort("mlx5_0", "1", "1: DOWN"),))
+    yield replace(plain, fabric=(InfinibandPort("mlx5_0", "1", "1: DOWN"),))
 
 
-def trials() -> Iterator[Trial | None]:
-    yield from (None, Trial("x:y", error="no"), Trial("x:y", InsideSeen({}, "12.2"), gpu_error="no driver"))
-    yield Trial("x:y", InsideSeen({"python": "3.11"}, "99.1", 1 << 20, 1 << 16, 1024))
+def trials() -> Iterator[TrialResult | None]:
+    yield from (
+        None,
+        TrialResult("x:y", error="no"),
+        TrialResult("x:y", InsideSeen({}, "12.2"), gpu_error="no driver"),
+    )
+    yield TrialResult("x:y", InsideSeen({"python": "3.11"}, "99.1", 1 << 20, 1 << 16, 1024))
 
 
 def of_hosts(path: str) -> Iterator[Finding]:
@@ -90,15 +94,15 @@ def of_hosts(path: str) -> Iterator[Finding]:
     for seen in odd:
         placed = host_plans(lab, state_of(seen, host_seen("b")))
         errors = fitness_problems(lab, placed)
-        yield from (of_error(_check_of(error), error) for error in errors)
+        yield from (error_finding(_check_of(error), error) for error in errors)
         for number, (seen_machine, trial) in enumerate((m, t) for m in machines(path) for t in trials()):
-            health = HostHealth(
+            health = HostFacts(
                 "a", seen=seen, machine=seen_machine, clock=ClockSeen(900.0, 0.1), trial=trial,
                 engine=engines[number % 4], code=CodeSeen("c" * 64, 3, (path,)),
             )  # fmt: skip
             problems = {check: (error,) for error in errors for check in [_check_of(error)]}
             known = {name: place.address for name, place in placed.items()}
-            case = Case(lab, Host("a", "a"), health, place=placed["a"], problems=problems, is_up=True)
+            case = JudgeInput(lab, Host("a", "a"), health, place=placed["a"], problems=problems, is_up=True)
             yield from judge_host(replace(case, addresses=known, missing_image_bytes=1 << 60)).findings
 
 
@@ -111,20 +115,20 @@ def of_all_hosts() -> Iterator[Finding]:
     lab = inventory("hosts: [a, b]")
     for package in ("tensorflow", "horovod", "nccl", "torch", "python"):
         healths = {
-            name: HostHealth(
+            name: HostFacts(
                 name,
                 seen=with_worker(lab, name, image=image, image_id=image.id),
-                trial=Trial("x:y", InsideSeen({package: version})),
+                trial=TrialResult("x:y", InsideSeen({package: version})),
                 code=CodeSeen(version * 64, 1),
             )
             for name, image, version in (("a", IMAGE, "1"), ("b", OTHER_IMAGE, "2"))
         }
-        yield from judge_across(lab, healths, "hvdocker up", "hvdocker train SCRIPT")
+        yield from judge_between_hosts(lab, healths, "hvdocker up", "hvdocker train SCRIPT")
 
 
 def of_pairs(interface: str) -> Iterator[Finding]:
-    def answer(problem: Problem | None = None, mtu: MtuFound | None = None) -> Answer:
-        return Answer(problem, {41001: problem}, mtu or MtuFound(1500, 1500, 1500), 0.1)
+    def answer(problem: Problem | None = None, mtu: MtuFound | None = None) -> PairAnswer:
+        return PairAnswer(problem, {41001: problem}, mtu or MtuFound(1500, 1500, 1500), 0.1)
 
     kinds = ("timeout", "silent", "refused", "own", "unreachable", "other", "stranger", "login")
     sizes = [MtuFound(9000, 1400, None), MtuFound(1500, None, None, "no answer", "timed out")]
@@ -136,7 +140,7 @@ def of_pairs(interface: str) -> Iterator[Finding]:
         }
         for one in wrong:
             answers = {(s, e): one if e == "b" else answer() for s in hosts for e in hosts if s != e}
-            ways = dict.fromkeys(hosts, SshWay.LOGIN)
+            ways = dict.fromkeys(hosts, SshCheck.LOGIN)
             for report in judge_pairs(PairResults(tuple(hosts), 12345, posts, answers, {}, ways)):
                 yield from report.findings
 
@@ -191,13 +195,13 @@ def test_words_of_the_inventory_and_of_hosts_survive_in_commands() -> None:
 def test_an_image_is_one_word(image: str) -> None:
     lab = replace(inventory("hosts: [a, b]"), image=image)
     state = state_of(host_seen("a", image=None), host_seen("b", image=None))
-    fix = missing(lab, state, host_plans(lab, state), frozenset("ab"), "")["a"].fix
+    fix = hosts_to_skip(lab, state, host_plans(lab, state), frozenset("ab"), "")["a"].fix
     assert shlex.split(fix or "") == ["docker", "pull", image]
     foreign = ImageSeen("sha256:1", "amd64", 1, is_ours=False)
-    health = HostHealth("a", seen=host_seen("a", image=foreign))
-    found = {one.check: one for one in judge_host(Case(lab, Host("a", "a"), health)).findings}
+    health = HostFacts("a", seen=host_seen("a", image=foreign))
+    found = {one.check: one for one in judge_host(JudgeInput(lab, Host("a", "a"), health)).findings}
     assert shlex.split(found["image"].command or "")[-1] == image
 
 
 def test_a_key_file_with_a_blank_in_its_name() -> None:
-    assert (LockedKey("/home/ada/my key").fix or "").endswith("ssh-add '/home/ada/my key'")
+    assert (PassphraseRequired("/home/ada/my key").fix or "").endswith("ssh-add '/home/ada/my key'")

@@ -3,8 +3,8 @@
 import pytest
 
 from hvdocker.cluster.plan.fitness import version_numbers
-from hvdocker.doctor.facts.facts import InsideSeen, Trial
-from hvdocker.doctor.judges.gpu import DRIVERS, judge_cuda, judge_gpus, judge_toolkit
+from hvdocker.doctor.facts.facts import InsideSeen, TrialResult
+from hvdocker.doctor.judges.gpu import CUDA_DRIVERS, judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.report import Mark
 from tests.unit.doctor.judges.facts import machine, marks
 
@@ -51,12 +51,12 @@ def test_the_toolkit_by_what_became_of_a_container() -> None:
     missing = judge_toolkit(seen, None, push)
     assert missing and (missing.mark.value, missing.fix) == ("unknown", push)
     said = 'could not select device driver "" with capabilities: [[gpu]]'
-    broken = judge_toolkit(seen, Trial("x:y", InsideSeen(), gpu_error=said), push)
+    broken = judge_toolkit(seen, TrialResult("x:y", InsideSeen(), gpu_error=said), push)
     assert broken and broken.mark.value == "bad" and broken.evidence == (said,)
     assert broken.command == "docker run --rm --network none --gpus all --entrypoint true x:y"
-    fine = judge_toolkit(seen, Trial("x:y", InsideSeen(), has_gpus=True), push)
+    fine = judge_toolkit(seen, TrialResult("x:y", InsideSeen(), has_gpus=True), push)
     assert fine and fine.mark.value == "good"
-    dead = judge_toolkit(seen, Trial("x:y", error="no space", has_gpus=True), push)
+    dead = judge_toolkit(seen, TrialResult("x:y", error="no space", has_gpus=True), push)
     assert dead and dead.mark.value == "unknown"
 
 
@@ -100,5 +100,5 @@ def test_what_is_said_of_a_driver_that_is_too_old() -> None:
 
 
 def test_newer_cuda_never_came_with_an_older_driver() -> None:
-    by_age = sorted(DRIVERS, key=version_numbers)
-    assert [DRIVERS[one] for one in by_age] == sorted(DRIVERS.values(), key=version_numbers)
+    by_age = sorted(CUDA_DRIVERS, key=version_numbers)
+    assert [CUDA_DRIVERS[one] for one in by_age] == sorted(CUDA_DRIVERS.values(), key=version_numbers)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.plan.addresses import host_plans
-from hvdocker.doctor.facts.facts import ClockSeen, CodeSeen, EngineState, HostHealth, InsideSeen, Trial
-from hvdocker.doctor.judges.between_hosts import judge_across
+from hvdocker.doctor.facts.facts import ClockSeen, CodeSeen, EngineState, HostFacts, InsideSeen, TrialResult
+from hvdocker.doctor.judges.between_hosts import judge_between_hosts
 from hvdocker.doctor.judges.cluster import why_replaced
-from hvdocker.doctor.judges.host import Case, Words, judge_host
-from hvdocker.doctor.report import Finding, Report
+from hvdocker.doctor.judges.host import FixCommands, JudgeInput, judge_host
+from hvdocker.doctor.report import DoctorReport, Finding
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.locks.holder import Holder
@@ -19,22 +19,22 @@ from tests.unit.doctor.judges.facts import machine
 
 LAB = inventory("hosts: [a, b]\nport: 12345\n")
 INSIDE = InsideSeen({"python": "3.11.2", "horovod": "0.28.1"}, None, 4 << 30, None, 65536)
-HEALTHY = HostHealth(
+HEALTHY = HostFacts(
     "a",
     seen=with_worker(LAB, "a"),
     machine=machine("plain"),
     clock=ClockSeen(0.0, 0.01),
     engine=EngineState("overlay2", "extfs", "2", "systemd"),
-    trial=Trial("x:y", INSIDE),
+    trial=TrialResult("x:y", INSIDE),
     code=CodeSeen("c" * 64, 3),
 )
 
 
-def judged(health: HostHealth, **changes: object) -> dict[str, Finding]:
+def judged(health: HostFacts, **changes: object) -> dict[str, Finding]:
     seen = health.seen
     place = host_plans(LAB, state_of(seen))["a"] if seen else None
     host = Host("a", "a")
-    case = replace(Case(LAB, host, health, Words(" -i x.yaml"), place, is_up=True), **changes)  # type: ignore[arg-type]
+    case = replace(JudgeInput(LAB, host, health, FixCommands(" -i x.yaml"), place, is_up=True), **changes)  # type: ignore[arg-type]
     return {finding.check: finding for finding in judge_host(case).findings}
 
 
@@ -55,16 +55,16 @@ def test_a_healthy_host() -> None:
 def test_a_host_that_was_not_reached_says_how_far_the_way_led() -> None:
     error = HostUnreachable("no SSH key was accepted", host="a", lines=["tried x"], fix="ssh-copy-id a")
     error.stage = "login"
-    found = judged(HostHealth("a", unreached=error))
+    found = judged(HostFacts("a", unreached=error))
     assert list(found) == ["resolves", "answers", "hostkey", "login"] and bad(found) == {"login"}
     assert found["login"].is_unreachable and found["login"].evidence == ("tried x",)
-    odd = judged(HostHealth("a", unreached=HvdockerError("the SSH key is not there")))
+    odd = judged(HostFacts("a", unreached=HvdockerError("the SSH key is not there")))
     assert bad(odd) == {"answers"} and odd["answers"].is_unreachable
 
 
 def test_without_an_engine_the_machine_is_known_all_the_same() -> None:
     unfit = HostUnfit("no Docker engine is running", host="a", fix="sudo systemctl start docker")
-    found = judged(HostHealth("a", unfit=unfit, machine=machine("plain"), clock=ClockSeen(0, 0.01)))
+    found = judged(HostFacts("a", unfit=unfit, machine=machine("plain"), clock=ClockSeen(0, 0.01)))
     assert bad(found) == {"engine"} and found["memory"].mark.value == "good"
     assert "image" not in found and "port" not in found
 
@@ -141,9 +141,9 @@ def test_leftovers() -> None:
     assert kept["leftovers"].shown == "none; 1 ended job kept for logs; also here: other of eve"
 
 
-def across(**healths: HostHealth) -> dict[str, Finding]:
+def across(**healths: HostFacts) -> dict[str, Finding]:
     found = {name: replace(health, name=name) for name, health in healths.items()}
-    return {finding.check: finding for finding in judge_across(LAB, found, "up", "train")}
+    return {finding.check: finding for finding in judge_between_hosts(LAB, found, "up", "train")}
 
 
 def test_hosts_that_are_alike() -> None:
@@ -157,7 +157,7 @@ def test_hosts_that_differ() -> None:
         HEALTHY,
         seen=with_worker(LAB, "b", image=OTHER_IMAGE, image_id=OTHER_IMAGE.id),
         machine=machine("old-card"),
-        trial=Trial("x:y", InsideSeen({"python": "3.12.1"})),
+        trial=TrialResult("x:y", InsideSeen({"python": "3.12.1"})),
         code=CodeSeen("d" * 64, 3),
     )
     found = across(a=replace(HEALTHY, machine=machine("a100-mig")), b=other)
@@ -179,9 +179,9 @@ def test_hosts_that_differ() -> None:
     [("tensorflow", "bad"), ("horovod", "bad"), ("nccl", "bad"), ("torch", "bad"), ("keras", "warn")],
 )
 def test_packages_that_differ_and_that_are_alike(package: str, mark: str) -> None:
-    def having(name: str, version: str | None = None) -> HostHealth:
+    def having(name: str, version: str | None = None) -> HostFacts:
         inside = InsideSeen({package: version} if version else {})
-        return replace(HEALTHY, seen=with_worker(LAB, name), trial=Trial("x:y", inside))
+        return replace(HEALTHY, seen=with_worker(LAB, name), trial=TrialResult("x:y", inside))
 
     alike = across(a=having("a", "2.1"), b=having("b", "2.1"))[f"same {package}"]
     assert (alike.mark.value, alike.shown) == ("good", "2.1")
@@ -201,4 +201,4 @@ def test_different_builds_before_up_are_made_right_by_it() -> None:
 
 def test_one_host_has_nothing_to_be_compared_with() -> None:
     assert across(a=HEALTHY) == {}
-    assert Report("lab", ()).exit_code == 0
+    assert DoctorReport("lab", ()).exit_code == 0

@@ -5,19 +5,19 @@ import json
 import pytest
 
 from hvdocker.doctor.pairs.commands import (
-    Answer,
     Listener,
     MtuFound,
+    PairAnswer,
     Problem,
     Speed,
-    SshWay,
-    bandwidth_words,
-    end_words,
-    listen_words,
-    pairs_words,
+    SshCheck,
+    bandwidth_argv,
+    listen_argv,
+    pairs_argv,
     read_bandwidth,
+    read_listener,
     read_pairs,
-    read_post,
+    stop_listener_argv,
 )
 
 A = Listener("a", "10.0.0.11", "t1", (1, 2, 3), 4, "eth0", 1500, pid=77)
@@ -25,32 +25,32 @@ B = Listener("b", "10.0.0.12", "t2", (5, 6, 7), 8, "eth0", 1500)
 
 
 def test_orders_are_json_on_the_command_line() -> None:
-    program, word, order = listen_words("10.0.0.11", "t1", 60, 12345)
+    program, word, order = listen_argv("10.0.0.11", "t1", 60, 12345)
     assert (program, word) == ("/opt/hvdocker/bin/check", "listen")
     assert json.loads(order) == {"address": "10.0.0.11", "token": "t1", "seconds": 60, "sshd": 12345}
     peer = {"name": "b", "address": "10.0.0.12", "token": "t2", "tcp": [5, 6, 7], "udp": 8}
     for way, ssh in (
-        (SshWay.LOGIN, {"port": 12345, "login": True}),
-        (SshWay.GREETING, {"port": 12345, "login": False}),
-        (SshWay.HELD, None),
+        (SshCheck.LOGIN, {"port": 12345, "login": True}),
+        (SshCheck.GREETING, {"port": 12345, "login": False}),
+        (SshCheck.HELD, None),
     ):
-        told = json.loads(pairs_words(A, [B], 12345, {"b": way})[2])
+        told = json.loads(pairs_argv(A, [B], 12345, {"b": way})[2])
         assert told == {"address": "10.0.0.11", "timeout_s": 3.0, "peers": [{**peer, "ssh": ssh}]}
-    assert json.loads(bandwidth_words(A, B)[2])["peer"] == {**peer, "ssh": None}
-    assert end_words(A)[-1] == "77"
+    assert json.loads(bandwidth_argv(A, B)[2])["peer"] == {**peer, "ssh": None}
+    assert stop_listener_argv(A)[-1] == "77"
 
 
 def test_posts_are_read() -> None:
     told = {"tcp": [1, 2, 3], "udp": 4, "interface": "eth0", "mtu": 1500, "pid": 77, "sshd": None}
-    assert read_post("a", "10.0.0.11", "t1", json.dumps(told)) == A
+    assert read_listener("a", "10.0.0.11", "t1", json.dumps(told)) == A
     for changed, words in (
         ({"error": "cannot listen on 10.0.0.11: no"}, "cannot listen on 10.0.0.11: no"),
         ({**told, "sshd": "timed out"}, "its sshd does not answer: timed out"),
         ({**told, "interface": None}, "no interface has the address 10.0.0.11"),
     ):
-        assert read_post("a", "10.0.0.11", "t1", json.dumps(changed)) == words
+        assert read_listener("a", "10.0.0.11", "t1", json.dumps(changed)) == words
     for text in ("Traceback", '{"interface": "eth0"}', "1"):
-        assert read_post("a", "10.0.0.11", "t1", text) == "its answer is not understood"
+        assert read_listener("a", "10.0.0.11", "t1", text) == "its answer is not understood"
 
 
 def test_answers_are_read() -> None:
@@ -63,7 +63,7 @@ def test_answers_are_read() -> None:
         }
     }
     assert read_pairs("a warning\n" + json.dumps(told)) == {
-        "b": Answer(
+        "b": PairAnswer(
             Problem("timeout", "timed out after 3 s"),
             {5: None, 6: Problem("refused", "no")},
             MtuFound(1500, 1400, 1500),

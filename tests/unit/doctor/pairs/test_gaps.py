@@ -3,8 +3,8 @@
 import pytest
 
 from hvdocker.cluster.plan.addresses import host_plans
-from hvdocker.doctor.pairs.gaps import lost, missing, old_image, without_post
-from hvdocker.doctor.pairs.survey import Gap
+from hvdocker.doctor.pairs.gaps import failure_reason, hosts_to_skip, no_listener_reason, old_image_reason
+from hvdocker.doctor.pairs.survey import SkipReason
 from hvdocker.errors import HostUnreachable
 from tests.unit.builders import IMAGE, host_seen, inventory, state_of
 
@@ -15,10 +15,10 @@ BOTH = frozenset({"a", "b"})
 def test_hosts_that_were_not_reached_or_not_seen() -> None:
     state = state_of(host_seen("a"))
     placed = host_plans(LAB, state)
-    assert missing(LAB, state, placed, frozenset({"a"}), "") == {
-        "b": Gap("not reached", ("b was not reached",))
+    assert hosts_to_skip(LAB, state, placed, frozenset({"a"}), "") == {
+        "b": SkipReason("not reached", ("b was not reached",))
     }
-    assert missing(LAB, state, placed, BOTH, "")["b"].shown == "not seen"
+    assert hosts_to_skip(LAB, state, placed, BOTH, "")["b"].shown == "not seen"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_hosts_that_were_not_reached_or_not_seen() -> None:
 def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
     wanted = inventory(f"hosts: [{{host: a, address: {address}}}, b]")
     state = state_of(host_seen("a", addresses=("127.0.0.1", "10.0.0.11", "10.0.0.12")), host_seen("b"))
-    found = missing(wanted, state, host_plans(wanted, state), BOTH, "")["a"]
+    found = hosts_to_skip(wanted, state, host_plans(wanted, state), BOTH, "")["a"]
     assert found.shown == "address" and words in found.evidence[0]
     assert found.fix is not None and "`network:`" in found.fix
 
@@ -49,13 +49,13 @@ def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
 def test_a_host_without_the_image(image: str, others: object, flag: str, fix: str) -> None:
     wanted = inventory(f"hosts: [a, b]\nimage: {image}")
     state = state_of(host_seen("a", image=None), host_seen("b", image=others))
-    found = missing(wanted, state, host_plans(wanted, state), BOTH, flag)["a"]
+    found = hosts_to_skip(wanted, state, host_plans(wanted, state), BOTH, flag)["a"]
     assert (found.shown, found.fix) == ("no image", fix)
     assert f"a has no image {image}" in found.evidence[0]
 
 
 def test_older_images_failed_listeners_and_lost_hosts() -> None:
-    assert old_image(LAB, "a", "usage: check sshd\n") == Gap(
+    assert old_image_reason(LAB, "a", "usage: check sshd\n") == SkipReason(
         "old image",
         (
             "the image doc-hvd:cpu on a comes from an older hvdocker: its checks are fewer",
@@ -63,7 +63,7 @@ def test_older_images_failed_listeners_and_lost_hosts() -> None:
         ),
         "hvdocker image build --target cpu && hvdocker up",
     )
-    nowhere = without_post("a", "cannot listen on 10.0.0.9: Cannot assign requested address", "")
+    nowhere = no_listener_reason("a", "cannot listen on 10.0.0.9: Cannot assign requested address", "")
     assert nowhere.fix is not None and "`address:`" in nowhere.fix
     error = HostUnreachable("the connection was lost", host="a", lines=["EOF"], fix="again")
-    assert lost(error) == Gap("failed", ("a: the connection was lost", "EOF"), "again")
+    assert failure_reason(error) == SkipReason("failed", ("a: the connection was lost", "EOF"), "again")

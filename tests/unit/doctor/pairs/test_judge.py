@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from hvdocker.doctor.pairs.commands import Answer, Listener, MtuFound, Problem, Speed, SshWay
+from hvdocker.doctor.pairs.commands import Listener, MtuFound, PairAnswer, Problem, Speed, SshCheck
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Gap, Pair, PairResults
+from hvdocker.doctor.pairs.survey import Pair, PairResults, SkipReason
 from hvdocker.doctor.report import Finding, Mark, PairReport
 from tests.unit.builders import ADDRESSES
 
 PORTS = (41001, 42002, 43003)
-FINE = Answer(None, dict.fromkeys(PORTS), MtuFound(1500, 1500, 1500), trip_s=0.0002)
+FINE = PairAnswer(None, dict.fromkeys(PORTS), MtuFound(1500, 1500, 1500), trip_s=0.0002)
 TIMED_OUT = Problem("timeout", "timed out after 3 s")
 REFUSED = Problem("refused", "Connection refused")
 NO_ROUTE = Problem("unreachable", "No route to host")
@@ -22,18 +22,18 @@ def post(name: str, mtu: int = 1500) -> Listener:
     return Listener(name, ADDRESSES[name], "token", PORTS, 44004, "eth0", mtu)
 
 
-def survey(changed: dict[Pair, Answer] | None = None, hosts: str = "abc", **changes: Any) -> PairResults:
+def survey(changed: dict[Pair, PairAnswer] | None = None, hosts: str = "abc", **changes: Any) -> PairResults:
     """All is well but for what is changed. Any: fields of Survey."""
     answers = {(start, end): FINE for start in hosts for end in hosts if start != end}
     given: dict[str, Any] = {
         "posts": {name: post(name) for name in hosts},
         "answers": {**answers, **(changed or {})},
-        "ways": dict.fromkeys(hosts, SshWay.LOGIN),
+        "ways": dict.fromkeys(hosts, SshCheck.LOGIN),
     }
     return PairResults(tuple(hosts), 12345, **{**given, **changes})
 
 
-def blocked(problem: Problem, *ports: int) -> Answer:
+def blocked(problem: Problem, *ports: int) -> PairAnswer:
     return replace(FINE, ports={port: problem if port in (ports or PORTS) else None for port in PORTS})
 
 
@@ -157,7 +157,7 @@ def test_a_login_that_fails_is_no_firewall() -> None:
 
 
 def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
-    ways = {"a": SshWay.LOGIN, "b": SshWay.GREETING, "c": SshWay.HELD}
+    ways = {"a": SshCheck.LOGIN, "b": SshCheck.GREETING, "c": SshCheck.HELD}
     seen = survey(ways=ways)
     shown = {
         (report.start, report.end): (report.findings[0].mark, report.findings[0].shown)
@@ -233,7 +233,7 @@ def test_two_hosts_alone_have_nothing_to_compare_with() -> None:
 
 
 def test_an_absent_host_is_grey_in_every_cell() -> None:
-    why = Gap("no image", ("c has no image doc-hvd:cpu",), "hvdocker image push")
+    why = SkipReason("no image", ("c has no image doc-hvd:cpu",), "hvdocker image push")
     here = {("a", "b"): FINE, ("b", "a"): FINE}
     seen = found(survey(answers=here, posts={"a": post("a"), "b": post("b")}, absent={"c": why}))
     assert set(seen) == {

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from hvdocker.doctor.pairs.probe_containers import LEFT_BEHIND_S, clear_probe_container
+from hvdocker.doctor.pairs.probe_containers import STALE_AFTER_S, remove_stale_probe_container
 from hvdocker.errors import HostUnfit
 from hvdocker.observe.state import ContainerSeen
 from tests.unit.fakes import FakeLink
@@ -44,7 +44,7 @@ def container(state: str, age_s: float = 1, role: str = "doctor", name: str = NA
     [
         (container("created"), ["id-created"]),
         (container("exited"), ["id-exited"]),
-        (container("running", age_s=LEFT_BEHIND_S + 1), ["id-running"]),
+        (container("running", age_s=STALE_AFTER_S + 1), ["id-running"]),
         (container("exited", role="worker"), []),
         (container("created", name=f"{NAME}-trial"), []),
         (container("running", name=f"{NAME}-trial"), []),
@@ -52,12 +52,12 @@ def container(state: str, age_s: float = 1, role: str = "doctor", name: str = NA
 )
 def test_only_what_was_left_is_removed(seen: ContainerSeen, removed: list[str]) -> None:
     here = link()
-    clear_probe_container(here, NAME, [seen])
+    remove_stale_probe_container(here, NAME, [seen])
     assert here.engine().removed == removed
 
 
 def test_a_doctor_at_work_is_left_alone_and_told() -> None:
     here = link()
     with pytest.raises(HostUnfit, match="another doctor is at work") as caught:
-        clear_probe_container(here, NAME, [container("running")])
+        remove_stale_probe_container(here, NAME, [container("running")])
     assert here.engine().removed == [] and f"docker rm -f {NAME}" in (caught.value.fix or "")

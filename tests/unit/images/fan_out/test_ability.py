@@ -4,17 +4,17 @@ import subprocess
 
 import pytest
 
-from hvdocker.images.fan_out.ability import Ability, ability, read_ability
+from hvdocker.images.fan_out.ability import FeedCapabilities, capabilities_command, parse_capabilities
 
 SAID = "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\naddresses 10.0.0.1 10.1.0.1\n"
 
 
 def test_what_a_host_can_do() -> None:
     text = f"{SAID}disk /dev/sda 100 40 60 40% /\nroom tmpfs 10 4 6 40% /var/tmp\n"
-    assert read_ability(text) == Ability(
+    assert parse_capabilities(text) == FeedCapabilities(
         True, "ann", "10.0.0.1", ("10.0.0.1", "10.1.0.1"), 60 * 1024, 6 * 1024
     )
-    assert read_ability("ssh\nuser bob\ndisk \n") == Ability(False, "bob")
+    assert parse_capabilities("ssh\nuser bob\ndisk \n") == FeedCapabilities(False, "bob")
 
 
 @pytest.mark.parametrize(
@@ -29,10 +29,10 @@ def test_what_a_host_can_do() -> None:
     ],
 )
 def test_whether_engine_and_feed_share_a_disk(disk: str, room: str, is_one: bool) -> None:
-    assert read_ability(f"disk {disk}\nroom {room}\n").is_one_disk == is_one
+    assert parse_capabilities(f"disk {disk}\nroom {room}\n").is_one_disk == is_one
 
 
 def test_a_folder_shares_its_disk_with_itself() -> None:
     """What this machine's own df says is understood."""
-    said = subprocess.run(ability("/var/tmp").argv, capture_output=True, text=True).stdout
-    assert read_ability(said).is_one_disk and read_ability(said).room_bytes
+    said = subprocess.run(capabilities_command("/var/tmp").argv, capture_output=True, text=True).stdout
+    assert parse_capabilities(said).is_one_disk and parse_capabilities(said).room_bytes

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from hvdocker.images.fan_out import commands
-from hvdocker.images.ship.parts import ImageContent, Layer, parts_of
+from hvdocker.images.ship.parts import ExportedImage, ImageLayer, split_into_parts
 
 BODY = os.urandom(100_000)
-LAYER = Layer("sha256:" + "a" * 64, len(BODY))
-IMAGE = ImageContent("x:y", b"{}", (LAYER,))
+LAYER = ImageLayer("sha256:" + "a" * 64, len(BODY))
+IMAGE = ExportedImage("x:y", b"{}", (LAYER,))
 
 
 def serve(folder: Path, *words: str, request: str | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -70,7 +70,7 @@ def run_load(folder: Path, engine: str) -> subprocess.CompletedProcess[str]:
 
 def prepared(folder: Path, engine: str) -> None:
     """With a program in the engine's place: what reaches it is what counts here."""
-    script, literals = commands.load_script(parts_of(IMAGE, 0), "./engine")
+    script, literals = commands.load_script(split_into_parts(IMAGE, 0), "./engine")
     (folder / "load").write_text(script)
     (folder / "serve").write_text(commands.SERVE)
     for name, content in literals.items():
@@ -80,15 +80,15 @@ def prepared(folder: Path, engine: str) -> None:
 
 
 def archive() -> bytes:
-    (part,) = parts_of(IMAGE, 0)
-    return b"".join(BODY if isinstance(segment, Layer) else segment for segment in part.segments())
+    (part,) = split_into_parts(IMAGE, 0)
+    return b"".join(BODY if isinstance(segment, ImageLayer) else segment for segment in part.segments())
 
 
 def test_an_engine_gets_the_very_archive(tmp_path: Path) -> None:
     (tmp_path / LAYER.hex).write_bytes(BODY)
     assert run_load(tmp_path, "cat > got").returncode == 0
     assert (tmp_path / "got").read_bytes() == archive()
-    assert commands.cut_status(run_load(tmp_path, "").stdout) is None
+    assert commands.missing_layer_status(run_load(tmp_path, "").stdout) is None
 
 
 def test_a_part_that_is_loaded_is_not_loaded_again(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_what_the_engine_says_is_told_apart_from_what_did_not_arrive(tmp_path: P
     (tmp_path / LAYER.hex).write_bytes(BODY)
     refused = run_load(tmp_path, "cat > /dev/null; echo no space left on device; exit 1")
     assert (refused.returncode, refused.stderr) == (1, "no space left on device\n")
-    assert commands.cut_status(refused.stdout) is None
+    assert commands.missing_layer_status(refused.stdout) is None
 
     (tmp_path / LAYER.hex).unlink()
     cut = run_load(tmp_path, "cat > /dev/null; exit 1")
     assert (cut.returncode, cut.stderr) == (1, "")
-    assert commands.cut_status(cut.stdout) == 1
+    assert commands.missing_layer_status(cut.stdout) == 1
 
 
 def test_a_host_that_is_not_reached_is_told_apart_from_one_that_lacks_a_layer(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_a_host_that_is_not_reached_is_told_apart_from_one_that_lacks_a_layer(tm
     (tmp_path / "fetch").write_text(commands.fetch_script([LAYER]))
     route = ["feed-0", "ann", "10.0.0.1", "20000", "1"]
     fetched = subprocess.run(["sh", str(tmp_path / "fetch"), *route], env=environment)
-    assert fetched.returncode == commands.UNREACHED
+    assert fetched.returncode == commands.SSH_FAILED
     prepared(tmp_path, "cat > /dev/null; exit 1")
     loaded = subprocess.run(
         ["sh", str(tmp_path / "load"), *route], env=environment, stdout=subprocess.PIPE, text=True
     )
-    assert commands.cut_status(loaded.stdout) == commands.UNREACHED
+    assert commands.missing_layer_status(loaded.stdout) == commands.SSH_FAILED
 
 
 def test_the_script_says_while_it_loads_that_it_does(tmp_path: Path) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
-from hvdocker.images.fan_out.ability import Ability
+from hvdocker.images.fan_out.ability import FeedCapabilities
 from hvdocker.images.fan_out.fan_out import FanOut, Tell
-from hvdocker.images.fan_out.feeders import Member
+from hvdocker.images.fan_out.feeders import FanOutHost
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersPresent
-from hvdocker.images.ship.parts import ImageContent, Layer
+from hvdocker.images.ship.parts import ExportedImage, ImageLayer
 from hvdocker.shell.command import Command
 from tests.unit.fakes import FakeLink
 
 BODY = b"layer " * 100
-LAYER = Layer("sha256:" + "a" * 64, len(BODY))
-IMAGE = ImageContent("x:y", b"{}", (LAYER,))
+LAYER = ImageLayer("sha256:" + "a" * 64, len(BODY))
+IMAGE = ExportedImage("x:y", b"{}", (LAYER,))
 Reply = tuple[int, bytes, bytes]
 FINE: Reply = (0, b"", b"")
 # A script's words, by which it is known.
@@ -77,10 +77,10 @@ def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> FanOut:
     with kept.draft() as draft:
         draft.write(BODY)
         kept.keep(draft, LAYER.digest)
-    able = Ability(True, "ann", room_bytes=1 << 40)
+    able = FeedCapabilities(True, "ann", room_bytes=1 << 40)
     links: list[Any] = hosts  # Any: they stand in for HostLinks
     members = [
-        Member(host.name, link, LayersPresent(0), able, "10.0.0.1")
+        FanOutHost(host.name, link, LayersPresent(0), able, "10.0.0.1")
         for host, link in zip(hosts, links, strict=True)
     ]
     return FanOut(members, IMAGE, kept, tell)

@@ -61,7 +61,7 @@ def programs(tmp_path: Path) -> Path:
 def started(folder: Path, programs: Path, idle_minutes: float) -> int:
     folder.mkdir()
     path = f"{programs}:{os.environ['PATH']}"
-    done = run(commands.start(str(folder), [20001], idle_minutes), PATH=path)
+    done = run(commands.start_feed(str(folder), [20001], idle_minutes), PATH=path)
     assert (done.returncode, done.stdout) == (0, b"20001\n"), done.stderr
     return int((folder / "sshd.pid").read_text())
 
@@ -85,20 +85,20 @@ def test_a_feed_in_which_something_moves_goes_on(tmp_path: Path, programs: Path)
 
     wait_for(ends, "the feed in which nothing moves ends")
     assert is_alive(pid) and folder.exists()
-    run(commands.stop(str(folder)))
+    run(commands.stop_feed(str(folder)))
     assert not folder.exists()
     wait_for(lambda: not is_alive(pid), "the server ends")
 
 
 def test_the_usual_time_is_ten_minutes() -> None:
-    assert commands.start("/f", [1, 2]).argv[-5:] == ("/f", "10", "60", "1", "2")
+    assert commands.start_feed("/f", [1, 2]).argv[-5:] == ("/f", "10", "60", "1", "2")
 
 
 def test_stopping_waits_until_the_engine_is_through(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
     folder = tmp_path / "hvdocker-feed-1"
     folder.mkdir()
     (folder / "loading").write_text(f"{sleeper.pid}\n")
-    with subprocess.Popen(commands.stop(str(folder)).argv) as stopping:
+    with subprocess.Popen(commands.stop_feed(str(folder)).argv) as stopping:
         wait_for(lambda: not folder.exists(), "the folder goes")
         assert stopping.poll() is None
         sleeper.kill()
@@ -122,7 +122,7 @@ def age(folder: Path) -> None:
 
 def unpacked(folder: Path) -> None:
     tar = subprocess.run(["tar", "-cf", "-", "-T", "/dev/null"], capture_output=True, check=True).stdout
-    assert run(commands.unpack(str(folder)), tar).returncode == 0
+    assert run(commands.unpack_feed(str(folder)), tar).returncode == 0
     assert folder.is_dir()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.images.ship.cache import LayerCache, own_cache
+from hvdocker.images.ship.cache import LayerCache, user_layer_cache
 
 
 def put(cache: LayerCache, digest: str, content: bytes, used: int) -> None:
@@ -80,7 +80,7 @@ def test_its_place_and_bound_come_from_the_environment(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HVDOCKER_CACHE", "2GB")
-    assert own_cache() == LayerCache(tmp_path / "hvdocker" / "layers", 2 << 30)
+    assert user_layer_cache() == LayerCache(tmp_path / "hvdocker" / "layers", 2 << 30)
     monkeypatch.setenv("HVDOCKER_CACHE", "much")
     with pytest.raises(UsageProblem, match="HVDOCKER_CACHE"):
-        own_cache()
+        user_layer_cache()

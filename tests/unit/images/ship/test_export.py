@@ -14,7 +14,7 @@ import zstandard
 
 from hvdocker.errors import HvdockerError
 from hvdocker.images.ship.cache import LayerCache
-from hvdocker.images.ship.export import collect
+from hvdocker.images.ship.export import export_image
 
 BODIES = [b"lower layer " * 500, b"upper layer " * 700_000]
 CHAIN = [f"sha256:{hashlib.sha256(body).hexdigest()}" for body in BODIES]
@@ -93,7 +93,7 @@ ARCHIVES = {
 
 def take(engine: Engine, cache: LayerCache, needed: list[str]) -> Any:
     client: Any = engine  # Any: stands in for an APIClient
-    return collect(client, "x:y", needed, cache, lambda done: None)
+    return export_image(client, "x:y", needed, cache, lambda done: None)
 
 
 @pytest.mark.parametrize("layout", ARCHIVES)

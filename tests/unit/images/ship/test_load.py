@@ -8,10 +8,10 @@ from docker.errors import APIError
 
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.ship.cache import LayerCache
-from hvdocker.images.ship.load import LayersGone, load, load_error
-from hvdocker.images.ship.parts import ImageContent, parts_of
+from hvdocker.images.ship.load import LayersGone, load_error, load_image
+from hvdocker.images.ship.parts import ExportedImage, split_into_parts
 
-IMAGE = ImageContent("x:y", b"{}", ())
+IMAGE = ExportedImage("x:y", b"{}", ())
 FULL = "write /layer: no space left on device"
 
 
@@ -38,7 +38,7 @@ class Engine:
 
 def loaded(engine: Engine, cache: Path) -> None:
     client: Any = engine  # Any: stands in for an APIClient
-    load(client, IMAGE, parts_of(IMAGE, 0), LayerCache(cache), lambda done: None)
+    load_image(client, IMAGE, split_into_parts(IMAGE, 0), LayerCache(cache), lambda done: None)
 
 
 @pytest.mark.parametrize("engine", [Engine(at_once=FULL), Engine(later=FULL)], ids=["at once", "later"])

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from hvdocker.images.ship.part_tags import forget_parts
-from hvdocker.images.ship.parts import ImageContent, Layer, parts_of
+from hvdocker.images.ship.part_tags import remove_parts
+from hvdocker.images.ship.parts import ExportedImage, ImageLayer, split_into_parts
 
-IMAGE = ImageContent("x:y", b"{}", ())
+IMAGE = ExportedImage("x:y", b"{}", ())
 OTHER = "sha256:other"
 HOUR = 3600
 
@@ -33,7 +33,7 @@ def part(owner: str, *tags: str, hours: float | None = 0) -> dict[str, Any]:
 def forgotten(*images: dict[str, Any]) -> list[str]:
     engine = Engine(*images)
     client: Any = engine  # Any: stands in for an APIClient
-    forget_parts(client, IMAGE)
+    remove_parts(client, IMAGE)
     return engine.removed
 
 
@@ -60,8 +60,8 @@ def test_a_name_that_a_person_gave_a_part_stays() -> None:
 
 
 def test_parts_carry_the_time_at_which_they_were_sent() -> None:
-    layers = (Layer("sha256:a", 10), Layer("sha256:b", 10))
-    image = ImageContent("x:y", b"{}", layers, sent_at="2024-01-02T03:04:05Z")
-    first, last = parts_of(image, 0, part_bytes=10)
+    layers = (ImageLayer("sha256:a", 10), ImageLayer("sha256:b", 10))
+    image = ExportedImage("x:y", b"{}", layers, sent_at="2024-01-02T03:04:05Z")
+    first, last = split_into_parts(image, 0, part_bytes=10)
     assert b'"created": "2024-01-02T03:04:05Z"' in first.config
     assert last.config == image.config

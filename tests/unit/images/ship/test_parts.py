@@ -8,33 +8,33 @@ import tarfile
 import pytest
 
 from hvdocker.images.ship.parts import (
-    ImageContent,
-    Layer,
+    ExportedImage,
+    ImageLayer,
     Part,
     common_layers,
     full_reference,
-    parts_of,
-    whole,
+    split_into_parts,
+    whole_image,
 )
 
 BODIES = {f"sha256:{letter * 64}": letter.encode() * (10 + number) for number, letter in enumerate("abcde")}
-LAYERS = tuple(Layer(digest, len(body)) for digest, body in BODIES.items())
+LAYERS = tuple(ImageLayer(digest, len(body)) for digest, body in BODIES.items())
 CONFIG = json.dumps(
     {"architecture": "amd64", "os": "linux", "history": [{}], "rootfs": {"diff_ids": list(BODIES)}}
 ).encode()
-IMAGE = ImageContent("x:y", CONFIG, LAYERS)
+IMAGE = ExportedImage("x:y", CONFIG, LAYERS)
 
 
 def unpack(part: Part) -> dict[str, bytes]:
     raw = b"".join(
-        BODIES[segment.digest] if isinstance(segment, Layer) else segment for segment in part.segments()
+        BODIES[segment.digest] if isinstance(segment, ImageLayer) else segment for segment in part.segments()
     )
     with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
         return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
 
 
 def test_one_archive_with_the_layers_that_are_missing() -> None:
-    (part,) = parts_of(IMAGE, present=3)
+    (part,) = split_into_parts(IMAGE, present=3)
     files = unpack(part)
     name = f"{hashlib.sha256(CONFIG).hexdigest()}.json"
     assert set(files) == {name, "manifest.json", f"{'d' * 64}.tar", f"{'e' * 64}.tar"}
@@ -47,7 +47,7 @@ def test_one_archive_with_the_layers_that_are_missing() -> None:
 
 
 def test_large_images_go_in_parts_that_are_images_of_their_own() -> None:
-    parts = parts_of(IMAGE, present=0, part_bytes=20)
+    parts = split_into_parts(IMAGE, present=0, part_bytes=20)
     assert [[layer.hex[0] for layer in part.sends] for part in parts] == [["a", "b"], ["c", "d"], ["e"]]
     assert [part.reference for part in parts] == [
         f"hvdocker-part:{IMAGE.digest[7:19]}-2", f"hvdocker-part:{IMAGE.digest[7:19]}-4", "x:y",
@@ -61,18 +61,18 @@ def test_large_images_go_in_parts_that_are_images_of_their_own() -> None:
 
 
 def test_the_last_part_is_the_image_itself_even_when_no_layer_is_missing() -> None:
-    (part,) = parts_of(IMAGE, present=5)
+    (part,) = split_into_parts(IMAGE, present=5)
     assert part.sends == () and part.reference == "x:y"
     assert set(unpack(part)) == {f"{IMAGE.digest[7:]}.json", "manifest.json"}
 
 
 def test_a_whole_archive_has_every_layer() -> None:
-    (part,) = whole(IMAGE)
+    (part,) = whole_image(IMAGE)
     assert part.sends == LAYERS
 
 
 def test_an_image_without_a_name_stays_without() -> None:
-    (part,) = whole(ImageContent("", CONFIG, LAYERS))
+    (part,) = whole_image(ExportedImage("", CONFIG, LAYERS))
     assert json.loads(unpack(part)["manifest.json"])[0]["RepoTags"] is None
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.images.fan_out.ability import ability
-from hvdocker.images.ship.cache import LayerCache, own_cache
-from hvdocker.images.ship.shipment import ShipmentRequest, docker_words, shipping
+from hvdocker.images.fan_out.ability import capabilities_command
+from hvdocker.images.ship.cache import LayerCache, user_layer_cache
+from hvdocker.images.ship.shipment import ShipmentRequest, docker_cli, open_shipment
 from hvdocker.shell.command import Command
 from tests.unit.builders import inventory
 from tests.unit.fakes import FakeLink
@@ -77,7 +77,7 @@ class Link(FakeLink):
         return self._engine
 
     def reply(self, command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
-        if command == ability("/var/lib/docker"):
+        if command == capabilities_command("/var/lib/docker"):
             return 0, CAN.encode(), b""
         what = kind(command)
         self._engine.journal.append(what)
@@ -88,7 +88,7 @@ class Link(FakeLink):
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LayerCache:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("HVDOCKER_CACHE", raising=False)
-    return own_cache()
+    return user_layer_cache()
 
 
 def errand(source: Any, links: dict[str, Any]) -> ShipmentRequest:
@@ -107,7 +107,7 @@ def tar_name(digest: str) -> str:
 def test_a_layer_that_goes_meanwhile_is_sent_after_all() -> None:
     """It was not even read at first: the host had it."""
     engine = HostEngine(CHAIN[:1])
-    with shipping(errand(Engine(classic()), {"a": Link("a", engine)})) as shipment:
+    with open_shipment(errand(Engine(classic()), {"a": Link("a", engine)})) as shipment:
         shipment.deliver("a")
     assert engine.loads == [[tar_name(CHAIN[1])], sorted(map(tar_name, CHAIN))]
 
@@ -115,7 +115,7 @@ def test_a_layer_that_goes_meanwhile_is_sent_after_all() -> None:
 def test_a_layer_that_is_missing_again_is_an_error() -> None:
     engine = HostEngine(CHAIN[:1], is_stubborn=True)
     links = {"a": Link("a", engine)}
-    with shipping(errand(Engine(classic()), links)) as shipment, pytest.raises(HvdockerError) as caught:
+    with open_shipment(errand(Engine(classic()), links)) as shipment, pytest.raises(HvdockerError) as caught:
         shipment.deliver("a")
     assert tar_name(CHAIN[0]) in caught.value.lines[0]
     assert len(engine.loads) == 2
@@ -124,7 +124,7 @@ def test_a_layer_that_is_missing_again_is_an_error() -> None:
 def test_an_image_that_is_replaced_meanwhile_is_an_error() -> None:
     engine = HostEngine(CHAIN[:1])
     source = Engine(classic())
-    with shipping(errand(source, {"a": Link("a", engine)})) as shipment:
+    with open_shipment(errand(source, {"a": Link("a", engine)})) as shipment:
         source.archive, source.image_id = classic().replace(b"amd64", b"arm64"), "sha256:" + "7" * 64
         with pytest.raises(HvdockerError, match="was replaced while it was being sent"):
             shipment.deliver("a")
@@ -136,7 +136,7 @@ def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> No
     refused = (1, b"", b"Error response from daemon: no")
     links = {name: Link(name, HostEngine([], journal=journal), refused) for name in "abcd"}
     fill(cache)
-    with shipping(errand(Engine(b""), links)) as shipment:
+    with open_shipment(errand(Engine(b""), links)) as shipment:
         for name in "ab":
             with pytest.raises(HvdockerError, match="loading x:y failed"):
                 shipment.deliver(name)
@@ -153,7 +153,7 @@ def test_the_layers_that_were_sent_stay_in_the_cache(
     with cache.draft() as draft:
         draft.write(b"old" * 1000)
         cache.keep(draft, "sha256:old")
-    with shipping(errand(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
+    with open_shipment(errand(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
         shipment.deliver("a")
     assert [cache.size(digest) for digest in CHAIN] == list(map(len, BODIES))
     assert cache.size("sha256:old") is None
@@ -184,4 +184,4 @@ def test_the_cli_talks_to_the_engine_that_the_link_talks_to(how: dict[str, Any],
     link: Any = FakeLink("a")
     for name, value in how.items():
         setattr(link, name, value)
-    assert docker_words(link) == words
+    assert docker_cli(link) == words

@@ -24,17 +24,17 @@ Json = dict[str, Any]  # Any: JSON
 
 
 @pytest.fixture(scope="module")
-def doors() -> Iterator[listen.Doors]:
+def doors() -> Iterator[listen.OpenSockets]:
     """Open, and served as long as the tests run."""
-    opened = listen.open_doors(HOME)
+    opened = listen.open_sockets(HOME)
     threading.Thread(target=listen.serve, args=(opened, TOKEN, 600), daemon=True).start()
     yield opened
     for door in (*opened.tcp, opened.udp):
         door.close()
 
 
-def as_peer(doors: listen.Doors, **changes: object) -> Json:
-    told = listen.describe(HOME, doors)
+def as_peer(doors: listen.OpenSockets, **changes: object) -> Json:
+    told = listen.describe_sockets(HOME, doors)
     return {
         "name": "b",
         "address": HOME,
@@ -74,7 +74,7 @@ def sshd() -> Iterator[int]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_healthy_peer(doors: listen.Doors, sshd: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_healthy_peer(doors: listen.OpenSockets, sshd: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pairs", order(as_peer(doors, ssh={"port": sshd, "login": False}))]) == 0
     found = json.loads(capsys.readouterr().out)["b"]
     assert [one["problem"] for one in found["tcp"]] == [None] * 3
@@ -84,14 +84,14 @@ def test_a_healthy_peer(doors: listen.Doors, sshd: int, capsys: pytest.CaptureFi
     assert 0 < found["trip_s"] < 1
 
 
-def test_ports_are_the_kernels_and_our_own_choice(doors: listen.Doors) -> None:
+def test_ports_are_the_kernels_and_our_own_choice(doors: listen.OpenSockets) -> None:
     ports = [door.getsockname()[1] for door in doors.tcp]
     assert len(set(ports)) == 3
     assert all(20000 <= port <= 60000 for port in ports[1:])
 
 
 def test_a_closed_port_is_refused_and_nothing_else_is_tried_on_it(
-    doors: listen.Doors, capsys: pytest.CaptureFixture[str]
+    doors: listen.OpenSockets, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gone = closed_port()
     peer = as_peer(doors, tcp=[gone], ssh={"port": gone, "login": True})
@@ -103,8 +103,8 @@ def test_a_closed_port_is_refused_and_nothing_else_is_tried_on_it(
     assert found["trip_s"] is None
 
 
-def test_a_server_that_is_not_ours_is_a_stranger(doors: listen.Doors, sshd: int) -> None:
-    start = pairs.From({"address": HOME, "timeout_s": 1})
+def test_a_server_that_is_not_ours_is_a_stranger(doors: listen.OpenSockets, sshd: int) -> None:
+    start = pairs.ProbeSource({"address": HOME, "timeout_s": 1})
     assert pairs.port_error(start, as_peer(doors), sshd) == {
         "kind": "stranger",
         "words": "somebody else answers there",
@@ -115,8 +115,8 @@ def test_a_server_that_is_not_ours_is_a_stranger(doors: listen.Doors, sshd: int)
     assert wrong is not None and wrong["kind"] in ("stranger", "other")
 
 
-def test_a_server_that_says_nothing_is_silent(doors: listen.Doors) -> None:
-    start = pairs.From({"address": HOME, "timeout_s": 0.1})
+def test_a_server_that_says_nothing_is_silent(doors: listen.OpenSockets) -> None:
+    start = pairs.ProbeSource({"address": HOME, "timeout_s": 0.1})
     with socket.create_server((HOME, 0)) as mute:
         found = pairs.port_error(start, as_peer(doors), mute.getsockname()[1])
     assert found == {"kind": "silent", "words": "connected, then nothing came back for 0.1 s"}
@@ -133,12 +133,12 @@ def test_a_server_that_says_nothing_is_silent(doors: listen.Doors) -> None:
     ],
 )
 def test_the_kernels_errors_have_kinds(error: OSError, kind: str) -> None:
-    found = pairs.as_problem(error, 3)
+    found = pairs.os_error_problem(error, 3)
     assert found["kind"] == kind and found["words"]
 
 
 def test_bandwidth_is_what_the_other_end_counted(
-    doors: listen.Doors, capsys: pytest.CaptureFixture[str]
+    doors: listen.OpenSockets, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = {"address": HOME, "timeout_s": 3, "seconds": 0.1, "peer": as_peer(doors)}
     assert main(["bandwidth", json.dumps(told)]) == 0
@@ -149,11 +149,11 @@ def test_bandwidth_is_what_the_other_end_counted(
     assert json.loads(capsys.readouterr().out) == {"error": "Connection refused"}
 
 
-def test_where_datagrams_tell_nothing_a_stream_is_tried(doors: listen.Doors) -> None:
-    start = pairs.From({"address": HOME, "timeout_s": 1})
+def test_where_datagrams_tell_nothing_a_stream_is_tried(doors: listen.OpenSockets) -> None:
+    start = pairs.ProbeSource({"address": HOME, "timeout_s": 1})
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mute:
         mute.bind((HOME, 0))
-        found = pairs.look(start, as_peer(doors, udp=mute.getsockname()[1]))
+        found = pairs.probe_peer(start, as_peer(doors, udp=mute.getsockname()[1]))
     assert found["mtu"] == {
         "link": 65536, "error": "no answer within 1 s", "number": errno.ETIMEDOUT, "bulk": None,
     }  # fmt: skip
@@ -192,7 +192,7 @@ def test_the_size_above_which_packets_vanish_is_found_exactly(
     assert max(hole.sizes) == link
 
 
-def test_a_refused_datagram_is_an_answer(doors: listen.Doors) -> None:
+def test_a_refused_datagram_is_an_answer(doors: listen.OpenSockets) -> None:
     found = path_mtu.path_mtu((HOME, 1500), (HOME, closed_port()), TOKEN, 1)
     assert found == {"error": "Connection refused", "number": errno.ECONNREFUSED}
 
@@ -206,7 +206,7 @@ def test_listening_goes_on_after_the_command_has_ended() -> None:
     command = [sys.executable, "-c", program, str(IMAGE / "lib"), "listen", words]
     told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
     try:
-        start = pairs.From({"address": HOME, "timeout_s": 3})
+        start = pairs.ProbeSource({"address": HOME, "timeout_s": 3})
         peer = {"address": HOME, "token": TOKEN}
         assert [pairs.port_error(start, peer, port) for port in told["tcp"]] == [None] * 3
         assert (told["interface"], told["mtu"], told["sshd"]) == ("lo", 65536, None)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from inside.checks.wait_gone import is_alive, wait_gone
 from inside.protocol import rank_registry
-from inside.protocol.rank_registry import Entry, present
-from inside.supervisor.versions import versions_beside, versions_of
+from inside.protocol.rank_registry import RankEntry, registered_ranks
+from inside.supervisor.versions import installed_versions, versions_from_names
 
 
 def rank_file(run: Path, rank: int, text: str) -> None:
@@ -28,10 +28,10 @@ def test_a_rank_is_gone_when_its_process_is(tmp_path: Path) -> None:
 
 
 def test_files_that_tell_nothing_are_no_ranks(tmp_path: Path) -> None:
-    assert present("j", tmp_path) == []
+    assert registered_ranks("j", tmp_path) == []
     for rank, text in enumerate(("", "[]", '{"pid": null}', '{"rank": 3, "pid": 7, "host": "a"}')):
         rank_file(tmp_path, rank, text)
-    assert present("j", tmp_path) == [Entry(3, 7, "a")]
+    assert registered_ranks("j", tmp_path) == [RankEntry(3, 7, "a")]
 
 
 def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
@@ -41,21 +41,21 @@ def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
     (packages / "horovod").mkdir()
     expected = {"horovod": "0.28.1", "tensorflow": "2.18.1", "tensorflow-cpu": "2.18.1", "tf-keras": "2.18.0"}
     launcher = tmp_path / "bin" / "horovodrun"
-    assert versions_beside(launcher) == {"python": "3.11", **expected}
+    assert installed_versions(launcher) == {"python": "3.11", **expected}
     (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.2\n")
-    assert versions_beside(launcher)["python"] == "3.11.2"
+    assert installed_versions(launcher)["python"] == "3.11.2"
 
 
 def test_a_tensorflow_of_that_name_wins() -> None:
     names = ["tensorflow-2.15.1.dist-info", "tensorflow_cpu-2.18.1.dist-info", "odd.dist-info"]
-    assert versions_of(names)["tensorflow"] == "2.15.1"
+    assert versions_from_names(names)["tensorflow"] == "2.15.1"
 
 
 def test_a_rank_that_ends_late_leaves_its_successor_alone(tmp_path: Path) -> None:
-    rank_registry.enter("j", Entry(0, 8, "a"), tmp_path)
+    rank_registry.register_rank("j", RankEntry(0, 8, "a"), tmp_path)
     rank_registry.make_stacks_folder("j", 0, tmp_path)
-    rank_registry.leave("j", 0, 7, tmp_path)
-    assert present("j", tmp_path) == [Entry(0, 8, "a")]
-    rank_registry.leave("j", 0, 8, tmp_path)
-    assert present("j", tmp_path) == []
+    rank_registry.unregister_rank("j", 0, 7, tmp_path)
+    assert registered_ranks("j", tmp_path) == [RankEntry(0, 8, "a")]
+    rank_registry.unregister_rank("j", 0, 8, tmp_path)
+    assert registered_ranks("j", tmp_path) == []
     assert not list((tmp_path / "stacks" / "j").iterdir())

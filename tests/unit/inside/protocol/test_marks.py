@@ -1,16 +1,16 @@
 """Marks are taken out of the output, and nothing else is changed or delayed."""
 
 import pytest
-from inside.protocol.marks import Filter, Mark, encode, take_out
+from inside.protocol.marks import Mark, MarkFilter, encode_mark, extract_mark
 
 EXIT = {"event": "rank-exit", "rank": 1, "code": 3}
-MARK = encode(EXIT)
+MARK = encode_mark(EXIT)
 
 
 def run(*pieces: bytes, close: bool = True) -> tuple[bytes, list[Mark]]:
     written: list[bytes] = []
     marks: list[Mark] = []
-    stream = Filter(written.append, marks.append)
+    stream = MarkFilter(written.append, marks.append)
     for piece in pieces:
         stream.feed(piece)
     if close:
@@ -30,14 +30,14 @@ def run(*pieces: bytes, close: bool = True) -> tuple[bytes, list[Mark]]:
     ],
 )
 def test_a_mark_is_taken_out_of_its_line(line: bytes, kept: bytes) -> None:
-    assert take_out(line) == (kept, EXIT)
+    assert extract_mark(line) == (kept, EXIT)
 
 
 @pytest.mark.parametrize(
     "line", [b"plain\n", b"\x1ehvdocker {broken\n", b"\x1ehvdocker 5\n", b"\x1e other\n", b""]
 )
 def test_what_is_no_mark_stays(line: bytes) -> None:
-    assert take_out(line) == (line, None)
+    assert extract_mark(line) == (line, None)
 
 
 def test_a_stream_cut_anywhere_gives_the_same() -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.protocol.marks import take_out
-from inside.rank.heartbeat import Heartbeat, beat_s
+from inside.protocol.marks import extract_mark
+from inside.rank.heartbeat import Heartbeat, beat_interval_s
 from inside.rank.masking import Masker
 from inside.rank.relay import Relay
 from inside.rank.usage import TICKS_PER_S, Usage, UsageMeter
-from inside.runtime.processes import family, parse_stat
+from inside.runtime.processes import parse_stat, session_and_descendants
 
 
 class Still(UsageMeter):
@@ -41,7 +41,7 @@ class Stream:
         if not self.relay.is_writing:
             return None
         self.relay.turn()
-        return take_out(os.read(self.reader, 1000))[1]
+        return extract_mark(os.read(self.reader, 1000))[1]
 
     def close(self) -> None:
         for fd in (self.source, self.feed, self.reader, self.target):
@@ -115,7 +115,7 @@ def test_while_nobody_reads_beats_do_not_pile_up(setting: Setting) -> None:
 
 @pytest.mark.parametrize(("hang_after_s", "every_s"), [(600, 5), (8, 2), (1, 0.5), (0, 5)])
 def test_a_beat_is_a_quarter_of_the_patience(hang_after_s: float, every_s: float) -> None:
-    assert beat_s(hang_after_s) == every_s
+    assert beat_interval_s(hang_after_s) == every_s
 
 
 def stat(pid: int, parent: int, session: int, own: int, reaped: int = 0, pages: int = 0) -> str:
@@ -158,7 +158,7 @@ def test_a_process_is_read_whatever_its_name() -> None:
 def test_a_rank_is_its_session_and_what_came_from_it(table: Table) -> None:
     for pid, parent, session in ((9, 1, 9), (4, 9, 9), (12, 9, 12), (13, 12, 12), (20, 1, 20)):
         table.put(pid, parent, session)
-    assert [process.pid for process in family(9, table.proc)] == [9, 4, 12, 13]
+    assert [process.pid for process in session_and_descendants(9, table.proc)] == [9, 4, 12, 13]
 
 
 def test_processor_time_does_not_go_back_and_new_work_is_seen_at_once(table: Table) -> None:

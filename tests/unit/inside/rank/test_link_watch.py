@@ -4,7 +4,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from inside.rank.link_watch import GIVEN_UP_S, LOOK_S, LinkWatch, row_of
+from inside.rank.link_watch import DEAD_AFTER_S, POLL_S, LinkWatch, tcp_table_row
 
 CONNECTION = "198.18.0.11 33354 198.18.0.12 12345"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -27,7 +27,7 @@ class Kernel:
         found = []
         for count in counts:
             (self.net / "tcp").write_text(HEAD + OTHER + OURS.format(count, asked))
-            self.now += LOOK_S
+            self.now += POLL_S
             assert self.uplink.wait_ms() in (None, 1)
             self.uplink.tick()
             found.append(self.uplink.is_dead)
@@ -42,7 +42,7 @@ def kernel(tmp_path: Path) -> Kernel:
 def test_what_is_never_answered_is_dead_after_a_while(kernel: Kernel) -> None:
     looks = kernel.looks(0, 2, 4, 5, 5, 6, 6, 6, 7)
     assert looks == [False] * 7 + [True] * 2
-    assert 5 * LOOK_S == GIVEN_UP_S and kernel.uplink.wait_ms() is None
+    assert 5 * POLL_S == DEAD_AFTER_S and kernel.uplink.wait_ms() is None
 
 
 def test_what_does_not_even_leave_the_host_is_dead_too(kernel: Kernel) -> None:
@@ -59,16 +59,16 @@ def test_a_link_that_loses_much_is_no_dead_one(kernel: Kernel) -> None:
 
 def test_between_looks_nothing_is_read(kernel: Kernel) -> None:
     kernel.looks(7)
-    kernel.now += LOOK_S / 2
+    kernel.now += POLL_S / 2
     (kernel.net / "tcp").unlink()
     kernel.uplink.tick()
-    assert kernel.uplink.wait_ms() == LOOK_S / 2 * 1000 + 1 and not kernel.uplink.is_dead
+    assert kernel.uplink.wait_ms() == POLL_S / 2 * 1000 + 1 and not kernel.uplink.is_dead
 
 
 def test_a_connection_that_is_not_found_is_not_dead(kernel: Kernel) -> None:
     for text in ("", HEAD + OTHER, "   1: 0C0012C6:3039 0B0012C6:824A 01"):
         (kernel.net / "tcp").write_text(text)
-        kernel.now += GIVEN_UP_S
+        kernel.now += DEAD_AFTER_S
         kernel.uplink.tick()
         assert not kernel.uplink.is_dead
 
@@ -86,7 +86,7 @@ def test_this_kernel_tells_of_connections_as_expected(family: socket.AddressFami
         client = socket.create_connection(server.getsockname()[:2])
         with client, server.accept()[0]:
             ends = (*client.getsockname()[:2], *server.getsockname()[:2])
-            table, row = row_of(" ".join(map(str, ends)))
+            table, row = tcp_table_row(" ".join(map(str, ends)))
             text = Path("/proc/net", table).read_bytes()
     fields = text[text.index(row) :].split(b"\n", 1)[0].split()
     assert fields[2] == b"01" and int(fields[5], 16) == 0

@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from inside.rank.masking import LONGEST, Masker, words_of
+from inside.rank.masking import MAX_MASKED, Masker, words_to_mask
 
 WORDS = (b"s3cr3t", b"abcabd", b"abcd", b"cdef", b"aaaa", b"\xff\x00\xfe-")
 
@@ -76,15 +76,15 @@ def test_a_whole_line_is_never_held_back() -> None:
 
 
 def test_what_is_looked_for() -> None:
-    assert words_of([b" tok3n\n", b"abc", b"line one of it\r\nshort\n  the last line  "]) == (
+    assert words_to_mask([b" tok3n\n", b"abc", b"line one of it\r\nshort\n  the last line  "]) == (
         b"line one of it", b"the last line", b"tok3n",
     )  # fmt: skip
     # Where no line is long, short ones will have to do.
-    assert words_of([b"user1\npw12345\nabc"]) == (b"pw12345", b"user1")
+    assert words_to_mask([b"user1\npw12345\nabc"]) == (b"pw12345", b"user1")
 
 
 def test_a_long_line_is_masked_whole_although_it_is_looked_for_in_pieces() -> None:
-    line = random.Random(1).randbytes(3 * LONGEST + 5).replace(b"\n", b"x").replace(b"\r", b"y").strip()
-    words = words_of([line])
-    assert max(map(len, words)) == LONGEST
+    line = random.Random(1).randbytes(3 * MAX_MASKED + 5).replace(b"\n", b"x").replace(b"\r", b"y").strip()
+    words = words_to_mask([line])
+    assert max(map(len, words)) == MAX_MASKED
     assert masked(words, b"a" + line[:5000], line[5000:] + b"b") == b"a***b"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from inside.rank.oom import OomCounter
-from inside.runtime.child import Ended
+from inside.runtime.child import ChildExit
 
 V1_GROUPS = "9:name=systemd:/docker/abc\n4:memory:/docker/abc\n0::/docker/abc\n"
 V1_MOUNTS = (
@@ -16,7 +16,7 @@ V1_MOUNTS = (
 V2_MOUNTS = "30 23 0:26 {root} /sys/fs/cgroup ro,nosuid shared:4 - cgroup2 cgroup rw,nsdelegate\n"
 V1 = "oom_kill_disable 0\nunder_oom 0\noom_kill {}\n"
 V2 = "low 0\nhigh 0\nmax 12\noom 3\noom_kill {}\noom_group_kill 0\n"
-KILLED, FAILED, FINE = Ended(137, 9, 0), Ended(1, None, 0), Ended(0, None, 0)
+KILLED, FAILED, FINE = ChildExit(137, 9, 0), ChildExit(1, None, 0), ChildExit(0, None, 0)
 
 
 class Kernel:

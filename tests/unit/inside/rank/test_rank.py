@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from inside.checks.wait_gone import is_alive
-from inside.protocol.marks import take_out
+from inside.protocol.marks import extract_mark
 from inside.runtime.processes import processes
 
 IMAGE = Path(__file__).parents[4] / "images" / "doc-hvd"
@@ -84,7 +84,7 @@ def container(tmp_path: Path) -> Iterator[Container]:
 
 
 def marks_of(stream: bytes) -> tuple[bytes, list[dict[str, Any]]]:  # Any: JSON
-    taken = [take_out(line) for line in stream.splitlines(keepends=True)]
+    taken = [extract_mark(line) for line in stream.splitlines(keepends=True)]
     return b"".join(kept for kept, _ in taken), [mark for _, mark in taken if mark]
 
 
@@ -160,7 +160,7 @@ def test_a_host_that_keeps_no_log_still_trains(container: Container) -> None:
 def test_a_rank_that_waits_gives_signs_of_life(container: Container) -> None:
     process = container.rank("sh", "-c", "echo ready; sleep 600")
     assert process.stderr is not None
-    marks = [take_out(process.stderr.readline())[1] for _ in range(3)]
+    marks = [extract_mark(process.stderr.readline())[1] for _ in range(3)]
     assert [mark["event"] for mark in marks if mark] == ["rank-start", "rank-beat", "rank-beat"]
     assert marks[2] is not None and marks[2]["out_bytes"] == 6 and marks[2]["rss_kb"] > 0
     assert (marks[2]["rank"], marks[2]["host"]) == (3, "a")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from inside.rank.masking import Masker
 from inside.rank.relay import Relay
-from inside.runtime.secrets import SecretError, forget_elsewhere, forget_secrets, read_secrets
+from inside.runtime.secrets import SecretError, read_secrets, remove_secrets, remove_secrets_on_hosts
 
 LIB = Path(__file__).parents[4] / "images" / "doc-hvd" / "lib"
 # The rank wrapper's wait for a real command, with masked output. It prints what the launcher would read; the
@@ -23,10 +23,10 @@ from inside.rank.usage import UsageMeter
 from inside.rank.rank import relays_of
 from inside.rank.log import RankLog
 from inside.rank import link_watch
-from inside.rank.wait import ENDING, RankWait
+from inside.rank.wait import END_SIGNALS, RankWait
 from inside.runtime.signals import SignalPipe
 link_watch.LOOK_S, link_watch.GIVEN_UP_S = 0.05, 0.2
-signals = SignalPipe((*ENDING, signal.SIGCHLD))
+signals = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
 here, there = socket.socketpair()
 child = start(sys.argv[2:], os.environ, "/", 60, subprocess.PIPE)
 out, err = relays_of(child, (b"s3cr3t",), RankLog(Path(sys.argv[1]), print))
@@ -196,8 +196,8 @@ def test_secrets_are_read_and_forgotten(tmp_path: Path) -> None:
     (folder / "TOKEN").chmod(0o400)
     (tmp_path / "secrets" / "job-b").mkdir()
     assert read_secrets("job-a", ["TOKEN"], tmp_path) == [b"s3cr3t\n"]
-    forget_secrets("job-a", tmp_path)
-    forget_secrets("job-a", tmp_path)
+    remove_secrets("job-a", tmp_path)
+    remove_secrets("job-a", tmp_path)
     assert [path.name for path in (tmp_path / "secrets").iterdir()] == ["job-b"]
     with pytest.raises(SecretError, match=r"TOKEN: No such file"):
         read_secrets("job-a", ["TOKEN"], tmp_path)
@@ -205,4 +205,4 @@ def test_secrets_are_read_and_forgotten(tmp_path: Path) -> None:
 
 
 def test_with_no_other_host_there_is_nobody_to_ask() -> None:
-    assert forget_elsewhere("job-a", ()) == []
+    assert remove_secrets_on_hosts("job-a", ()) == []

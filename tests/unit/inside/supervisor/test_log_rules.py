@@ -1,14 +1,14 @@
-"""Lines of ranks, and the rules about them."""
+"""LineSplitter of ranks, and the rules about them."""
 
 import pytest
 from inside.protocol.resilience import Rule
-from inside.supervisor.lines import LONGEST, Lines
-from inside.supervisor.log_rules import Rulebook, RuleMatcher
+from inside.supervisor.lines import MAX_LINE_BYTES, LineSplitter
+from inside.supervisor.log_rules import CompiledRules, RuleMatcher
 
 
 def heard(*pieces: bytes) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
-    lines = Lines(lambda rank, text: found.append((rank, text)))
+    lines = LineSplitter(lambda rank, text: found.append((rank, text)))
     for piece in pieces:
         lines.feed(piece)
     lines.close()
@@ -32,7 +32,7 @@ def test_a_time_stamp_and_a_carriage_return_do_not_disturb() -> None:
 
 def test_of_a_line_without_end_only_the_beginning_is_kept() -> None:
     [(rank, text)] = heard(b"[0]<stdout>:", *[b"x" * 10000] * 20, b"\n")
-    assert (rank, len(text) <= LONGEST) == (0, True)
+    assert (rank, len(text) <= MAX_LINE_BYTES) == (0, True)
 
 
 def test_bytes_that_are_no_text_are_heard_all_the_same() -> None:
@@ -40,7 +40,7 @@ def test_bytes_that_are_no_text_are_heard_all_the_same() -> None:
 
 
 def test_a_rule_that_cannot_be_read_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    book = Rulebook([Rule("(", "drop"), Rule("b+", "stop")])
+    book = CompiledRules([Rule("(", "drop"), Rule("b+", "stop")])
     assert [rule.pattern for rule in book.matches("abba (")] == ["b+"]
     assert capsys.readouterr().err.startswith("hvdocker: the rule '(' is not understood")
 

@@ -6,18 +6,18 @@ import pytest
 from inside.protocol.job import JobHost
 from inside.protocol.resilience import Resilience
 from inside.supervisor.restarts import (
-    elastic_words_for,
-    end_words,
-    first_ranks,
-    host_of_ranks,
-    loss_counts_s,
+    describe_exit,
+    elastic_launcher_words,
+    hosts_by_rank,
+    initial_rank_count,
+    launcher_words,
+    loss_is_cause_within_s,
     lost_sentence,
     may_restart,
-    pause_before,
+    remaining_hosts,
+    restart_pause_s,
     restart_sentence,
-    seats_left,
     shortage_sentence,
-    words_for,
 )
 
 A, B, C = JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 4), JobHost("c", "198.18.0.4", 1)
@@ -26,38 +26,38 @@ ELASTIC = ("horovodrun", "-np", "4", "--min-np", "2", "--host-discovery-script",
 
 
 def test_hosts_and_ranks_are_replaced_and_nothing_else() -> None:
-    assert words_for(WORDS, (A, C)) == [
+    assert launcher_words(WORDS, (A, C)) == [
         "horovodrun", "-np", "3", "-H", "198.18.0.2:2,198.18.0.4:1", "-p", "12345", "--gloo",
     ]  # fmt: skip
-    assert words_for(WORDS, (A, B, C)) == list(WORDS)
+    assert launcher_words(WORDS, (A, B, C)) == list(WORDS)
 
 
 @pytest.mark.parametrize(("slots", "np"), [(8, "4"), (3, "3"), (1, "2")])
 def test_an_elastic_job_begins_with_the_slots_that_are_there(slots: int, np: str) -> None:
-    assert elastic_words_for(ELASTIC, 2, slots) == ["horovodrun", "-np", np, *ELASTIC[3:]]
+    assert elastic_launcher_words(ELASTIC, 2, slots) == ["horovodrun", "-np", np, *ELASTIC[3:]]
 
 
 @pytest.mark.parametrize(("slots", "max_np", "first"), [(2, None, 2), (6, None, 6), (6, 4, 4), (1, 4, 2)])
 def test_an_elastic_job_uses_all_slots_that_it_may(slots: int, max_np: int | None, first: int) -> None:
-    assert first_ranks(2, slots, max_np) == first
+    assert initial_rank_count(2, slots, max_np) == first
 
 
 def test_ranks_go_to_hosts_in_order() -> None:
-    assert host_of_ranks((A, C)) == {0: "a", 1: "a", 2: "c"}
+    assert hosts_by_rank((A, C)) == {0: "a", 1: "a", 2: "c"}
 
 
 def test_the_head_always_takes_part() -> None:
     seats = (A, B, C)
-    assert seats_left(seats, "a", {"b", "c"}, ()) == seats
-    assert seats_left(seats, "a", {"b", "c"}, {"c"}) == (A, B)
-    assert seats_left(seats, "a", set(), {"a"}) == (A,)
+    assert remaining_hosts(seats, "a", {"b", "c"}, ()) == seats
+    assert remaining_hosts(seats, "a", {"b", "c"}, {"c"}) == (A, B)
+    assert remaining_hosts(seats, "a", set(), {"a"}) == (A,)
 
 
 def test_a_job_that_fails_at_once_waits_longer_and_longer() -> None:
-    pauses = [pause_before([0.1] * count) for count in range(1, 8)]
+    pauses = [restart_pause_s([0.1] * count) for count in range(1, 8)]
     assert pauses == [1, 2, 4, 8, 16, 30, 30]
-    assert pause_before([0.1, 0.1, 3600, 0.1]) == 1
-    assert pause_before([0.1] * 5000) == 30
+    assert restart_pause_s([0.1, 0.1, 3600, 0.1]) == 1
+    assert restart_pause_s([0.1] * 5000) == 30
 
 
 def test_a_job_is_run_again_as_often_as_was_said() -> None:
@@ -74,9 +74,9 @@ def test_the_sentence_counts_restarts_of_earlier_masters() -> None:
 
 
 def test_a_lost_host_is_no_reason_for_what_fails_hours_later() -> None:
-    assert loss_counts_s(ELASTIC, is_own_failure=True) == 60
-    assert loss_counts_s(ELASTIC, is_own_failure=False) == 660
-    assert loss_counts_s((*ELASTIC, "--elastic-timeout", "30"), is_own_failure=False) == 90
+    assert loss_is_cause_within_s(ELASTIC, is_own_failure=True) == 60
+    assert loss_is_cause_within_s(ELASTIC, is_own_failure=False) == 660
+    assert loss_is_cause_within_s((*ELASTIC, "--elastic-timeout", "30"), is_own_failure=False) == 90
 
 
 @pytest.mark.parametrize(("timeout_s", "words"), [(600.0, "10 min"), (90.0, "90 s"), (30.0, "30 s")])
@@ -96,7 +96,7 @@ def test_a_shortage_is_told_with_its_time(timeout_s: float, words: str) -> None:
     ],
 )
 def test_how_a_rank_ended_is_said_in_words(mark: dict[str, Any], words: str) -> None:  # Any: JSON
-    assert end_words(mark) == words
+    assert describe_exit(mark) == words
 
 
 def test_a_lost_host_is_named_with_its_ranks() -> None:

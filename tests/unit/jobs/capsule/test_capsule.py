@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.jobs.capsule.capsule import PATCH_EVERYWHERE_BYTES, Capsule, CapsuleFiles
+from hvdocker.jobs.capsule.capsule import PATCH_MAX_BYTES_ON_ALL_HOSTS, Capsule, CapsuleFiles
 from tests.unit.builders import CAPSULE
 
 
@@ -55,6 +55,6 @@ def test_what_is_no_capsule_is_none(text: str) -> None:
 
 
 def test_a_large_patch_lies_on_the_heads_host_only() -> None:
-    small, large = b"x" * PATCH_EVERYWHERE_BYTES, b"x" * (PATCH_EVERYWHERE_BYTES + 1)
+    small, large = b"x" * PATCH_MAX_BYTES_ON_ALL_HOSTS, b"x" * (PATCH_MAX_BYTES_ON_ALL_HOSTS + 1)
     assert [CapsuleFiles(CAPSULE, small).patch_on(host) for host in "ab"] == [small, small]
     assert [CapsuleFiles(CAPSULE, large).patch_on(host) for host in "ab"] == [large, b""]

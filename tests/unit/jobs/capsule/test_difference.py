@@ -4,14 +4,14 @@ from typing import Any
 from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen, ImageUsed
 from hvdocker.jobs.capsule.difference import (
     Change,
+    ComparedJob,
     FileChange,
     Outcome,
-    Ran,
     RankOutcome,
-    difference,
+    compare_jobs,
     read_record,
 )
-from hvdocker.jobs.capsule.patch import by_file
+from hvdocker.jobs.capsule.patch import split_by_file
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
 from tests.unit.builders import CAPSULE
@@ -29,14 +29,14 @@ RECORD = {
 
 
 def changes(**changed: Any) -> list[Change]:  # Any: fields of Capsule
-    return list(difference(Ran(CAPSULE), Ran(replace(CAPSULE, **changed))).changes)
+    return list(compare_jobs(ComparedJob(CAPSULE), ComparedJob(replace(CAPSULE, **changed))).changes)
 
 
 def test_equal_jobs_have_no_difference() -> None:
     """Who started them, when, from which folder and under which id makes none."""
     other = replace(CAPSULE, job="x", owner="kim", started=5.0, replay_of="",
                     code=replace(CAPSULE.code, folder="/elsewhere"))  # fmt: skip
-    found = difference(Ran(CAPSULE, TEXT), Ran(other, TEXT))
+    found = compare_jobs(ComparedJob(CAPSULE, TEXT), ComparedJob(other, TEXT))
     assert (found.changes, found.files, found.is_empty) == ((), (), True)
 
 
@@ -50,8 +50,8 @@ def test_code() -> None:
 
 def test_files_that_were_changed_in_another_way() -> None:
     other = TEXT.replace(b"+new", b"+newer")
-    found = difference(Ran(CAPSULE, TEXT + BINARY), Ran(CAPSULE, other))
-    first, second = by_file(TEXT + BINARY), by_file(other)
+    found = compare_jobs(ComparedJob(CAPSULE, TEXT + BINARY), ComparedJob(CAPSULE, other))
+    first, second = split_by_file(TEXT + BINARY), split_by_file(other)
     assert found.files == (
         FileChange("a b", first["a b"], None),
         FileChange("code/train.py", first["code/train.py"], second["code/train.py"]),
@@ -97,7 +97,7 @@ def test_placement_settings_and_endurance() -> None:
 
 
 def test_versions_are_those_of_the_record_too() -> None:
-    found = difference(Ran(CAPSULE, record=RECORD), Ran(replace(CAPSULE, version="0.2.0")))
+    found = compare_jobs(ComparedJob(CAPSULE, record=RECORD), ComparedJob(replace(CAPSULE, version="0.2.0")))
     assert found.changes == (
         Change("versions", "hvdocker", "0.1.0", "0.2.0"),
         Change("versions", "python", "3.11.2", None),
@@ -107,12 +107,12 @@ def test_versions_are_those_of_the_record_too() -> None:
 
 def test_how_a_job_went() -> None:
     ended = Outcome("failed", 1, 4.5, 2, (RankOutcome(0, "a", 7, None, 3.5, 100),))
-    assert Ran(CAPSULE, record=RECORD).outcome == ended
-    assert Ran(CAPSULE, record={"state": "running", "started": 1.0}).outcome == Outcome(
+    assert ComparedJob(CAPSULE, record=RECORD).outcome == ended
+    assert ComparedJob(CAPSULE, record={"state": "running", "started": 1.0}).outcome == Outcome(
         "running", None, None, 0
     )
-    assert Ran(CAPSULE).outcome is None
-    assert Ran(CAPSULE, record={"ranks": 7}).outcome is None
+    assert ComparedJob(CAPSULE).outcome is None
+    assert ComparedJob(CAPSULE, record={"ranks": 7}).outcome is None
 
 
 def test_a_record_that_is_none() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.jobs.capsule.capsule import GitSeen
-from hvdocker.jobs.capsule.git import NoGit, check_out, see_git
+from hvdocker.jobs.capsule.git import GitProblem, check_out, observe_git
 from hvdocker.sync.walk import read_tree
 
 
@@ -64,8 +64,8 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 def test_a_clean_folder_has_a_commit_and_no_patch(repository: Path) -> None:
     seen = GitSeen(head(repository), "main", "code/")
-    assert see_git(read_tree(repository / "code")) == (seen, b"")
-    assert see_git(read_tree(repository)) == (GitSeen(head(repository), "main", ""), b"")
+    assert observe_git(read_tree(repository / "code")) == (seen, b"")
+    assert observe_git(read_tree(repository)) == (GitSeen(head(repository), "main", ""), b"")
 
 
 def test_commit_and_patch_make_the_very_code_again(repository: Path, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_commit_and_patch_make_the_very_code_again(repository: Path, tmp_path: P
     (repository / "notes.txt").write_text("changed, and not synced\n")
     before = everything(repository / ".git")
     tree = read_tree(code)
-    seen, patch = see_git(tree)
+    seen, patch = observe_git(tree)
     assert everything(repository / ".git") == before, "nothing in the person's repository changes"
     assert seen == GitSeen(head(repository), "main", "code/", True, len(patch))
     assert b"notes.txt" not in patch
@@ -89,7 +89,7 @@ def test_commit_and_patch_make_the_very_code_again(repository: Path, tmp_path: P
 def test_a_change_right_after_the_commit_is_seen(repository: Path) -> None:
     """Of the same size, within the same tick of the clock: the index cannot tell by how the file looks."""
     (repository / "code" / "train.py").write_text("print(9)\n")
-    assert b"+print(9)" in see_git(read_tree(repository / "code"))[1]
+    assert b"+print(9)" in observe_git(read_tree(repository / "code"))[1]
 
 
 def test_only_what_is_synced_is_in_the_patch(repository: Path, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_only_what_is_synced_is_in_the_patch(repository: Path, tmp_path: Path) -
     (code / "secret.env").write_text("TOKEN=hunter2\n")
     (code / "old.py").write_text("TOKEN=hunter2\n")
     tree = read_tree(code)
-    seen, patch = see_git(tree)
+    seen, patch = observe_git(tree)
     assert b"hunter2" not in patch and b"weights.bin" in patch
     assert read_tree(check_out(code, seen, patch, tmp_path / "then")).hash == tree.hash
 
@@ -112,7 +112,7 @@ def test_a_caller_inside_of_another_repository_does_not_matter(
     tree = read_tree(repository / "code")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
-    assert see_git(tree)[0].branch == "main"
+    assert observe_git(tree)[0].branch == "main"
 
 
 def test_hooks_and_monitors_of_the_repository_are_not_run(repository: Path) -> None:
@@ -122,7 +122,7 @@ def test_hooks_and_monitors_of_the_repository_are_not_run(repository: Path) -> N
     trap.write_text(f"#!/bin/sh\ntouch {repository}/ran\n")
     trap.chmod(0o755)
     git(repository, "config", "core.fsmonitor", str(trap))
-    assert see_git(read_tree(code))[1]
+    assert observe_git(read_tree(code))[1]
     assert not (repository / "ran").exists()
 
 
@@ -131,7 +131,7 @@ def test_a_detached_head_and_a_linked_work_tree(repository: Path, tmp_path: Path
     code = tmp_path / "beside" / "code"
     (code / "train.py").write_text("print(3)\n")
     tree = read_tree(code)
-    seen, patch = see_git(tree)
+    seen, patch = observe_git(tree)
     assert (seen.commit, seen.branch, seen.prefix) == (head(repository), "", "code/")
     assert read_tree(check_out(repository, seen, patch, tmp_path / "then")).hash == tree.hash
 
@@ -146,7 +146,7 @@ def test_a_conflict_that_is_not_resolved_is_code_like_any_other(repository: Path
     with pytest.raises(subprocess.CalledProcessError):
         git(repository, "merge", "other")
     tree = read_tree(repository / "code")
-    seen, patch = see_git(tree)
+    seen, patch = observe_git(tree)
     assert read_tree(check_out(repository, seen, patch, tmp_path / "then")).hash == tree.hash
 
 
@@ -154,25 +154,25 @@ def test_code_in_submodules_is_not_kept(repository: Path, tmp_path: Path) -> Non
     shutil.copytree(repository, tmp_path / "library")
     git(repository, "submodule", "--quiet", "add", str(tmp_path / "library"), "code/library")
     git(repository, "commit", "--quiet", "--message", "with a library")
-    seen, patch = see_git(read_tree(repository / "code"))
+    seen, patch = observe_git(read_tree(repository / "code"))
     assert (seen.is_dirty, seen.why, patch) == (True, "no patch: the folder has submodules", b"")
 
 
 def test_where_there_is_nothing_to_be_had_the_reason_is_told(tmp_path: Path, repository: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    assert see_git(read_tree(outside)) == (GitSeen(why="the folder is in no git repository"), b"")
+    assert observe_git(read_tree(outside)) == (GitSeen(why="the folder is in no git repository"), b"")
     git(outside, "init", "--quiet")
-    assert see_git(read_tree(outside)) == (GitSeen(why="its git repository has no commit yet"), b"")
+    assert observe_git(read_tree(outside)) == (GitSeen(why="its git repository has no commit yet"), b"")
     bare = tmp_path / "bare"
     git(tmp_path, "clone", "--quiet", "--bare", str(repository), str(bare))
     reason = "the folder is no work tree of its git repository"
-    assert see_git(read_tree(bare)) == (GitSeen(why=reason), b"")
+    assert observe_git(read_tree(bare)) == (GitSeen(why=reason), b"")
 
 
 def test_without_a_git_there_is_none(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert see_git(read_tree(repository / "code")) == (GitSeen(why="there is no git here"), b"")
+    assert observe_git(read_tree(repository / "code")) == (GitSeen(why="there is no git here"), b"")
 
 
 def test_a_repository_that_git_does_not_trust_is_no_error(
@@ -185,19 +185,19 @@ def test_a_repository_that_git_does_not_trust_is_no_error(
     program.write_text(f'#!/bin/sh\necho "{said}" >&2\nexit 128\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
-    assert see_git(read_tree(repository))[0].why == said.removeprefix("fatal: ")
+    assert observe_git(read_tree(repository))[0].why == said.removeprefix("fatal: ")
 
 
 def test_changes_that_are_too_large_are_not_kept(repository: Path) -> None:
     tree = read_tree(changed(repository))
-    seen, patch = see_git(tree, 200)
+    seen, patch = observe_git(tree, 200)
     assert (seen.why, seen.patch_bytes, patch) == ("no patch: the changes are more than 200 B", 0, b"")
-    assert see_git(tree, 10)[0].why == "no patch: files that git does not have are 274 B"
+    assert observe_git(tree, 10)[0].why == "no patch: files that git does not have are 274 B"
 
 
 def test_a_repository_without_the_commit_is_named(repository: Path, tmp_path: Path) -> None:
     wanted = GitSeen("a" * 40)
-    with pytest.raises(NoGit, match="does not have the commit aaaaaaaaaaaa"):
+    with pytest.raises(GitProblem, match="does not have the commit aaaaaaaaaaaa"):
         check_out(repository / "code", wanted, b"", tmp_path / "then")
-    with pytest.raises(NoGit, match="not a git repository"):
+    with pytest.raises(GitProblem, match="not a git repository"):
         check_out(tmp_path, wanted, b"", tmp_path / "then")

@@ -1,4 +1,4 @@
-from hvdocker.jobs.capsule.patch import FilePatch, by_file
+from hvdocker.jobs.capsule.patch import FilePatch, split_by_file
 
 TEXT = b"""diff --git a/code/train.py b/code/train.py
 index 1..2 100644
@@ -32,13 +32,13 @@ HcmV?d00001
 
 
 def test_a_patch_file_by_file() -> None:
-    assert by_file(TEXT + ODD + BINARY) == {
+    assert split_by_file(TEXT + ODD + BINARY) == {
         "code/train.py": FilePatch("code/train.py", TEXT, 2, 1),
         "näme\twith\nall": FilePatch("näme\twith\nall", ODD, 1, 0),
         "a b": FilePatch("a b", BINARY, is_binary=True),
     }
-    assert [file.counts() for file in by_file(TEXT + BINARY).values()] == ["+2 -1", "binary"]
+    assert [file.counts() for file in split_by_file(TEXT + BINARY).values()] == ["+2 -1", "binary"]
 
 
 def test_what_is_no_patch_has_no_files() -> None:
-    assert by_file(b"") == {} == by_file(b"hello\nworld")
+    assert split_by_file(b"") == {} == split_by_file(b"hello\nworld")

@@ -15,8 +15,8 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
 from hvdocker.jobs.capsule.store import (
     StoredCapsule,
-    capsule_from_hosts,
-    fetch_job_files,
+    fetch_capsule_files,
+    find_capsule_on_hosts,
     find_capsules,
     store_capsule,
 )
@@ -94,7 +94,7 @@ def test_a_home_that_cannot_be_written_is_a_note(tmp_path: Path) -> None:
 
 def test_what_hosts_tell_comes_home_and_is_known_as_theirs(tmp_path: Path, hosts: Hosts) -> None:
     home = located(tmp_path)
-    assert fetch_job_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB) == []
+    assert fetch_capsule_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB) == []
     names = sorted(path.name for path in (home.jobs / JOB).iterdir())
     assert names == ["capsule.host", "capsule.json", "code.patch", "job.json"]
     assert find_capsules(Env(cwd=tmp_path), home, (JOB,)) == [StoredCapsule(CAPSULE, b"patch", host="a")]
@@ -103,7 +103,7 @@ def test_what_hosts_tell_comes_home_and_is_known_as_theirs(tmp_path: Path, hosts
 def test_a_host_does_not_replace_what_this_machine_wrote(tmp_path: Path, hosts: Hosts) -> None:
     home, own = located(tmp_path), replace(CAPSULE, owner="me")
     store_capsule(Env(cwd=tmp_path), home, CapsuleFiles(own))
-    fetch_job_files(home, hosts.session, hosts.state, JOB, tmp_path / "elsewhere")
+    fetch_capsule_files(home, hosts.session, hosts.state, JOB, tmp_path / "elsewhere")
     assert find_capsules(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [
         StoredCapsule(own, b"", RECORD)
     ]
@@ -112,14 +112,14 @@ def test_a_host_does_not_replace_what_this_machine_wrote(tmp_path: Path, hosts: 
 def test_damaged_job_files_are_reported_and_do_no_other_harm(tmp_path: Path, hosts: Hosts) -> None:
     hosts.links["b"].streamed = b"\x1f\x8b nonsense" * 100
     home = located(tmp_path)
-    (told,) = fetch_job_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
+    (told,) = fetch_capsule_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
     assert told.startswith("b: capsule.json: the job's files arrived damaged")
 
 
 def test_only_files_of_these_names_are_taken(tmp_path: Path, hosts: Hosts) -> None:
     hosts.links["a"].streamed = packed({"../evil": "x", "capsule.host": "x", "capsule.json": CAPSULE.text()})
     home = located(tmp_path)
-    fetch_job_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
+    fetch_capsule_files(home, hosts.session, hosts.state, JOB, home.jobs / JOB)
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
         "capsule.host",
         "capsule.json",
@@ -128,33 +128,33 @@ def test_only_files_of_these_names_are_taken(tmp_path: Path, hosts: Hosts) -> No
 
 
 def test_on_hosts_the_first_that_knows_counts(hosts: Hosts) -> None:
-    found = capsule_from_hosts(hosts.session, hosts.state, "train", None)
+    found = find_capsule_on_hosts(hosts.session, hosts.state, "train", None)
     assert found == StoredCapsule(CAPSULE, b"patch", RECORD, "a")
     hosts.links["a"].streamed = packed({"capsule.json": "{"})
-    assert capsule_from_hosts(hosts.session, hosts.state, JOB, None) == StoredCapsule(CAPSULE, host="b")
+    assert find_capsule_on_hosts(hosts.session, hosts.state, JOB, None) == StoredCapsule(CAPSULE, host="b")
 
 
 def test_what_is_known_at_home_is_only_completed(hosts: Hosts) -> None:
     own = StoredCapsule(replace(CAPSULE, owner="me"))
-    assert capsule_from_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
+    assert find_capsule_on_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
 
 
 def test_a_record_of_a_job_that_ran_is_made_good(hosts: Hosts) -> None:
     own = StoredCapsule(CAPSULE, b"patch", '{"state": "running"}')
-    assert capsule_from_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
+    assert find_capsule_on_hosts(hosts.session, hosts.state, JOB, own) == replace(own, record=RECORD)
 
 
 def test_a_job_without_a_capsule_is_named(hosts: Hosts) -> None:
     for link in hosts.links.values():
         link.streamed = packed({"job.json": json.dumps({})})
     with pytest.raises(UsageProblem, match=f"{JOB} has no capsule: neither here nor on a, b"):
-        capsule_from_hosts(hosts.session, hosts.state, JOB, None)
+        find_capsule_on_hosts(hosts.session, hosts.state, JOB, None)
     with pytest.raises(UsageProblem, match="there is no job 'nope'"):
-        capsule_from_hosts(hosts.session, hosts.state, "nope", None)
+        find_capsule_on_hosts(hosts.session, hosts.state, "nope", None)
 
 
 def test_the_words_that_ask_for_job_files(hosts: Hosts) -> None:
-    capsule_from_hosts(hosts.session, hosts.state, JOB, None)
+    find_capsule_on_hosts(hosts.session, hosts.state, JOB, None)
     ((asked, _),) = hosts.links["b"].ran
     assert isinstance(asked, Command)
     names = ("capsule.json", "job.json", "code.patch", "logs/record.json")

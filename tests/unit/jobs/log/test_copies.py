@@ -10,9 +10,9 @@ from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.events import Event
 from hvdocker.jobs.history import PastJob
 from hvdocker.jobs.local_jobs import LocalJob
-from hvdocker.jobs.log.copies import copy_of, last_of
+from hvdocker.jobs.log.copies import find_log_copy, last_matching
 from hvdocker.jobs.log.since import Since
-from hvdocker.jobs.logs import LogsWish, _of_copies, line_filter, why_no_container
+from hvdocker.jobs.logs import LogsRequest, _from_copies, line_filter, why_no_container
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement, Share
@@ -53,13 +53,13 @@ def found(at_home: LocalJob | None, answer: object = no_files, **how: object) ->
 
 def test_the_copy_at_home_comes_first(tmp_path: Path) -> None:
     text = "launching\n[0]<stdout>:one\n[2]<stderr>:two\n"
-    copy = copy_of(found(home(tmp_path, output_log=text), rank_files))
+    copy = find_log_copy(found(home(tmp_path, output_log=text), rank_files))
     assert copy.where == f"the copy at home, {tmp_path / 'logs' / 'output.log'}"
     assert list(copy.lines) == [Line("launching"), Line("one", 0, "a"), Line("two", 2, "b", True)]
 
 
 def test_else_what_the_hosts_kept_of_every_rank() -> None:
-    copy = copy_of(found(None, rank_files))
+    copy = find_log_copy(found(None, rank_files))
     assert copy.where == "what the ranks on b said, rank by rank"
     assert list(copy.lines) == [
         Line("header", 1, "b"),
@@ -70,28 +70,28 @@ def test_else_what_the_hosts_kept_of_every_rank() -> None:
 
 
 def test_else_what_came_home_of_single_ranks(tmp_path: Path) -> None:
-    copy = copy_of(found(home(tmp_path, rank_2_log="two\n", rank_0_log="zero\n")))
+    copy = find_log_copy(found(home(tmp_path, rank_2_log="two\n", rank_0_log="zero\n")))
     assert list(copy.lines) == [Line("zero", 0, "a"), Line("two", 2, "b")]
 
 
 def test_where_nothing_is_left_the_host_that_is_away_is_the_error() -> None:
     with pytest.raises(HostUnreachable, match="did not answer"):
-        copy_of(found(None))
+        find_log_copy(found(None))
     with pytest.raises(HvdockerError, match="the output of train-abcd is gone"):
-        copy_of(FoundJob(JOB, JobsSeen(STATE, {"b": FakeLink("b")})))
+        find_log_copy(FoundJob(JOB, JobsSeen(STATE, {"b": FakeLink("b")})))
 
 
 def test_lines_are_counted_after_the_filter() -> None:
     lines = [Line(f"step {n}", n % 2, "ab"[n % 2]) for n in range(10)]
-    assert [line.text for line in last_of(lines, LineFilter(frozenset({1})), 2)] == ["step 7", "step 9"]
-    assert [line.text for line in last_of(lines, LineFilter(hosts=frozenset({"a"})), None)] == [
+    assert [line.text for line in last_matching(lines, LineFilter(frozenset({1})), 2)] == ["step 7", "step 9"]
+    assert [line.text for line in last_matching(lines, LineFilter(hosts=frozenset({"a"})), None)] == [
         "step 0", "step 2", "step 4", "step 6", "step 8"
     ]  # fmt: skip
-    assert [line.text for line in last_of(lines, LineFilter(pattern=re.compile("[34]$")), 9)] == [
+    assert [line.text for line in last_matching(lines, LineFilter(pattern=re.compile("[34]$")), 9)] == [
         "step 3",
         "step 4",
     ]
-    assert list(last_of(lines, LineFilter(), 0)) == []
+    assert list(last_matching(lines, LineFilter(), 0)) == []
 
 
 def test_the_launchers_lines_are_no_ranks_and_no_hosts() -> None:
@@ -107,8 +107,8 @@ def test_the_launchers_lines_are_no_ranks_and_no_hosts() -> None:
 def test_it_is_said_where_the_lines_come_from(tmp_path: Path) -> None:
     said: list[Event] = []
     heard: list[Line] = []
-    wish = LogsWish(tail=1, since=Since(ago_s=5))
-    _of_copies(Env(cwd=tmp_path, listener=said.append), found(None, rank_files), wish, heard.append)
+    wish = LogsRequest(tail=1, since=Since(ago_s=5))
+    _from_copies(Env(cwd=tmp_path, listener=said.append), found(None, rank_files), wish, heard.append)
     assert [line.text for line in heard] == ["last words of rank-2.log"]
     assert [event.text for event in said] == [
         "a, which has the job's container, is away (a:22 did not answer); "
@@ -120,7 +120,7 @@ def test_it_is_said_where_the_lines_come_from(tmp_path: Path) -> None:
 def test_who_follows_a_job_whose_head_is_away_is_told_so_at_the_end(tmp_path: Path) -> None:
     heard: list[Line] = []
     with pytest.raises(HostUnreachable):
-        _of_copies(Env(cwd=tmp_path), found(None, rank_files), LogsWish(follows=True), heard.append)
+        _from_copies(Env(cwd=tmp_path), found(None, rank_files), LogsRequest(follows=True), heard.append)
     assert len(heard) == 4
 
 

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from hvdocker.jobs.log.rank_logs import LastWords, last_words, read_last_words
+from hvdocker.jobs.log.rank_logs import RankLogTail, read_rank_log_tails, tail_rank_logs
 from hvdocker.transport.local_link import LocalLink
 
 
-def asked(folder: Path, count: int = 2) -> list[LastWords]:
-    result = LocalLink("a").run(last_words(str(folder), count))
+def asked(folder: Path, count: int = 2) -> list[RankLogTail]:
+    result = LocalLink("a").run(tail_rank_logs(str(folder), count))
     assert result.code == 0
-    return read_last_words(result.text)
+    return read_rank_log_tails(result.text)
 
 
 def test_every_ranks_last_lines_and_its_last_start(tmp_path: Path) -> None:
@@ -24,9 +24,9 @@ def test_every_ranks_last_lines_and_its_last_start(tmp_path: Path) -> None:
     (logs / "rank-0.log.1").write_text("older\n")
     (logs / "output.log").write_text("everything\n")
     assert asked(tmp_path) == [
-        LastWords(0, 1, ("two", "three")),
-        LastWords(1, None, ()),
-        LastWords(12, 0, ("only words",)),
+        RankLogTail(0, 1, ("two", "three")),
+        RankLogTail(1, None, ()),
+        RankLogTail(12, 0, ("only words",)),
     ]
 
 

@@ -3,7 +3,7 @@
 import re
 
 from hvdocker.jobs import job_container
-from hvdocker.jobs.log.tail import SLACK, LogTail, read_tail
+from hvdocker.jobs.log.tail import EXTRA_LINES, LogTail, read_tail
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.jobs.conftest import BEGIN, LogLink
@@ -22,7 +22,7 @@ def texts(found: LogTail) -> list[str]:
 
 def gone_on(link: LogLink, found: LogTail) -> list[str]:
     heard: list[Line] = []
-    job_container.follow(link, "c", PLACEMENT, heard.append, since=found.since, skip=found.skip)
+    job_container.follow_lines(link, "c", PLACEMENT, heard.append, since=found.since, skip=found.skip)
     return [line.text for line in heard]
 
 
@@ -38,7 +38,7 @@ def test_of_a_long_log_only_the_end_is_read(link: LogLink) -> None:
     found = read_tail(link, "c", PLACEMENT, 3, ALL)
     assert texts(found) == ["line 4997", "line 4998", "line 4999"]
     assert (found.since, found.skip) == (BEGIN + 499, 10)
-    assert [asked["tail"] for asked in link.logged.asked] == [3 + SLACK]
+    assert [asked["tail"] for asked in link.logged.asked] == [3 + EXTRA_LINES]
 
 
 def test_it_is_gone_on_where_reading_ended(link: LogLink) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from hvdocker.jobs.results.fetch_files import fetch_job
-from hvdocker.jobs.results.merge import MANIFEST, Fetched
+from hvdocker.jobs.results.merge import MANIFEST, FetchedFiles
 from hvdocker.transport.local_link import LocalLink
 
 JOB = "train-abcd"
@@ -22,7 +22,7 @@ class Lab:
         path.write_text(text)
         return path
 
-    def fetch(self, hosts: str = "ab", job: str = JOB) -> Fetched:
+    def fetch(self, hosts: str = "ab", job: str = JOB) -> FetchedFiles:
         folders = [str(self.root / host) for host in hosts]
         return fetch_job(job, [LocalLink(host) for host in hosts], folders, self.home)
 

@@ -9,7 +9,7 @@ import pytest
 
 from hvdocker.errors import HvdockerError
 from hvdocker.jobs.results.fetch_files import fetch_job
-from hvdocker.jobs.results.merge import MANIFEST, Fetched
+from hvdocker.jobs.results.merge import MANIFEST, FetchedFiles
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
 from tests.unit.jobs.results.lab import JOB, Lab
@@ -35,7 +35,7 @@ def test_equal_files_come_once_and_clashes_side_by_side(lab: Lab) -> None:
         "out/only-a.txt",
     ]
     assert (lab.home / "out/deep/differs.txt.b").read_text() == "from b"
-    assert report == Fetched(
+    assert report == FetchedFiles(
         lab.home, ("a", "b"), files=5, bytes=4 + 1 + 1 + 6 + 6, clashes=["out/deep/differs.txt"]
     )
 
@@ -112,7 +112,7 @@ def packed(*members: tuple[str, str | None, str]) -> bytes:
     return buffer.getvalue()
 
 
-def from_a_liar(tmp_path: Path, archive: bytes) -> Fetched:
+def from_a_liar(tmp_path: Path, archive: bytes) -> FetchedFiles:
     home = tmp_path / "home" / "jobs" / "train-abcd"
     return fetch_job(JOB, [FakeLink("evil", streamed=archive)], ["/job"], home)
 

@@ -14,7 +14,7 @@ from hvdocker.engine.archive import read_text, read_texts
 from hvdocker.errors import HvdockerError
 from hvdocker.jobs.results import fetch_files as fetch
 from hvdocker.jobs.results.fetch_files import fetch_job
-from hvdocker.jobs.results.merge import Fetched
+from hvdocker.jobs.results.merge import FetchedFiles
 from tests.unit.fakes import FakeLink
 
 JOB = "train-abcd"
@@ -48,7 +48,7 @@ class House:
         (self.root / "precious").write_text("precious")
         (self.job / "mine.txt").write_text("mine")
 
-    def fetch(self, archive: bytes) -> Fetched:
+    def fetch(self, archive: bytes) -> FetchedFiles:
         return fetch_job(JOB, [FakeLink("evil", streamed=archive)], ["/job"], self.job)
 
     def check(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hvdocker.cluster.steps import StartContainer
 from hvdocker.errors import HvdockerError
 from hvdocker.events import Event
-from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.jobs.secrets.steps import OverwriteSecrets, PutSecrets, RemoveSecrets
 from hvdocker.plan.apply import Context, apply, roll_back
 from hvdocker.plan.plan import Step, plan_of
 from hvdocker.secret import Secret, SecretSource
@@ -85,7 +85,7 @@ def test_a_run_that_fails_takes_them_out_of_workers_again() -> None:
 def test_those_of_a_killed_master_are_overwritten() -> None:
     head = Engine()
     made, _ = context(a=head)
-    run(made, [EmptySecrets("a", "master", "job-a", ("TOKEN",))])
+    run(made, [OverwriteSecrets("a", "master", "job-a", ("TOKEN",))])
     [(container, _, data)] = head.put
     assert container == "master" and b"secrets/job-a/TOKEN" in data and VALUE not in data
 
@@ -93,7 +93,7 @@ def test_those_of_a_killed_master_are_overwritten() -> None:
 def test_what_an_earlier_job_left_and_cannot_be_removed_stops_no_new_one() -> None:
     engine = Engine(code=1)
     made, events = context(b=engine)
-    run(made, [ForgetSecrets("b", "worker", ("x-1", "x-2"))])
+    run(made, [RemoveSecrets("b", "worker", ("x-1", "x-2"))])
     removal = ["rm", "-rf", "--", "/run/hvdocker/secrets/x-1", "/run/hvdocker/secrets/x-2"]
     assert engine.ran == [("worker", removal)]
     (note,) = [event for event in events if event.stage == "note"]

@@ -12,15 +12,15 @@ from hvdocker.jobs.secrets.plan import (
     steps_after_kill,
     steps_after_stop,
     steps_for_ended_jobs,
-    steps_to_put,
+    steps_to_put_secrets,
 )
-from hvdocker.jobs.secrets.steps import EmptySecrets, ForgetSecrets, PutSecrets
+from hvdocker.jobs.secrets.steps import OverwriteSecrets, PutSecrets, RemoveSecrets
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.plan.plan import Stage, plan_of
 from hvdocker.secret import SecretSource
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.train import plan_train
-from hvdocker.training.steps import CreateMaster, WriteJob
+from hvdocker.training.steps import CreateMaster, WriteJobFile
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
 from tests.unit.script.by_hand import Ran, Way
 from tests.unit.script.test_script import content
@@ -48,20 +48,22 @@ def test_they_go_where_the_ranks_run_once_there_is_a_master_and_before_it_starts
     (made,) = [step for step in plan.steps if isinstance(step, CreateMaster)]
     assert made.spec.labels["hvdocker.secrets"] == "TOKEN,CERT"
     told = {
-        step.host: json.loads(step.content)["secrets"] for step in plan.steps if isinstance(step, WriteJob)
+        step.host: json.loads(step.content)["secrets"]
+        for step in plan.steps
+        if isinstance(step, WriteJobFile)
     }
     assert told == {"a": ["TOKEN", "CERT"], "b": ["TOKEN", "CERT"]}
 
 
 def test_a_job_without_secrets_has_no_trace_of_them() -> None:
-    assert steps_to_put(LAB, PLACED, JOB) == []
+    assert steps_to_put_secrets(LAB, PLACED, JOB) == []
     plan = plan_train(LAB, PLACED, MAKER, JOB, None)
     assert "secrets" not in [stage.name for stage in plan.stages]
-    assert not [step for step in plan.steps if isinstance(step, WriteJob) and "secrets" in step.content]
+    assert not [step for step in plan.steps if isinstance(step, WriteJobFile) and "secrets" in step.content]
 
 
 def test_tidying_comes_after_the_code_and_keeps_no_host_waiting() -> None:
-    tidying = [ForgetSecrets("b", WORKER, ("old-cccc",))]
+    tidying = [RemoveSecrets("b", WORKER, ("old-cccc",))]
     plan = plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project", tidying=tidying)
     assert [type(step) for step in plan.stages[0].steps] == [SyncCode, SyncCode]
     assert plan.stages[1] == Stage("secrets", tuple(tidying), follows_on=True)
@@ -70,8 +72,8 @@ def test_tidying_comes_after_the_code_and_keeps_no_host_waiting() -> None:
 def test_what_has_to_go_when_its_master_was_killed() -> None:
     assert steps_after_kill(LAB, PLACED, JOB) == []
     assert steps_after_kill(LAB, PLACED, replace(JOB, secrets=SECRETS)) == [
-        EmptySecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
-        ForgetSecrets("b", WORKER, ("train-abcd",)),
+        OverwriteSecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
+        RemoveSecrets("b", WORKER, ("train-abcd",)),
     ]
 
 
@@ -79,8 +81,8 @@ def test_what_has_to_go_as_labels_tell_it() -> None:
     killed = ended("killed-cccc", '{"a":1,"b":1}', 137)
     workers = [replace(killed, name=f"worker of {host}", labels={names.LABEL_HOST: host}) for host in "abc"]
     assert steps_after_stop("a", killed, workers) == [
-        EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
-        ForgetSecrets("b", "worker of b", ("killed-cccc",)),
+        OverwriteSecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
+        RemoveSecrets("b", "worker of b", ("killed-cccc",)),
     ]
     assert steps_after_stop("a", master("plain-ffff", '{"a":1,"b":2}', "exited"), workers) == []
 
@@ -96,17 +98,17 @@ def test_what_ended_jobs_may_have_left() -> None:
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
     assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
-        EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
-        EmptySecrets("a", "hvdocker-lab-never-dddd", "never-dddd", ("TOKEN", "CERT")),
-        ForgetSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
-        ForgetSecrets("c", WORKER, ("failed-bbbb",)),
+        OverwriteSecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
+        OverwriteSecrets("a", "hvdocker-lab-never-dddd", "never-dddd", ("TOKEN", "CERT")),
+        RemoveSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
+        RemoveSecrets("c", WORKER, ("failed-bbbb",)),
     ]
 
 
 def test_what_a_job_leaves_whose_head_is_gone() -> None:
     """Whoever joined it since may have them too."""
     left = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
-    forgotten = [ForgetSecrets(name, WORKER, ("killed-cccc",)) for name in "bc"]
+    forgotten = [RemoveSecrets(name, WORKER, ("killed-cccc",)) for name in "bc"]
     assert steps_after_head_loss(left, "killed-cccc") == forgotten
     asleep = state_of(with_worker(LAB, "b", state="exited"), with_worker(LAB, "c"))
     assert steps_after_head_loss(asleep, "killed-cccc") == forgotten[1:]
@@ -118,8 +120,8 @@ def test_a_head_that_is_back_has_them_still_unless_its_job_lives() -> None:
 
     other = ended("other-aaaa", '{"a":1,"b":1}', 137)
     assert steps_after_head_loss(back(ended("killed-cccc", '{"a":1,"b":1}', 137), other), "killed-cccc") == [
-        EmptySecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
-        ForgetSecrets("b", WORKER, ("killed-cccc",)),
+        OverwriteSecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
+        RemoveSecrets("b", WORKER, ("killed-cccc",)),
     ]
     lives = ended("killed-cccc", '{"a":1,"b":1}', None, state="running")
     assert steps_after_head_loss(back(lives, other), "killed-cccc") == []
@@ -132,8 +134,8 @@ def test_by_hand_values_are_taken_again_and_stand_in_no_script(tmp_path: Path) -
     sources = (SecretSource("TOKEN"), SecretSource("CERT", str(file)))
     plan = plan_of("train", "lab", ("secrets", [
         PutSecrets("b", WORKER, 1000, 1001, "train-abcd", sources),
-        ForgetSecrets("b", WORKER, ("x-1", "x-2")),
-        EmptySecrets("a", MASTER, "x-3", ("TOKEN",)),
+        RemoveSecrets("b", WORKER, ("x-1", "x-2")),
+        OverwriteSecrets("a", MASTER, "x-3", ("TOKEN",)),
     ]))  # fmt: skip
     value = "%s '\"$HOME` \\n*\nnext"
     ran = Ran(plan, lab, tmp_path, Way({"TOKEN": value}))

@@ -8,7 +8,7 @@ import pytest
 
 from hvdocker.errors import UsageProblem
 from hvdocker.secret import SecretSource
-from hvdocker.training.inputs.read_secrets import MOST_BYTES, read_secret, resolved
+from hvdocker.training.inputs.read_secrets import MOST_BYTES, read_secret, with_absolute_path
 
 
 def read(cwd: Path, name: str, path: str | None = None, **environ: str) -> bytes:
@@ -23,8 +23,8 @@ def test_from_the_callers_environment_byte_for_byte(tmp_path: Path) -> None:
 def test_from_a_file_byte_for_byte(tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(b"\x00\xff line\r\nline\n")
     assert read(tmp_path, "KEY", "key.pem") == b"\x00\xff line\r\nline\n"
-    assert resolved(tmp_path, SecretSource("KEY", "key.pem")).path == str(tmp_path / "key.pem")
-    assert resolved(tmp_path, SecretSource("KEY")) == SecretSource("KEY")
+    assert with_absolute_path(tmp_path, SecretSource("KEY", "key.pem")).path == str(tmp_path / "key.pem")
+    assert with_absolute_path(tmp_path, SecretSource("KEY")) == SecretSource("KEY")
 
 
 def test_from_a_pipe(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.training.inputs.user_command import UserCommand, environment, user_command
+from hvdocker.training.inputs.user_command import UserCommand, job_environment, user_command
 
 
 @pytest.fixture
@@ -76,17 +76,17 @@ def test_what_cannot_be_run(
 
 
 def test_a_flag_beats_the_inventory_and_a_bare_name_takes_the_callers_value() -> None:
-    made = environment({"A": "1", "B": "2"}, ["B=3", "C", "D=", "E=x=y\nz"], {"C": "mine", "B": "no"})
+    made = job_environment({"A": "1", "B": "2"}, ["B=3", "C", "D=", "E=x=y\nz"], {"C": "mine", "B": "no"})
     assert made == {"A": "1", "B": "3", "C": "mine", "D": "", "E": "x=y\nz"}
 
 
 @pytest.mark.parametrize("flag", ["", "=x", "1A=x", "A B=x", "A-B"])
 def test_what_is_no_variable(flag: str) -> None:
     with pytest.raises(UsageProblem, match="--env should be NAME or NAME=VALUE"):
-        environment({}, [flag], {})
+        job_environment({}, [flag], {})
 
 
 def test_a_variable_that_is_not_there() -> None:
     with pytest.raises(UsageProblem, match="--env TOKEN: there is no such variable here") as caught:
-        environment({}, ["TOKEN"], {})
+        job_environment({}, ["TOKEN"], {})
     assert caught.value.fix == "--env TOKEN=VALUE"

@@ -7,7 +7,7 @@ import pytest
 
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
-from hvdocker.cluster.plan.workers import worker_of
+from hvdocker.cluster.plan.workers import worker_spec_with_image
 from hvdocker.cluster.steps import CreateWorker, RefreshTrust, RemoveContainer
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.requirements import Requirements
@@ -15,11 +15,11 @@ from hvdocker.images.steps import BuildLayer, ShipImage
 from hvdocker.observe.state import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
 from hvdocker.training.plan.requirements import (
-    Layer,
-    is_running,
-    layer_on,
-    plan_layer,
-    plan_plain,
+    RequirementsLayer,
+    all_run_layer,
+    plan_with_requirements,
+    plan_without_requirements,
+    requirements_layer,
     worker_image,
 )
 from tests.unit.builders import (
@@ -39,7 +39,7 @@ from tests.unit.builders import (
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
 WORKER = "hvdocker-lab-worker"
 WANTED = Requirements("/me/requirements.txt", ("tqdm",))
-LAYER = Layer(WANTED, IMAGE.content)
+LAYER = RequirementsLayer(WANTED, IMAGE.content)
 LAYERED = ImageSeen("sha256:cccc", "amd64", GIB, is_ours=True, content="content-c")
 # The same image in containerd's store, and another build of the same requirements.
 STORED = replace(LAYERED, id="sha256:dddd")
@@ -50,7 +50,7 @@ def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAG
     """A host whose worker runs the requirements."""
     plain = with_worker(LAB, name, image=base)
     worker = plain.containers[0]
-    spec = worker_of(LAB, host_plans(LAB, state_of(plain))[name], MAKER, LAYER.image)
+    spec = worker_spec_with_image(LAB, host_plans(LAB, state_of(plain))[name], MAKER, LAYER.image)
     labels = {
         **worker.labels,
         **spec.all_labels(),
@@ -63,7 +63,7 @@ def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAG
 def planned(
     state: ClusterState, hosts: tuple[str, ...] = ("a", "b"), seen: Mapping[str, ImageSeen] | None = None
 ) -> Plan:
-    return plan_layer(LAB, state, host_plans(LAB, state), hosts, LAYER, seen or {}, MAKER)
+    return plan_with_requirements(LAB, state, host_plans(LAB, state), hosts, LAYER, seen or {}, MAKER)
 
 
 def plain(*hosts: HostSeen, **changes: object) -> ClusterState:
@@ -76,20 +76,20 @@ def made(plan: Plan) -> list[tuple[str, str]]:
 
 def test_the_base_is_what_the_hosts_of_the_job_have() -> None:
     state = plain(with_worker(LAB, "a"), with_worker(LAB, "b", image=None), host_seen("c", image=OTHER_IMAGE))
-    assert layer_on(LAB, state, ("a", "b"), WANTED) == LAYER
+    assert requirements_layer(LAB, state, ("a", "b"), WANTED) == LAYER
     with pytest.raises(HostUnfit) as caught:
-        layer_on(LAB, state, ("a", "c"), WANTED)
+        requirements_layer(LAB, state, ("a", "c"), WANTED)
     assert caught.value.lines == ("a: sha256:aaaa", "c: sha256:bbbb")
     with pytest.raises(HvdockerError, match="the image doc-hvd:cpu is on no host of this job"):
-        layer_on(LAB, state, ("b",), WANTED)
+        requirements_layer(LAB, state, ("b",), WANTED)
 
 
 def test_workers_that_run_the_requirements_are_known_by_their_labels() -> None:
     state = plain(layered("a"), layered("b"), with_worker(LAB, "c"))
-    assert is_running(LAYER, state, ("a", "b"))
-    assert not is_running(LAYER, state, ("a", "c"))
-    assert not is_running(Layer(WANTED, "other"), state, ("a", "b"))
-    assert not is_running(LAYER, plain(layered("a"), layered("b", TWIN)), ("a", "b"))
+    assert all_run_layer(LAYER, state, ("a", "b"))
+    assert not all_run_layer(LAYER, state, ("a", "c"))
+    assert not all_run_layer(RequirementsLayer(WANTED, "other"), state, ("a", "b"))
+    assert not all_run_layer(LAYER, plain(layered("a"), layered("b", TWIN)), ("a", "b"))
 
 
 @pytest.mark.parametrize("engine", [ENGINE, None])
@@ -159,7 +159,7 @@ def test_hosts_of_one_engine_get_no_copies() -> None:
     state = state_of(
         with_worker(local, "w1"), with_worker(local, "w2"), controller_image=IMAGE, controller_engine=ENGINE
     )
-    plan = plan_layer(local, state, host_plans(local, state), ("w1", "w2"), LAYER, {}, MAKER)
+    plan = plan_with_requirements(local, state, host_plans(local, state), ("w1", "w2"), LAYER, {}, MAKER)
     assert [type(step) for step in plan.stages[0].steps] == [BuildLayer]
     assert not [step for step in plan.steps if isinstance(step, ShipImage)]
     assert len(made(plan)) == 2
@@ -177,7 +177,7 @@ def test_workers_of_a_running_job_are_not_replaced() -> None:
 
 
 def without(state: ClusterState, contents: Mapping[str, str]) -> Plan:
-    return plan_plain(LAB, state, host_plans(LAB, state), tuple(contents), contents, MAKER)
+    return plan_without_requirements(LAB, state, host_plans(LAB, state), tuple(contents), contents, MAKER)
 
 
 def test_workers_of_one_image_stay_whatever_is_on_it() -> None:

@@ -14,8 +14,8 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.master_container import master_spec
-from hvdocker.training.plan.train import check_workers, plan_train, standing
-from hvdocker.training.steps import CreateMaster, WriteJob, WritePatch
+from hvdocker.training.plan.train import check_workers, plan_train, usable_host_plans
+from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, state_of, with_worker
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
@@ -46,8 +46,8 @@ def test_the_whole_plan() -> None:
             MakeFolders("b", JOB_B, (JOB_B, f"{JOB_B}/out", f"{JOB_B}/logs")),
         ), follows_on=True),
         Stage("files", (
-            WriteJob("a", JOB_A, JOB.for_host("a")),
-            WriteJob("b", JOB_B, JOB.for_host("b")),
+            WriteJobFile("a", JOB_A, JOB.for_host("a")),
+            WriteJobFile("b", JOB_B, JOB.for_host("b")),
         ), follows_on=True),
         Stage("master", (
             CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),
@@ -62,9 +62,9 @@ def test_every_host_has_the_jobs_papers_before_the_master() -> None:
     text = capsule.text()
     assert [stage.name for stage in plan.stages] == ["files", "files", "files", "master", "master"]
     assert plan.stages[2] == Stage("files", (
-        WriteJob("a", JOB_A, text, from_caller=("SEED",), name="capsule.json"),
+        WriteJobFile("a", JOB_A, text, from_caller=("SEED",), name="capsule.json"),
         WritePatch("a", JOB_A, b"patch"),
-        WriteJob("b", JOB_B, text, from_caller=("SEED",), name="capsule.json"),
+        WriteJobFile("b", JOB_B, text, from_caller=("SEED",), name="capsule.json"),
         WritePatch("b", JOB_B, b"patch"),
     ), follows_on=True)  # fmt: skip
 
@@ -83,7 +83,9 @@ def test_without_a_folder_nothing_is_synced() -> None:
 def test_another_users_containers_get_open_folders_and_readable_files() -> None:
     other = inventory("hosts: [a, b, c]\nuser: 2000:2000\n")
     plan = plan_train(other, host_plans(other, STATE), MAKER, JOB, "/home/me/project")
-    shared = [step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJob))]
+    shared = [
+        step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJobFile))
+    ]
     assert shared == [True] * 6
 
 
@@ -94,7 +96,9 @@ def test_contents_are_compared_on_request() -> None:
 
 def test_every_host_reads_its_own_name() -> None:
     plan = plan_train(LAB, PLACED, MAKER, JOB, None)
-    files = {step.host: json.loads(step.content)["host"] for step in plan.steps if isinstance(step, WriteJob)}
+    files = {
+        step.host: json.loads(step.content)["host"] for step in plan.steps if isinstance(step, WriteJobFile)
+    }
     assert files == {"a": "a", "b": "b"}
 
 
@@ -148,4 +152,4 @@ def test_what_still_stands_for_a_job_that_lost_its_head() -> None:
         with_worker(LAB, "b", containers=(old,)),
         with_worker(LAB, "c", containers=(other,)),
     )
-    assert list(standing(host_plans(LAB, state), state, "train-abcd")) == ["c"]
+    assert list(usable_host_plans(host_plans(LAB, state), state, "train-abcd")) == ["c"]

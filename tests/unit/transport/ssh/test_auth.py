@@ -7,10 +7,10 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from hvdocker.errors import LockedKey, UsageProblem
+from hvdocker.errors import PassphraseRequired, UsageProblem
 from hvdocker.inventory.ssh_config.config import key_files
 from hvdocker.transport.ssh import auth
-from hvdocker.transport.ssh.auth import Keyring, Login, opens
+from hvdocker.transport.ssh.auth import Login, OpenedKeys, is_passphrase_of
 
 SECRET = "correct horse"
 
@@ -53,7 +53,7 @@ def no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def through(server: Server, *files: str, passphrases: dict[str, str] | None = None, **more: object) -> None:
-    Login("me", files, Keyring(passphrases or {}), **more).authenticate(server)
+    Login("me", files, OpenedKeys(passphrases or {}), **more).authenticate(server)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_every_kind_of_key_file_with_and_without_a_passphrase(tmp_path: Path, ki
     plain, locked = make(tmp_path / "plain", kind, form=form), make(tmp_path / "locked", kind, SECRET, form)
     through(Server(blob(f"{plain}.pub")), plain)
     server = Server(blob(f"{locked}.pub"))
-    with pytest.raises(LockedKey) as caught:
+    with pytest.raises(PassphraseRequired) as caught:
         through(server, locked)
     assert caught.value.path == locked and server.offered == []
     assert caught.value.exit_code == 4 and f"ssh-add {locked}" in (caught.value.fix or "")
-    assert not opens(locked, "wrong") and opens(locked, SECRET)
+    assert not is_passphrase_of(locked, "wrong") and is_passphrase_of(locked, SECRET)
     through(server, locked, passphrases={locked: SECRET})
 
 
@@ -78,13 +78,13 @@ def test_nobody_is_asked_while_another_key_will_do(tmp_path: Path) -> None:
 
 def test_a_wrong_passphrase_that_was_kept_is_a_locked_key(tmp_path: Path) -> None:
     locked = make(tmp_path / "locked", passphrase=SECRET)
-    with pytest.raises(LockedKey):
+    with pytest.raises(PassphraseRequired):
         through(Server(), locked, passphrases={locked: "wrong"})
 
 
 def test_a_key_file_is_opened_once_for_all_hosts(tmp_path: Path) -> None:
     path = make(tmp_path / "key")
-    keyring = Keyring({})
+    keyring = OpenedKeys({})
     first = keyring.key(path)
     Path(path).unlink()
     assert keyring.key(path) is first

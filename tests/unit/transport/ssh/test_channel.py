@@ -31,19 +31,19 @@ def transport() -> paramiko.Transport:
     return _Transport(NoSocket())
 
 
-@pytest.mark.parametrize("part", (*channel.PARAMIKO_PARTS, *connect.PARAMIKO_PREFERENCES))
+@pytest.mark.parametrize("part", (*channel.TRANSPORT_PRIVATE_NAMES, *connect.PREFERENCES_PRIVATE_NAMES))
 def test_the_private_parts_of_paramiko_that_we_use_are_there(
     transport: paramiko.Transport, part: str
 ) -> None:
     assert hasattr(transport, part)
 
 
-@pytest.mark.parametrize("part", channel.CHANNEL_PARTS)
+@pytest.mark.parametrize("part", channel.CHANNEL_PRIVATE_NAMES)
 def test_the_private_parts_of_its_channels_that_we_use_are_there(part: str) -> None:
     assert callable(getattr(paramiko.Channel, part))
 
 
-@pytest.mark.parametrize("part", docker_api.DOCKER_PARTS)
+@pytest.mark.parametrize("part", docker_api.DOCKER_PRIVATE_NAMES)
 def test_the_private_parts_of_the_docker_sdk_that_we_use_are_there(part: str) -> None:
     assert hasattr(docker.APIClient(base_url="tcp://localhost:1", version="1.40"), part)
 
@@ -62,8 +62,17 @@ def private_parts_used() -> set[tuple[str, str]]:
 
 
 def test_every_private_part_that_is_used_is_named() -> None:
-    named = {*channel.PARAMIKO_PARTS, *channel.CHANNEL_PARTS, *connect.PARAMIKO_PREFERENCES}
-    named |= {*docker_api.DOCKER_PARTS, *channel_close.CHANNEL_PARTS, *channel_close.TRANSPORT_PARTS, "_pipe"}
+    named = {
+        *channel.TRANSPORT_PRIVATE_NAMES,
+        *channel.CHANNEL_PRIVATE_NAMES,
+        *connect.PREFERENCES_PRIVATE_NAMES,
+    }
+    named |= {
+        *docker_api.DOCKER_PRIVATE_NAMES,
+        *channel_close.CLOSING_CHANNEL_PRIVATE_NAMES,
+        *channel_close.CLOSING_TRANSPORT_PRIVATE_NAMES,
+        "_pipe",
+    }
     named |= {"_senders", "_flush"}  # of orderly's own class
     named |= {"_fp"}  # of urllib3's answers, which the SDK itself leans on
     used = private_parts_used()
@@ -83,7 +92,7 @@ def test_every_private_part_that_is_used_is_named() -> None:
 
 def test_no_part_of_the_docker_sdk_is_named_that_nobody_uses() -> None:
     used = {part for _, part in private_parts_used()} | parts_of_the_sdk_in_our_client()
-    assert set(docker_api.DOCKER_PARTS) - used == set()
+    assert set(docker_api.DOCKER_PRIVATE_NAMES) - used == set()
 
 
 def parts_of_the_sdk_in_our_client() -> set[str]:
@@ -109,7 +118,9 @@ def test_a_closed_connection_opens_no_channel(transport: paramiko.Transport) -> 
 def test_the_message_that_asks_for_a_unix_socket(transport: paramiko.Transport) -> None:
     sent: list[paramiko.Message] = []
     transport._send_user_message = sent.append
-    made, event = channel._register(transport, channel.KIND, channel._unix("/var/run/docker.sock"))
+    made, event = channel._register(
+        transport, channel.STREAMLOCAL, channel._streamlocal_details("/var/run/docker.sock")
+    )
     [message] = sent
     message.rewind()
     assert message.get_byte() == b"\x5a"

@@ -6,7 +6,11 @@ from typing import Any
 import paramiko
 from paramiko.common import MSG_CHANNEL_CLOSE, cMSG_CHANNEL_CLOSE, cMSG_CHANNEL_DATA, cMSG_CHANNEL_EOF
 
-from hvdocker.transport.ssh.channel_close import CHANNEL_PARTS, TRANSPORT_PARTS, ClosingChannel
+from hvdocker.transport.ssh.channel_close import (
+    CLOSING_CHANNEL_PRIVATE_NAMES,
+    CLOSING_TRANSPORT_PRIVATE_NAMES,
+    ClosingChannel,
+)
 from hvdocker.transport.ssh.connect import _Transport
 
 KINDS = {cMSG_CHANNEL_CLOSE: "close", cMSG_CHANNEL_DATA: "data", cMSG_CHANNEL_EOF: "eof"}
@@ -105,7 +109,13 @@ def test_the_reader_does_not_wait_for_new_keys() -> None:
 
 
 def test_the_parts_that_it_leans_on_are_there() -> None:
-    assert [part for part in CHANNEL_PARTS if not callable(getattr(paramiko.Channel, part, None))] == []
+    assert [
+        part for part in CLOSING_CHANNEL_PRIVATE_NAMES if not callable(getattr(paramiko.Channel, part, None))
+    ] == []
     source = paramiko.Transport
-    assert [part for part in TRANSPORT_PARTS if part != "clear_to_send" and not hasattr(source, part)] == []
+    assert [
+        part
+        for part in CLOSING_TRANSPORT_PRIVATE_NAMES
+        if part != "clear_to_send" and not hasattr(source, part)
+    ] == []
     assert "clear_to_send" in source.__init__.__code__.co_names

@@ -10,7 +10,7 @@ import pytest
 
 from hvdocker.inventory.inventory import Host
 from hvdocker.transport.ssh import connect as module
-from hvdocker.transport.ssh.connect import MOST_OPENING, Credentials, SshRoute, _pauses, _was_dropped, connect
+from hvdocker.transport.ssh.connect import MAX_OPENING, Credentials, SshRoute, _pauses, _was_dropped, connect
 
 HOST = Host("a", "gpu-a")
 
@@ -144,10 +144,10 @@ def test_only_so_many_are_opened_at_once(opening: Opening, threads: list[threadi
         assert go_on.wait(10)
 
     opening(attempt)
-    for _ in range(MOST_OPENING + 5):
+    for _ in range(MAX_OPENING + 5):
         threads.append(threading.Thread(target=connect, args=(HOST, SshRoute())))
         threads[-1].start()
-    assert all(inside.acquire(timeout=10) for _ in range(MOST_OPENING))
+    assert all(inside.acquire(timeout=10) for _ in range(MAX_OPENING))
     assert not inside.acquire(timeout=0.05)
     go_on.set()
     assert all(inside.acquire(timeout=10) for _ in range(5))

@@ -21,7 +21,7 @@ def some_key(folder: Path) -> paramiko.PKey:
 
 def test_a_new_file_is_the_users_own(tmp_path: Path) -> None:
     path = tmp_path / ".ssh" / "known_hosts"
-    host_keys.remember(key(), path)
+    host_keys.append_known_host(key(), path)
     assert path.read_text() == "[10.0.0.11]:2222 ssh-ed25519 AAAA\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -30,18 +30,18 @@ def test_a_new_file_is_the_users_own(tmp_path: Path) -> None:
 def test_a_missing_newline_at_the_end_is_mended(tmp_path: Path) -> None:
     path = tmp_path / "known_hosts"
     path.write_text("old ssh-ed25519 BBBB")
-    host_keys.remember(key("one"), path)
-    host_keys.remember(key("two"), path)
+    host_keys.append_known_host(key("one"), path)
+    host_keys.append_known_host(key("two"), path)
     assert path.read_text() == "old ssh-ed25519 BBBB\none ssh-ed25519 AAAA\ntwo ssh-ed25519 AAAA\n"
 
 
 def judge(
-    lines: list[host_keys.Line], *accepted: host_keys.Accepted, known: Path = Path("/k")
+    lines: list[host_keys.KnownHostsLine], *accepted: host_keys.AcceptedKey, known: Path = Path("/k")
 ) -> host_keys.HostKeyPolicy:
     return host_keys.HostKeyPolicy("a", known, lines, accepted)
 
 
-def written(path: Path, *lines: str) -> list[host_keys.Line]:
+def written(path: Path, *lines: str) -> list[host_keys.KnownHostsLine]:
     path.write_text("".join(f"{line}\n" for line in lines))
     return host_keys.KnownHosts().about("gpu-a", [path])
 
@@ -49,7 +49,9 @@ def written(path: Path, *lines: str) -> list[host_keys.Line]:
 def test_what_is_remembered_is_believed(tmp_path: Path) -> None:
     shown, path = some_key(tmp_path), tmp_path / "known_hosts"
     entry = host_keys.entry_for("10.0.0.11", 2222)
-    host_keys.remember(UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path)
+    host_keys.append_known_host(
+        UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path
+    )
     lines = host_keys.KnownHosts().about(entry, [tmp_path / "not there", path])
     judge(lines).missing_host_key(paramiko.SSHClient(), entry, shown)
     assert judge(lines).key_types == {"ssh-ed25519"}
@@ -148,7 +150,7 @@ def test_a_key_accepted_just_now_is_not_asked_about_again(tmp_path: Path) -> Non
 
 
 def test_who_wants_nothing_remembered_gets_no_error() -> None:
-    host_keys.remember(key(), Path("/dev/null"))
+    host_keys.append_known_host(key(), Path("/dev/null"))
     assert Path("/dev/null").is_char_device()
 
 

@@ -8,15 +8,15 @@ import pytest
 from hvdocker.transport.ssh import keepalive as module
 from hvdocker.transport.ssh.keepalive import (
     KeepaliveMonitor,
+    KeepaliveTimes,
     MonitoredConnection,
     MonitoredSocket,
-    Patience,
     Verdict,
 )
 
 DEADLINE_S = 10.0
-PATIENCE = Patience(beat_s=10, silence_s=20)
-HASTY = Patience(beat_s=0.02, silence_s=0.1)
+PATIENCE = KeepaliveTimes(beat_s=10, silence_s=20)
+HASTY = KeepaliveTimes(beat_s=0.02, silence_s=0.1)
 # Far longer than a test lasts: what it is right to end, and only that, ends.
 NEVER_S = 1000.0
 
@@ -170,7 +170,7 @@ class Stuck(Transport):
 def test_a_slow_upload_is_not_cut_though_the_question_never_gets_through() -> None:
     """The host takes piece after piece and says so; beside it, one after the other that says nothing is given
     up. Nor does every beat leave another question stuck."""
-    pulse, uploading = KeepaliveMonitor(Patience(beat_s=0.02, silence_s=0.5)), Stuck()
+    pulse, uploading = KeepaliveMonitor(KeepaliveTimes(beat_s=0.02, silence_s=0.5)), Stuck()
     pulse.watch(uploading)
     assert uploading.is_asked.wait(DEADLINE_S)
     for _ in range(2):
@@ -220,7 +220,7 @@ def no_watchers() -> Callable[[], None]:
 
 
 def test_one_thread_watches_all_and_ends_with_the_last(no_watchers: Callable[[], None]) -> None:
-    pulse = KeepaliveMonitor(Patience(beat_s=0.1, silence_s=NEVER_S))
+    pulse = KeepaliveMonitor(KeepaliveTimes(beat_s=0.1, silence_s=NEVER_S))
     transports = [Transport(answers=1 << 30) for _ in range(500)]
     for transport in transports:
         pulse.watch(transport)

@@ -7,7 +7,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from hvdocker.errors import ExitCode, UsageProblem
-from hvdocker.transport.ssh.key_pairs import Keyring, Secret, make_pair, pair_from_private, read_brought
+from hvdocker.transport.ssh.key_pairs import (
+    ClusterKeys,
+    Secret,
+    make_pair,
+    pair_from_private,
+    read_user_key_pair,
+)
 
 
 def write(folder: Path, private: str, public: str) -> tuple[Path, Path]:
@@ -37,7 +43,7 @@ def test_openssh_reads_what_we_write(tmp_path: Path) -> None:
 
 def test_a_secret_prints_stars() -> None:
     pair = make_pair()
-    ring = Keyring(pair, {"a": pair}, {"a": pair.public})
+    ring = ClusterKeys(pair, {"a": pair}, {"a": pair.public})
     for text in (repr(pair), str(pair.private), f"{ring}", f"{pair.private!s} {pair.private!r}"):
         assert "***" in text and "PRIVATE" not in text
     assert Secret("x").reveal() == "x"
@@ -46,7 +52,7 @@ def test_a_secret_prints_stars() -> None:
 def test_a_brought_pair(tmp_path: Path) -> None:
     pair = make_pair()
     private, public = write(tmp_path, pair.private.reveal(), f"{pair.public} ada@laptop\n")
-    assert read_brought(private, public).public == pair.public
+    assert read_user_key_pair(private, public).public == pair.public
 
 
 @pytest.mark.parametrize("missing", ["mine", "mine.pub"])
@@ -54,7 +60,7 @@ def test_a_brought_pair_that_is_not_there(tmp_path: Path, missing: str) -> None:
     private, public = write(tmp_path, make_pair().private.reveal(), "")
     (tmp_path / missing).unlink()
     with pytest.raises(UsageProblem, match=f"the key file .*/{missing} is not there") as caught:
-        read_brought(private, public)
+        read_user_key_pair(private, public)
     assert caught.value.exit_code == ExitCode.USAGE
     assert caught.value.fix and "ssh-keygen -t ed25519" in caught.value.fix
 
@@ -62,13 +68,13 @@ def test_a_brought_pair_that_is_not_there(tmp_path: Path, missing: str) -> None:
 def test_halves_of_two_pairs(tmp_path: Path) -> None:
     private, public = write(tmp_path, make_pair().private.reveal(), make_pair().public)
     with pytest.raises(UsageProblem, match=r"mine\.pub does not belong to .*/mine"):
-        read_brought(private, public)
+        read_user_key_pair(private, public)
 
 
 def test_an_empty_public_half(tmp_path: Path) -> None:
     private, public = write(tmp_path, make_pair().private.reveal(), "")
     with pytest.raises(UsageProblem, match="does not belong"):
-        read_brought(private, public)
+        read_user_key_pair(private, public)
 
 
 def with_a_passphrase() -> str:
@@ -95,11 +101,11 @@ def of_another_kind() -> str:
 def test_a_private_half_that_cannot_be_used(tmp_path: Path, make) -> None:
     private, public = write(tmp_path, make(), "ssh-ed25519 AAAA")
     with pytest.raises(UsageProblem, match="is not an ed25519 private key without a passphrase"):
-        read_brought(private, public)
+        read_user_key_pair(private, public)
 
 
 def test_a_private_half_that_is_no_text(tmp_path: Path) -> None:
     private, public = write(tmp_path, "", "ssh-ed25519 AAAA")
     private.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageProblem, match="is not an ed25519 private key"):
-        read_brought(private, public)
+        read_user_key_pair(private, public)

@@ -30,12 +30,12 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) == 3 and arguments[0] == "gone":
         return 0 if wait_gone(arguments[1], float(arguments[2])) else 1
     if len(arguments) == 2 and arguments[0] in ("listen", "pairs", "bandwidth"):
-        return examine(*arguments)
+        return run_doctor_check(*arguments)
     print(USAGE, file=sys.stderr)
     return 2
 
 
-def examine(what: str, order: str) -> int:
+def run_doctor_check(what: str, order: str) -> int:
     """Run a check that only `doctor` uses. These modules are imported only when needed."""
     from inside.checks import listen, pairs
 

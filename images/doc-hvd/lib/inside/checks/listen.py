@@ -17,15 +17,15 @@ from inside.checks.path_mtu import link_mtu
 from inside.runtime.interfaces import interface_of
 
 # The kernel chooses the first port, as for Gloo; the other two are anywhere in the range, as for NCCL.
-CHOSEN_BY_US = 2
-OUR_RANGE = (20000, 60000)
+RANDOM_PORTS = 2
+RANDOM_PORT_RANGE = (20000, 60000)
 TRIES = 50
-LINE = 128
+MAX_LINE_BYTES = 128
 IDLE_S = 10.0
-SSHD_S = 10.0
+SSHD_WAIT_S = 10.0
 
 
-class Doors(NamedTuple):
+class OpenSockets(NamedTuple):
     """The open sockets."""
 
     tcp: list[socket.socket]
@@ -38,14 +38,14 @@ def main(text: str) -> int:
     order: Mapping[str, Any] = json.loads(text)
     address = order["address"]
     try:
-        doors = open_doors(address)
+        doors = open_sockets(address)
     except OSError as error:
         print(json.dumps({"error": f"cannot listen on {address}: {error.strerror or error}"}))
         return 0
-    told = describe(address, doors)
+    told = describe_sockets(address, doors)
     pid = os.fork()
     if pid == 0:
-        leave_the_caller()
+        detach()
         serve(doors, order["token"], order["seconds"])
         os._exit(0)
     sshd = own_sshd_error(address, order["sshd"]) if order.get("sshd") else None
@@ -53,23 +53,23 @@ def main(text: str) -> int:
     return 0
 
 
-def open_doors(address: str) -> Doors:
+def open_sockets(address: str) -> OpenSockets:
     """Open ports that are free here. Raises OSError."""
-    tcp = [listener(address, 0), *(at_random(address) for _ in range(CHOSEN_BY_US))]
+    tcp = [listen_on(address, 0), *(listen_on_random_port(address) for _ in range(RANDOM_PORTS))]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((address, 0))
-    return Doors(tcp, udp)
+    return OpenSockets(tcp, udp)
 
 
-def at_random(address: str) -> socket.socket:
+def listen_on_random_port(address: str) -> socket.socket:
     """Listen on a random port that is free; after many collisions, on one that the kernel chooses."""
     for _ in range(TRIES):
         with suppress(OSError):
-            return listener(address, random.randint(*OUR_RANGE))
-    return listener(address, 0)
+            return listen_on(address, random.randint(*RANDOM_PORT_RANGE))
+    return listen_on(address, 0)
 
 
-def listener(address: str, port: int) -> socket.socket:
+def listen_on(address: str, port: int) -> socket.socket:
     """Return a listening socket. Without SO_REUSEADDR: a port that was in use a moment ago does not count as
     free."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -82,7 +82,7 @@ def listener(address: str, port: int) -> socket.socket:
     return made
 
 
-def describe(address: str, doors: Doors) -> dict[str, Any]:
+def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
     """Return the ports, the interface and its MTU, for the answer. Any: JSON."""
     interface = interface_of(address)
     return {
@@ -96,13 +96,13 @@ def describe(address: str, doors: Doors) -> dict[str, Any]:
 def own_sshd_error(address: str, port: int) -> str | None:
     """Wait up to SSHD_WAIT_S for the sshd on this host: peers log in as soon as they know the ports, and the
     sshd may still be starting. Returns None or the reason why it does not greet."""
-    deadline = time.monotonic() + SSHD_S
+    deadline = time.monotonic() + SSHD_WAIT_S
     while (error := banner_error(address, port, 2.0)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return error
 
 
-def leave_the_caller() -> None:
+def detach() -> None:
     """Start a new session and close the standard streams: the caller of the command waits until they are
     closed."""
     os.setsid()
@@ -111,23 +111,23 @@ def leave_the_caller() -> None:
         os.dup2(null, stream)
 
 
-def serve(doors: Doors, token: str, seconds: float) -> None:
+def serve(doors: OpenSockets, token: str, seconds: float) -> None:
     """Answer on all ports for `seconds`."""
     for door in doors.tcp:
-        threading.Thread(target=accept, args=(door, token.encode()), daemon=True).start()
-    threading.Thread(target=acknowledge, args=(doors.udp, token.encode()), daemon=True).start()
+        threading.Thread(target=accept_connections, args=(door, token.encode()), daemon=True).start()
+    threading.Thread(target=acknowledge_datagrams, args=(doors.udp, token.encode()), daemon=True).start()
     time.sleep(seconds)
 
 
-def accept(door: socket.socket, token: bytes) -> None:
+def accept_connections(door: socket.socket, token: bytes) -> None:
     """Accept connections, each in its own thread."""
     while True:
         with suppress(OSError):
             visitor, _ = door.accept()
-            threading.Thread(target=answer, args=(visitor, token), daemon=True).start()
+            threading.Thread(target=serve_connection, args=(visitor, token), daemon=True).start()
 
 
-def answer(visitor: socket.socket, token: bytes) -> None:
+def serve_connection(visitor: socket.socket, token: bytes) -> None:
     """Serve one connection. Its first line is `TOKEN echo` or `TOKEN sink SECONDS`."""
     with visitor, suppress(OSError, ValueError):
         visitor.settimeout(IDLE_S)
@@ -139,13 +139,13 @@ def answer(visitor: socket.socket, token: bytes) -> None:
             while data := visitor.recv(1 << 16):
                 visitor.sendall(data)
         elif words[1:2] == [b"sink"] and len(words) == 3:
-            sink(visitor, float(words[2]))
+            count_received(visitor, float(words[2]))
 
 
 def read_line(visitor: socket.socket) -> bytes:
     """Read one line byte by byte: the bytes after it belong to the next reader."""
     line = b""
-    while not line.endswith(b"\n") and len(line) < LINE:
+    while not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
         byte = visitor.recv(1)
         if not byte:
             break
@@ -153,7 +153,7 @@ def read_line(visitor: socket.socket) -> bytes:
     return line
 
 
-def sink(visitor: socket.socket, seconds: float) -> None:
+def count_received(visitor: socket.socket, seconds: float) -> None:
     """Count the bytes that arrive within the time, send the count, and discard what is still on its way."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
@@ -166,7 +166,7 @@ def sink(visitor: socket.socket, seconds: float) -> None:
         pass
 
 
-def acknowledge(door: socket.socket, token: bytes) -> None:
+def acknowledge_datagrams(door: socket.socket, token: bytes) -> None:
     """Answer each datagram with a short one, whatever its size: only the path to this host is measured."""
     while True:
         with suppress(OSError):

@@ -17,10 +17,10 @@ from typing import Any
 IP_MTU_DISCOVER, IP_PMTUDISC_DO, IP_MTU = 10, 2, 14
 SIOCGIFMTU = 0x8921
 HEADERS = 28  # IPv4 and UDP
-SMALL = 576  # every IPv4 host takes this
-LARGEST = 65535
-SENDINGS, PAUSE_S = 3, 0.3
-AT_A_TIME = 16
+MIN_PACKET = 576  # every IPv4 host takes this
+MAX_PACKET = 65535
+SENDS, PAUSE_S = 3, 0.3
+SIZES_PER_ROUND = 16
 
 
 def link_mtu(interface: str) -> int:
@@ -34,13 +34,13 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
     """Return {passed: the largest packet that arrived, told: the kernel's MTU of the path}, or {error,
     number}. `own` is the address to send from and the MTU of its interface. Any: JSON."""
     address, link = own
-    full = min(link, LARGEST)
+    full = min(link, MAX_PACKET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         try:
             line.bind((address, 0))
             line.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
             line.connect(peer)
-            passed = largest(line, full, token.encode(), timeout_s)
+            passed = largest_packet(line, full, token.encode(), timeout_s)
         except OSError as error:
             return {"error": error.strerror or str(error), "number": error.errno}
         if passed is None:
@@ -48,41 +48,43 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
         return {"passed": passed, "told": min(full, line.getsockopt(socket.IPPROTO_IP, IP_MTU))}
 
 
-def largest(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
+def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
     """Return the largest packet that arrives, or None if none does. On a healthy network two datagrams are
     enough."""
-    first = arrived(line, {SMALL, full}, token)
+    first = acknowledged_sizes(line, {MIN_PACKET, full}, token)
     if not first:
-        first = arrived(line, {SMALL}, token, max(SENDINGS, int(timeout_s / PAUSE_S) - SENDINGS))
+        first = acknowledged_sizes(line, {MIN_PACKET}, token, max(SENDS, int(timeout_s / PAUSE_S) - SENDS))
     if not first or full in first:
         return max(first, default=None)
     low, high = max(first), full
     while high - low > 1:
-        step = max(1, (high - low) // (AT_A_TIME + 1))
+        step = max(1, (high - low) // (SIZES_PER_ROUND + 1))
         sizes = set(range(low + step, high, step))
-        got = arrived(line, sizes, token)
+        got = acknowledged_sizes(line, sizes, token)
         low = max(got | {low})
         high = min({size for size in sizes if size > low and size not in got} | {high})
     return low
 
 
-def arrived(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDINGS) -> set[int]:
+def acknowledged_sizes(
+    line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS
+) -> set[int]:
     """Return which of these packet sizes are acknowledged. Lost packets are sent again."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):
-        missing -= {size for size in missing if not send(line, size, token)} | got
+        missing -= {size for size in missing if not send_packet(line, size, token)} | got
         if not missing:
             break
         deadline = time.monotonic() + PAUSE_S
         while missing - got and (left := deadline - time.monotonic()) > 0:
-            size = acknowledged(line, token, left)
+            size = receive_acknowledgement(line, token, left)
             if size:
                 got.add(size)
         missing -= got
     return got
 
 
-def send(line: socket.socket, size: int, token: bytes) -> bool:
+def send_packet(line: socket.socket, size: int, token: bytes) -> bool:
     """Send a packet of this size. Returns False if the kernel knows that it is too large. An error may belong
     to an earlier packet: the kernel reports each once, so an error at the second try is this packet's own."""
     for _ in range(2):
@@ -99,7 +101,7 @@ def send(line: socket.socket, size: int, token: bytes) -> bool:
     return False
 
 
-def acknowledged(line: socket.socket, token: bytes, timeout_s: float) -> int | None:
+def receive_acknowledgement(line: socket.socket, token: bytes, timeout_s: float) -> int | None:
     """Return the packet size that the next acknowledgement is for, or None."""
     line.settimeout(timeout_s)
     try:

@@ -4,19 +4,19 @@ import time
 from pathlib import Path
 
 from inside.protocol import paths
-from inside.protocol.rank_registry import present
+from inside.protocol.rank_registry import registered_ranks
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
     """Wait until no rank of the job runs here and its wrapper has written its log and record. Returns False
     if one still runs after `seconds`."""
     deadline = time.monotonic() + seconds
-    while any(is_alive(entry.pid) or is_alive(entry.wrapper) for entry in present(job, run)):
+    while any(is_alive(entry.pid) or is_alive(entry.wrapper) for entry in registered_ranks(job, run)):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     return True
 
 

@@ -6,7 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-from inside.runtime.processes import PROC, catches
+from inside.runtime.processes import PROC, catches_signal
 
 SIGNAL = signal.SIGRTMAX - 2
 ANSWER_S = 3.0
@@ -14,23 +14,23 @@ ANSWER_S = 3.0
 QUIET_S = 0.1
 
 
-def ask(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
+def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
     """Return the stacks of a process and an empty string, or an empty string and why there are none."""
     file = folder / str(pid)
-    if not catches(pid, SIGNAL):
+    if not catches_signal(pid, SIGNAL):
         return "", "it listens to none"
-    if not has_open(pid, file):
+    if not has_file_open(pid, file):
         return "", "it has nothing to write to"
     try:
         before = file.stat().st_size
         os.kill(pid, SIGNAL)
-        text = grown(file, before, limit_s)
+        text = read_growth(file, before, limit_s)
     except OSError as error:
         return "", f"{error.strerror}"
     return text, "" if text else f"no answer within {limit_s:g} s"
 
 
-def has_open(pid: int, file: Path, proc: Path = PROC) -> bool:
+def has_file_open(pid: int, file: Path, proc: Path = PROC) -> bool:
     """Return whether a process has that file open. A program may have closed descriptors that it does not
     know; the same number may then belong to another file, which must not be written to. If /proc may not be
     read, the file's existence decides."""
@@ -42,7 +42,7 @@ def has_open(pid: int, file: Path, proc: Path = PROC) -> bool:
         return False
 
 
-def grown(file: Path, before: int, limit_s: float) -> str:
+def read_growth(file: Path, before: int, limit_s: float) -> str:
     """Return what is appended to the file from now on, until it stops growing or the limit is reached."""
     deadline, size, quiet_since = time.monotonic() + limit_s, before, time.monotonic()
     while (now := time.monotonic()) < deadline:

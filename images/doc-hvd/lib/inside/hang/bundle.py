@@ -20,22 +20,24 @@ NO_STACK = "it gives no stack"
 Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 
 # A job that hangs more often overwrites the last bundle.
-MOST_BUNDLES = 10
+MAX_BUNDLES = 10
 
 
-def collect(loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
+def start_collecting(
+    loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]
+) -> ParallelCommands:
     """Start collecting the stacks on the head and on all other hosts, at once."""
     words = [str(places.bin / "stacks"), job]
     commands = {host: words if host == head else places.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
 
 
-def answers_of(outputs: Mapping[str, bytes]) -> Answers:
+def parse_answers(outputs: Mapping[str, bytes]) -> Answers:
     """Parse the output of every host; None for one that gave no valid answer."""
-    return {host: parsed(output) for host, output in outputs.items()}
+    return {host: parse_answer(output) for host, output in outputs.items()}
 
 
-def parsed(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
+def parse_answer(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
     try:
         found = json.loads(output)
     except (ValueError, RecursionError):
@@ -79,7 +81,7 @@ def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
 
 def next_folder(logs: Path) -> Path:
     number = 1
-    while number < MOST_BUNDLES and (logs / f"hang-{number}").exists():
+    while number < MAX_BUNDLES and (logs / f"hang-{number}").exists():
         number += 1
     folder = logs / f"hang-{number}"
     folder.mkdir(parents=True, exist_ok=True)

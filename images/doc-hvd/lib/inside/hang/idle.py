@@ -7,14 +7,14 @@ from inside.protocol.marks import Mark
 # A rank that uses less than this share of a core between two beats counts as idle.
 IDLE_CORES = 0.05
 # Beats that arrive closer together were delayed on their way, so the time between them says nothing.
-CLOSEST_BEATS_S = 0.2
+MIN_BEAT_GAP_S = 0.2
 # Horovod prints a stall warning every minute, through its first rank. That is no sign of work.
 STALL_BEGINS = re.compile(r"stall_inspector\.cc:\d+\]")
 STALL_HEAD = "Missing ranks:"
 STALL_RANK = re.compile(r"(\d+)!?: \[.*")
 STALL_ENDS = "One or more rank (marked by"
 
-Key = tuple[int, str]
+BeatKey = tuple[int, str]
 
 
 class IdleTimer:
@@ -26,8 +26,8 @@ class IdleTimer:
         self.missing: set[int] = set()
         self._stalled: set[int] = set()
         self._stall_bytes: dict[int, int] = {}
-        self._said: dict[Key, int] = {}
-        self._worked: dict[Key, tuple[float, float]] = {}
+        self._said: dict[BeatKey, int] = {}
+        self._worked: dict[BeatKey, tuple[float, float]] = {}
 
     def end(self, now: float) -> None:
         """Reset the timer: a rank is at work."""
@@ -54,7 +54,7 @@ class IdleTimer:
         if self._has_said(key, said) | self._has_worked(key, work_s, now):
             self.end(now)
 
-    def _has_said(self, key: Key, said: int) -> bool:
+    def _has_said(self, key: BeatKey, said: int) -> bool:
         """Return whether the rank has written more since its last beat; unfinished lines count, Horovod's
         stall warnings do not. A beat may arrive before such a warning does, so the maximum so far is kept."""
         own = said - self._stall_bytes.get(key[0], 0)
@@ -62,9 +62,9 @@ class IdleTimer:
         self._said[key] = max(own, before or 0)
         return before is not None and own > before
 
-    def _has_worked(self, key: Key, work_s: float, now: float) -> bool:
+    def _has_worked(self, key: BeatKey, work_s: float, now: float) -> bool:
         then, before = self._worked.get(key, (now, work_s))
-        if key in self._worked and now - then < CLOSEST_BEATS_S:
+        if key in self._worked and now - then < MIN_BEAT_GAP_S:
             return False
         self._worked[key] = (now, work_s)
         return work_s - before > 0 and work_s - before >= IDLE_CORES * (now - then)

@@ -12,7 +12,7 @@ from inside.hang.frames import Frame
 # How many innermost calls are compared: further out, ranks differ for harmless reasons.
 DEPTH = 3
 # How many innermost calls are searched for a collective operation.
-REACH = 12
+SEARCH_DEPTH = 12
 COLLECTIVE = re.compile(
     r"(?:^|_|\.)(?:all_?reduce|all_?gather|all_?to_?all|broadcast|reduce_?scatter|synchronize|barrier)"
     r"|^hvd\.|^quick_execute$",
@@ -48,26 +48,28 @@ def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddR
     waits for."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
-        return odd(silent[0], silent[0].trouble) if len(silent) < len(stacks) else None
+        return as_odd_rank(silent[0], silent[0].trouble) if len(silent) < len(stacks) else None
     named = [stack for stack in stacks if stack.rank in missing]
     if named and len(named) < len(stacks):
-        return odd(named[0], "Horovod waits for it")
+        return as_odd_rank(named[0], "Horovod waits for it")
     return by_majority(stacks) or by_collective(stacks)
 
 
 def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
     """Return the rank whose innermost calls differ from those of the majority; of several, preferably one
     that is in no collective operation."""
-    counts = Counter(map(innermost, stacks))
+    counts = Counter(map(innermost_calls, stacks))
     if len(stacks) < 3 or len(counts) < 2:
         return None
     common, count = counts.most_common(1)[0]
     if 2 * count <= len(stacks):
         return None
-    others = [stack for stack in stacks if innermost(stack) != common]
+    others = [stack for stack in stacks if innermost_calls(stack) != common]
     chosen = next((stack for stack in others if not is_in_collective(stack)), others[0])
-    usual = next(stack for stack in stacks if innermost(stack) == common)
-    return odd(chosen, f"it is in {chosen.frames[0]}, {count} of {len(stacks)} are in {usual.frames[0]}")
+    usual = next(stack for stack in stacks if innermost_calls(stack) == common)
+    return as_odd_rank(
+        chosen, f"it is in {chosen.frames[0]}, {count} of {len(stacks)} are in {usual.frames[0]}"
+    )
 
 
 def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
@@ -75,14 +77,14 @@ def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
     outside = [stack for stack in stacks if not is_in_collective(stack)]
     if not outside or len(outside) == len(stacks):
         return None
-    return odd(outside[0], f"it is in {outside[0].frames[0]}, and others wait for all ranks")
+    return as_odd_rank(outside[0], f"it is in {outside[0].frames[0]}, and others wait for all ranks")
 
 
-def odd(stack: RankStack, why: str) -> OddRank:
+def as_odd_rank(stack: RankStack, why: str) -> OddRank:
     return OddRank(stack.rank, stack.host, why)
 
 
-def innermost(stack: RankStack) -> tuple[tuple[str, str], ...]:
+def innermost_calls(stack: RankStack) -> tuple[tuple[str, str], ...]:
     """Return the innermost calls for comparison. Line numbers are left out: equal calls may be on different
     lines."""
     return tuple((frame.file, frame.function) for frame in stack.frames[:DEPTH])
@@ -91,5 +93,6 @@ def innermost(stack: RankStack) -> tuple[tuple[str, str], ...]:
 def is_in_collective(stack: RankStack) -> bool:
     """Return whether a rank waits for other ranks, in Horovod or in a collective operation of TensorFlow."""
     return any(
-        "/horovod/" in frame.file or COLLECTIVE.search(frame.function) for frame in stack.frames[:REACH]
+        "/horovod/" in frame.file or COLLECTIVE.search(frame.function)
+        for frame in stack.frames[:SEARCH_DEPTH]
     )

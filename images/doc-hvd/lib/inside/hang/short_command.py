@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 
 
-def output_of(command: Sequence[str], limit_s: float) -> tuple[int | None, str]:
+def run_with_limit(command: Sequence[str], limit_s: float) -> tuple[int | None, str]:
     """Return the exit code and the output (stdout and stderr); the code is None if the program did not start
     or took too long. It is then killed but not waited for: a program that hangs in a driver does not react
     even to SIGKILL."""

@@ -12,23 +12,23 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inside.hang.ask_python import ask
-from inside.hang.short_command import output_of
+from inside.hang.ask_python import request_stacks
+from inside.hang.short_command import run_with_limit
 from inside.protocol import paths, rank_registry
 from inside.protocol.job import Job, JobError, read_job
 from inside.rank.environment import read_image_env
-from inside.rank.masking import Masker, words_of
-from inside.runtime.processes import PROC, Process, command_of, family
+from inside.rank.masking import Masker, words_to_mask
+from inside.runtime.processes import PROC, Process, command_line_of, session_and_descendants
 from inside.runtime.secrets import SecretError, read_secrets
 
 PY_SPY_S = 8.0
 GPUS_S = 5.0
 ALL_S = 25.0
 # A rank may have many processes that load data, all with similar stacks.
-MOST_PROCESSES = 24
+MAX_PROCESSES = 24
 AT_ONCE = 8
 # Best first: a rank reports the best method that worked for one of its processes.
-WAYS = ("py-spy", "faulthandler", "none")
+METHODS = ("py-spy", "faulthandler", "none")
 GPU_USE = (
     ("--query-gpu=index,name,utilization.gpu,memory.used,memory.total", "--format=csv"),
     ("--query-compute-apps=gpu_uuid,pid,used_memory", "--format=csv"),
@@ -49,11 +49,11 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
         return 2
     try:
         job = read_job(arguments[0], run)
-        words = words_of(read_secrets(job.name, job.secrets, run))
+        words = words_to_mask(read_secrets(job.name, job.secrets, run))
     except (JobError, SecretError) as error:
         print(f"hvdocker: {error}", file=sys.stderr)
         return 1
-    found = collect(job, run)
+    found = collect_stacks(job, run)
     for rank in found["ranks"]:
         rank["text"] = masked(rank["text"], words)
     print(json.dumps(found, sort_keys=True))
@@ -66,28 +66,30 @@ def masked(text: str, words: Sequence[bytes]) -> str:
     return (masker.feed(text.encode()) + masker.close()).decode("utf-8", "replace")
 
 
-def collect(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
+def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
     """Return the stacks of all ranks of the job in this container, and the use of its GPUs."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
-    members = {entry: family(entry.pid) for entry in rank_registry.present(job.name, run)}
+    members = {
+        entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)
+    }
     pool = ThreadPoolExecutor(AT_ONCE)
     gpus = pool.submit(gpu_use, smi)
-    stacks = ask_all(
+    stacks = stacks_of_processes(
         pool,
         {
             process: (spy, paths.stacks_folder(job.name, entry.rank, run))
             for entry, found in members.items()
-            for process in found[:MOST_PROCESSES]
+            for process in found[:MAX_PROCESSES]
         },
         {entry.pid for entry in members},
     )
-    ranks = [told(entry, found, stacks) for entry, found in members.items()]
+    ranks = [rank_answer(entry, found, stacks) for entry, found in members.items()]
     pool.shutdown(wait=False, cancel_futures=True)
     return {"host": job.host, "ranks": ranks, "gpus": gpus.result()}
 
 
-def ask_all(
+def stacks_of_processes(
     pool: ThreadPoolExecutor, ways: Mapping[Process, tuple[str | None, Path]], commands: Container[int]
 ) -> dict[Process, Stack]:
     """Return the stack of every process. Several are asked at once, the commands of ranks first: a hung
@@ -102,21 +104,21 @@ def ask_all(
     }
 
 
-def told(
-    entry: rank_registry.Entry, members: Sequence[Process], stacks: Mapping[Process, Stack]
+def rank_answer(
+    entry: rank_registry.RankEntry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
     """Return the answer for one rank: its command first, then the processes that came from it."""
     seen = [process for process in members if process in stacks]
     parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
     if len(members) > len(seen):
         parts.append(f"and {len(members) - len(seen)} processes more\n")
-    how = min((stacks[process].how for process in seen), key=WAYS.index, default="none")
+    how = min((stacks[process].how for process in seen), key=METHODS.index, default="none")
     return {"rank": entry.rank, "pid": entry.pid, "how": how, "text": "\n".join(parts)}
 
 
 def title(process: Process) -> str:
     """Return the line that identifies a process."""
-    return f"process {process.pid} ({process.state}): {command_of(process.pid) or process.name}"
+    return f"process {process.pid} ({process.state}): {command_line_of(process.pid) or process.name}"
 
 
 def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
@@ -127,11 +129,11 @@ def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
         return Stack("none", "it is no Python\n")
     reasons = []
     if spy:
-        code, text = output_of([spy, "dump", "--nonblocking", "--pid", str(process.pid)], PY_SPY_S)
+        code, text = run_with_limit([spy, "dump", "--nonblocking", "--pid", str(process.pid)], PY_SPY_S)
         if code == 0 and "Thread" in text:
             return Stack("py-spy", text)
         reasons.append(f"py-spy: {text.strip() or f'exit code {code}'}\n")
-    text, reason = ask(process.pid, folder)
+    text, reason = request_stacks(process.pid, folder)
     if text:
         return Stack("faulthandler", text)
     return Stack("none", "".join([*reasons, f"the signal: {reason}\n"]))
@@ -151,4 +153,4 @@ def gpu_use(smi: str | None) -> str:
     """Return nvidia-smi's output about the GPUs and their processes; empty if nvidia-smi is missing."""
     if smi is None:
         return ""
-    return "".join(output_of([smi, *words], GPUS_S)[1] for words in GPU_USE)
+    return "".join(run_with_limit([smi, *words], GPUS_S)[1] for words in GPU_USE)

@@ -14,9 +14,9 @@ from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import ParallelCommands
 from inside.runtime.say import say
 
-Living = Callable[[], Sequence[tuple[int, str]]]
-Collect = Callable[[Sequence[str]], ParallelCommands]
-Found = Callable[["Hang"], None]
+LivingRanks = Callable[[], Sequence[tuple[int, str]]]
+StartCollecting = Callable[[Sequence[str]], ParallelCommands]
+OnHang = Callable[["Hang"], None]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class HangWatch:
     """The watch of one run; a member of the loop."""
 
     def __init__(
-        self, loop: Loop, settings: HangSettings, living: Living, collect: Collect, found: Found
+        self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
     ) -> None:
         self.silence = IdleTimer(time.monotonic())
         self._loop = loop
@@ -116,7 +116,7 @@ class HangWatch:
 
     def _conclude(self, errands: ParallelCommands) -> None:
         self._errands = None
-        answers = bundle.answers_of(errands.outputs)
+        answers = bundle.parse_answers(errands.outputs)
         stacks = bundle.rank_stacks(self._ranks, answers)
         odd = odd_rank(stacks, self.silence.missing if self._settings.by_horovod else ())
         lines = bundle.summary(stacks, odd)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 from inside.protocol.job import JobHost
 
-START = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
+RANK_PREFIX = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
 # Shown where the host is not known, for example because two processes have this number.
-UNSURE = "?"
+UNKNOWN_HOST = "?"
 
 
 class HostPrefix:
@@ -21,11 +21,11 @@ class HostPrefix:
         self._host_of = host_of
 
     def __call__(self, piece: bytes) -> bytes:
-        found = START.match(piece)
+        found = RANK_PREFIX.match(piece)
         if not found:
             return piece
         rank = int(found[2])
-        host = self._host_of(rank) or UNSURE
+        host = self._host_of(rank) or UNKNOWN_HOST
         if rank < len(self._usual) and self._usual[rank] == host:
             return piece
         return b"%s@%s%s%s" % (found[1], host.encode(), found[3], piece[found.end() :])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inside.protocol import paths
-from inside.protocol.resilience import Resilience, parse_endurance
+from inside.protocol.resilience import Resilience, parse_resilience
 
 
 class JobError(Exception):
@@ -76,7 +76,7 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             secrets=tuple(data.get("secrets", ())),
             devices=tuple(data.get("devices", ())),
             seats=tuple(JobHost(h["name"], h["address"], int(h.get("slots", 1))) for h in data["hosts"]),
-            endurance=parse_endurance(data.get("endurance", {})),
+            endurance=parse_resilience(data.get("endurance", {})),
         )
     except (KeyError, IndexError, TypeError) as error:
         raise JobError(f"job.json is incomplete: {error!r}") from error

@@ -7,21 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 Mark = dict[str, Any]  # Any: JSON
-SIGN = b"\x1ehvdocker "
+MARK_START = b"\x1ehvdocker "
 # The launcher's prefix of each line of a rank, with its optional time stamp.
 PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[\d+\]<std(?:out|err)>:$")
 # The start of a line that may still become a prefix followed by a mark.
-MAYBE = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[[^\x1e]{0,24}$")
+MAYBE_PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[[^\x1e]{0,24}$")
 
 
-def encode(mark: Mark) -> bytes:
+def encode_mark(mark: Mark) -> bytes:
     """Return a mark as one line."""
-    return SIGN + json.dumps(mark, sort_keys=True).encode() + b"\n"
+    return MARK_START + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 
-def take_out(line: bytes) -> tuple[bytes, Mark | None]:
+def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
     """Return a whole line without the mark in it, and the mark, or None if the line has no mark."""
-    before, sign, after = line.partition(SIGN)
+    before, sign, after = line.partition(MARK_START)
     if not sign:
         return line, None
     try:
@@ -36,7 +36,7 @@ def take_out(line: bytes) -> tuple[bytes, Mark | None]:
     return (kept if not kept or kept.endswith(b"\n") else kept + b"\n"), mark
 
 
-class Filter:
+class MarkFilter:
     """Forwards a stream immediately, without its marks. It holds back only bytes that may be part of a mark,
     and passes every mark to `report`."""
 
@@ -60,7 +60,7 @@ class Filter:
         for line in lines:
             self._pass(line)
             self._is_line_start = True
-        if SIGN[:1] in last or (self._is_line_start and MAYBE.match(last)):
+        if MARK_START[:1] in last or (self._is_line_start and MAYBE_PREFIX.match(last)):
             self._held = last
         elif last:
             self._write(self._begin(last) if self._is_line_start else last)
@@ -72,7 +72,7 @@ class Filter:
         self._held = b""
 
     def _pass(self, line: bytes) -> None:
-        kept, mark = take_out(line)
+        kept, mark = extract_mark(line)
         if mark is not None:
             self._report(mark)
         if kept:

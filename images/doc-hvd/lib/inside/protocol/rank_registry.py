@@ -12,7 +12,7 @@ from inside.protocol import paths
 from inside.protocol.atomic_json import write_json
 
 
-class Entry(NamedTuple):
+class RankEntry(NamedTuple):
     """A rank: `pid` is its command, `wrapper` the process that writes its log and record. Its fields are keys
     of the file."""
 
@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     wrapper: int = 0
 
 
-def enter(job: str, entry: Entry, run: Path = paths.RUN) -> None:
+def register_rank(job: str, entry: RankEntry, run: Path = paths.RUN) -> None:
     """Register a running rank. Errors are ignored: the rank is then only not found."""
     path = paths.ranks_folder(job, run) / f"{entry.rank}.json"
     with suppress(OSError):
@@ -30,7 +30,7 @@ def enter(job: str, entry: Entry, run: Path = paths.RUN) -> None:
         write_json(path, entry._asdict())
 
 
-def leave(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
+def unregister_rank(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
     """Remove the files of a rank whose command was `pid`, unless a newer rank has its number by now."""
     path = paths.ranks_folder(job, run) / f"{rank}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
@@ -46,10 +46,10 @@ def make_stacks_folder(job: str, rank: int, run: Path = paths.RUN) -> None:
         paths.stacks_folder(job, rank, run).mkdir(parents=True, exist_ok=True)
 
 
-def present(job: str, run: Path = paths.RUN) -> list[Entry]:
+def registered_ranks(job: str, run: Path = paths.RUN) -> list[RankEntry]:
     """Return the ranks of the job that run in this container."""
     found = []
     for path in paths.ranks_folder(job, run).glob("[0-9]*.json"):
         with suppress(OSError, ValueError, TypeError):
-            found.append(Entry(**json.loads(path.read_text(encoding="utf-8"))))
+            found.append(RankEntry(**json.loads(path.read_text(encoding="utf-8"))))
     return sorted(found)

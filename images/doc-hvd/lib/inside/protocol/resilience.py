@@ -43,7 +43,7 @@ class Resilience:
         return self.restarts > 0 or self.elastic is not None
 
 
-def parse_endurance(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
+def parse_resilience(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
     """Parse this part of job.json (key `endurance`). Raises KeyError or TypeError if it is malformed."""
     elastic = data.get("elastic")
     return Resilience(

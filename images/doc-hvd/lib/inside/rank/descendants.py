@@ -8,19 +8,19 @@ from contextlib import suppress
 
 from inside.runtime.processes import processes
 
-SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-LOOK_S = 0.05
+PR_SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+POLL_S = 0.05
 # How long after SIGKILL to wait for a process that is stuck in the kernel.
-UNKILLABLE_S = 5.0
+UNKILLABLE_WAIT_S = 5.0
 
 
-def adopt() -> None:
+def become_subreaper() -> None:
     """Make this process a subreaper: orphans below it become its children, not those of the container's first
     process."""
     import ctypes
 
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def reap_orphans(command: int) -> None:
@@ -35,20 +35,20 @@ def reap_orphans(command: int) -> None:
         os.waitpid(ended.si_pid, 0)
 
 
-def end_brood(grace_s: float) -> None:
+def end_children(grace_s: float) -> None:
     """End every remaining child, and those that become children meanwhile: SIGTERM, then SIGKILL after the
     grace."""
     deadline = time.monotonic() + grace_s
     asked: set[int] = set()
     while left := _children():
         late_s = time.monotonic() - deadline
-        if late_s > UNKILLABLE_S:
+        if late_s > UNKILLABLE_WAIT_S:
             return
         for pid in left if late_s >= 0 else left - asked:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL if late_s >= 0 else signal.SIGTERM)
         asked |= left
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
 
 
 def _children() -> set[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from inside.protocol import paths
 from inside.protocol.job import Job
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 NO_DEVICES = ("", "-1", "none", "NoDevFiles")
 # Variables that a login or the launcher adds and that are never meant for the command.
 SESSION_ONLY = ("HVDOCKER_GRACE_S", "MAIL", "OLDPWD", "SHLVL", "_")
@@ -61,11 +61,11 @@ def device_env(job: Job, local_rank: int) -> dict[str, str]:
     """Return CUDA_VISIBLE_DEVICES: the job's GPUs on this host in local-rank order, because the container may
     have more. A process can use only one MIG slice, so with slices each rank gets its own. A user's value
     counts only if it hides all GPUs."""
-    if not job.devices or job.env.get(VISIBLE) in NO_DEVICES:
+    if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
     if any(device.startswith("MIG-") for device in job.devices):
-        return {VISIBLE: job.devices[local_rank % len(job.devices)]}
-    return {VISIBLE: ",".join(job.devices)}
+        return {VISIBLE_DEVICES: job.devices[local_rank % len(job.devices)]}
+    return {VISIBLE_DEVICES: ",".join(job.devices)}
 
 
 def is_session_only(name: str) -> bool:

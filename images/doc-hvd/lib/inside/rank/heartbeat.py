@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inside.protocol.marks import encode
+from inside.protocol.marks import encode_mark
 from inside.rank.relay import Relay
 from inside.rank.usage import UsageMeter
 
 # The interval is a quarter of the job's hang time, within these bounds.
-LEAST_S, MOST_S = 0.5, 5.0
+MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 
 
 class Heartbeat:
@@ -47,7 +47,7 @@ class Heartbeat:
         if way is None:
             self._look_at = late if now < late else now + self._every_s
             return
-        way.insert(encode(self._mark()))
+        way.insert(encode_mark(self._mark()))
         self._due = self._look_at = now + self._every_s
 
     def _way(self, is_late: bool) -> Relay | None:
@@ -60,6 +60,6 @@ class Heartbeat:
         return {"event": "rank-beat", **self._who, **self._meter.read()._asdict(), "out_bytes": written}
 
 
-def beat_s(hang_after_s: float) -> float:
+def beat_interval_s(hang_after_s: float) -> float:
     """Return the seconds between two beats of a rank; the longest interval if hang detection is off (0)."""
-    return min(max(hang_after_s / 4, LEAST_S), MOST_S) if hang_after_s > 0 else MOST_S
+    return min(max(hang_after_s / 4, MIN_BEAT_S), MAX_BEAT_S) if hang_after_s > 0 else MAX_BEAT_S

@@ -12,24 +12,24 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-NET = Path("/proc/net")
-LOOK_S = 2.0
+PROC_NET = Path("/proc/net")
+POLL_S = 2.0
 # The kernel retransmits after 0.2, 0.4, 0.8 … s, and resets its count when an answer arrives. A link that was
 # down for 3 s is back after 6 s.
-MANY = 3
-GIVEN_UP_S = 10.0
+MIN_RETRANSMITS = 3
+DEAD_AFTER_S = 10.0
 
 
 class LinkWatch:
     """The TCP connection of the ssh session that this process runs in, if it runs in one."""
 
     def __init__(
-        self, env: Mapping[str, str], net: Path = NET, clock: Callable[[], float] = time.monotonic
+        self, env: Mapping[str, str], net: Path = PROC_NET, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._file, self._row = row_of(env.get("SSH_CONNECTION", ""))
+        self._file, self._row = tcp_table_row(env.get("SSH_CONNECTION", ""))
         self._net = net
         self._clock = clock
-        self._look_at = clock() + LOOK_S
+        self._look_at = clock() + POLL_S
         self._since: float | None = None
         self._most = 0
         self.is_dead = False
@@ -45,15 +45,15 @@ class LinkWatch:
         now = self._clock()
         if not self._row or self.is_dead or now < self._look_at:
             return
-        self._look_at = now + LOOK_S
+        self._look_at = now + POLL_S
         count = self._sent_again()
-        if count < max(self._most, MANY):
+        if count < max(self._most, MIN_RETRANSMITS):
             # The count has fallen or is small: an answer has arrived since.
             self._since = None
         elif self._since is None:
             self._since = now
         self._most = count
-        self.is_dead = self._since is not None and now - self._since >= GIVEN_UP_S
+        self.is_dead = self._since is not None and now - self._since >= DEAD_AFTER_S
 
     def _sent_again(self) -> int:
         """Return the retransmissions since the last answer: of data on its way, or of zero-window probes, if
@@ -67,7 +67,7 @@ class LinkWatch:
         return max(int(fields[5], 16), int(fields[7])) if len(fields) > 7 else 0
 
 
-def row_of(connection: str) -> tuple[str, bytes]:
+def tcp_table_row(connection: str) -> tuple[str, bytes]:
     """Return the kernel's table for the connection (`tcp` or `tcp6`) and the start of its row. `connection`
     is sshd's SSH_CONNECTION: address and port of the client, then of the server. Both are empty if it cannot
     be parsed."""

@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 
 # The size limit of the log, and of PATH.1, in bytes.
-MOST_BYTES = 10 * 1000 * 1000
+MAX_LOG_BYTES = 10 * 1000 * 1000
 
 
 class RankLog:
     """Appends to `path`. A full log is renamed to PATH.1, which replaces the previous one. `complain` gets
     the first error."""
 
-    def __init__(self, path: Path, complain: Callable[[str], None], most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, path: Path, complain: Callable[[str], None], most_bytes: int = MAX_LOG_BYTES) -> None:
         self._path = path
         self.complain = complain
         self._most_bytes = most_bytes

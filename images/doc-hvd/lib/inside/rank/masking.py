@@ -7,28 +7,28 @@ from collections.abc import Iterable, Iterator
 STARS = b"***"
 # Shortest line of a secret that is masked, and shortest beside longer lines of the same secret. Shorter words
 # occur in any output, and stars there would reveal more than they hide.
-LEAST = 4
-LEAST_OF_MANY = 8
+MIN_MASKED = 4
+MIN_MASKED_OF_MANY = 8
 # Longer lines are masked in pieces, so that no more than this is held back.
-LONGEST = 4096
+MAX_MASKED = 4096
 
 
-def words_of(values: Iterable[bytes]) -> tuple[bytes, ...]:
+def words_to_mask(values: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the byte strings to mask: every line of every secret, stripped of blanks, in pieces of at most
     4096 bytes."""
     found: set[bytes] = set()
     for value in values:
         lines = [line.strip() for line in re.split(rb"[\r\n]+", value) if line.strip()]
-        long = [line for line in lines if len(line) >= LEAST_OF_MANY]
-        for line in long or [line for line in lines if len(line) >= LEAST]:
-            found.update(pieces(line))
+        long = [line for line in lines if len(line) >= MIN_MASKED_OF_MANY]
+        for line in long or [line for line in lines if len(line) >= MIN_MASKED]:
+            found.update(split_long_line(line))
     return tuple(sorted(found))
 
 
-def pieces(line: bytes) -> list[bytes]:
+def split_long_line(line: bytes) -> list[bytes]:
     """Split a long line into pieces; the last may overlap the one before."""
-    starts = range(0, max(len(line) - LONGEST, 0), LONGEST)
-    return [*(line[start : start + LONGEST] for start in starts), line[-LONGEST:]]
+    starts = range(0, max(len(line) - MAX_MASKED, 0), MAX_MASKED)
+    return [*(line[start : start + MAX_MASKED] for start in starts), line[-MAX_MASKED:]]
 
 
 class Masker:
@@ -46,7 +46,9 @@ class Masker:
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the stream; return what may be shown of it and of the bytes held back."""
         data = self._held + data
-        return self._settle(data, min((begins_at(word, data) for word in self._words), default=len(data)))
+        return self._settle(
+            data, min((partial_match_at(word, data) for word in self._words), default=len(data))
+        )
 
     def close(self) -> bytes:
         """Take the end of the stream; return the bytes held back."""
@@ -54,9 +56,9 @@ class Masker:
 
     def _settle(self, data: bytes, until: int) -> bytes:
         """Return the bytes before `until`, masked. Later input cannot change them; the rest is held back."""
-        spans = [span for word in self._words for span in places_of(word, data)]
+        spans = [span for word in self._words for span in occurrences(word, data)]
         out, at = [], 0
-        for start, end in merged([(0, self._covered), *spans]):
+        for start, end in merge_spans([(0, self._covered), *spans]):
             if start >= until:
                 break
             if start > at or not self._ends_in_stars:
@@ -71,7 +73,7 @@ class Masker:
         return b"".join(out)
 
 
-def begins_at(word: bytes, data: bytes) -> int:
+def partial_match_at(word: bytes, data: bytes) -> int:
     """Return the first position from which all the rest of `data` may be the start of `word`, or the length
     of `data`. No word contains the end of a line."""
     at = max(len(data) - len(word) + 1, data.rfind(b"\n") + 1, 0)
@@ -82,7 +84,7 @@ def begins_at(word: bytes, data: bytes) -> int:
     return len(data)
 
 
-def places_of(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
+def occurrences(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the spans of `word` in `data`, overlapping ones included."""
     at = data.find(word)
     while at >= 0:
@@ -90,7 +92,7 @@ def places_of(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
         at = data.find(word, at + 1)
 
 
-def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the spans in order; those that touch or overlap are joined, empty ones left out."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):

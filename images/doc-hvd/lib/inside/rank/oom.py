@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from inside.protocol import paths
-from inside.runtime.child import Ended
+from inside.runtime.child import ChildExit
 from inside.runtime.processes import PROC
 
-KILLED = 128 + 9
-COUNTERS = {"cgroup2": "memory.events", "cgroup": "memory.oom_control"}
+SIGKILL_EXIT_CODE = 128 + 9
+COUNTER_NAMES = {"cgroup2": "memory.events", "cgroup": "memory.oom_control"}
 
 
 class Mount(NamedTuple):
@@ -28,17 +28,17 @@ class OomCounter:
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:
         self._claims = run / "memory-kills"
-        self._files = list(counters(proc, root))
+        self._files = list(counter_files(proc, root))
         self._kills = kills_in(self._files)
         self._claimed = self._count_claims()
 
-    def ended(self, how: Ended) -> bool:
+    def ended(self, how: ChildExit) -> bool:
         """Return whether a rank that ended like this, without being asked to, ran out of memory: it was
         killed, or it failed and there is a kill that no other rank has claimed. Claims the kill."""
         kills = kills_in(self._files) - self._kills
         if how.code == 0 or kills <= 0:
             return False
-        if how.code != KILLED and kills <= self._count_claims() - self._claimed:
+        if how.code != SIGKILL_EXIT_CODE and kills <= self._count_claims() - self._claimed:
             return False
         self._claim()
         return True
@@ -70,7 +70,7 @@ def kills_in(files: list[Path]) -> int:
     return 0
 
 
-def counters(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
+def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
     """Yield the files that may hold the counter of this process's control group. A mount may show only the
     container's part of the tree; if its root does not match the group's path, the top of the mount is taken
     for the container's."""
@@ -85,8 +85,8 @@ def counters(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
             continue
         top = root / mount.point.lstrip("/")
         if PurePosixPath(path).is_relative_to(mount.root):
-            yield top / PurePosixPath(path).relative_to(mount.root) / COUNTERS[mount.kind]
-        yield top / COUNTERS[mount.kind]
+            yield top / PurePosixPath(path).relative_to(mount.root) / COUNTER_NAMES[mount.kind]
+        yield top / COUNTER_NAMES[mount.kind]
 
 
 def parse_mount(line: str) -> Mount:

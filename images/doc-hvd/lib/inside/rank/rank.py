@@ -16,27 +16,27 @@ from pathlib import Path
 
 from inside.protocol import paths, rank_registry
 from inside.protocol.job import Job, JobError, read_job
-from inside.rank.descendants import adopt, end_brood
+from inside.rank.descendants import become_subreaper, end_children
 from inside.rank.environment import rank_env, rank_of, read_image_env
-from inside.rank.heartbeat import Heartbeat, beat_s
+from inside.rank.heartbeat import Heartbeat, beat_interval_s
 from inside.rank.link_watch import LinkWatch
 from inside.rank.log import RankLog
-from inside.rank.masking import Masker, words_of
+from inside.rank.masking import Masker, words_to_mask
 from inside.rank.oom import OomCounter
 from inside.rank.out_link import hold_live, point_out_to
 from inside.rank.relay import Relay
-from inside.rank.report import Report, line_of, say
+from inside.rank.report import Report, message_line, say_unbuffered
 from inside.rank.usage import UsageMeter
-from inside.rank.wait import ENDING, RankWait
-from inside.runtime.child import Child, Ended, StartError, kill_group, start
+from inside.rank.wait import END_SIGNALS, RankWait
+from inside.runtime.child import Child, ChildExit, StartError, kill_group, start
 from inside.runtime.interfaces import interface_of
-from inside.runtime.secrets import SecretError, forget_secrets, read_secrets
+from inside.runtime.secrets import SecretError, read_secrets, remove_secrets
 from inside.runtime.signals import SignalPipe
 
 # Written to the rank's log: it would not show otherwise why the rank ended.
-GONE = "the link to the head is gone: this rank was ended"
+LINK_LOST = "the link to the head is gone: this rank was ended"
 # Grace of processes that the rank started in other sessions, after its own end.
-BROOD_S = 1.0
+CHILDREN_GRACE_S = 1.0
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     if len(arguments) != 1:
         print("usage: rank JOB", file=sys.stderr)
         return 2
-    adopt()
+    become_subreaper()
     guard_end, inner_end = socket.socketpair()
     inner = os.fork()
     if inner == 0:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     inner_end.close()
     code, orphan = guard(inner, guard_end)
     if orphan is not None:
-        rank_registry.leave(arguments[0], rank_of(os.environ), orphan, run)
+        rank_registry.unregister_rank(arguments[0], rank_of(os.environ), orphan, run)
     return code
 
 
@@ -61,11 +61,11 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     """Forward signals to the inner process; if it is killed, end the command that it left behind. Returns the
     exit code, and the process id of that command (None if the inner process ended normally or had no command
     yet)."""
-    for number in ENDING:
+    for number in END_SIGNALS:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
     # WNOWAIT keeps it a zombie, so that its process id is not reused while signals are still forwarded to it.
     os.waitid(os.P_PID, inner, os.WEXITED | os.WNOWAIT)
-    for number in ENDING:
+    for number in END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(inner, 0)[1])
     if code >= 0:
@@ -74,23 +74,23 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     if not command:
         return 128 - code, None
     kill_group(int(command), signal.SIGKILL)
-    end_brood(0)
+    end_children(0)
     return 128 - code, int(command)
 
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     """Run the inner process: read the job, point /out to it, run the rank; return the exit code."""
-    adopt()
-    wakeups = SignalPipe((*ENDING, signal.SIGCHLD))
+    become_subreaper()
+    wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:
         job = read_job(name, run)
     except JobError as error:
-        say(str(error))
+        say_unbuffered(str(error))
         return 2
     # Unused but kept open: the lock lasts as long as this process.
     _live = hold_live(job.name, run)
     if not point_out_to(job.name, run) and os.environ.get("HOROVOD_LOCAL_RANK", "0") == "0":
-        say("/out still belongs to another job on this host; write to $HVDOCKER_OUTPUT_DIR")
+        say_unbuffered("/out still belongs to another job on this host; write to $HVDOCKER_OUTPUT_DIR")
     return Rank(job, run, wakeups, guard_link).run()
 
 
@@ -112,20 +112,22 @@ class Rank:
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
         env = rank_env(self._job, image, os.environ, interface, self._run)
         self._report.started(interface)
-        log = RankLog(paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say)
+        log = RankLog(
+            paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say_unbuffered
+        )
         log.begin(self._number, self._job.host, env["HVDOCKER_RESTART"], self._report.start)
         rank_registry.make_stacks_folder(self._job.name, self._number, self._run)
         try:
             return self._see_through(env, log)
         except (SecretError, StartError) as error:
-            say(str(error))
-            log.write(line_of(str(error)))
-            return self._report.ended(Ended(error.code, None, 0))
+            say_unbuffered(str(error))
+            log.write(message_line(str(error)))
+            return self._report.ended(ChildExit(error.code, None, 0))
         finally:
-            rank_registry.leave(self._job.name, self._number, self._pid, self._run)
+            rank_registry.unregister_rank(self._job.name, self._number, self._pid, self._run)
 
     def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
-        words = words_of(read_secrets(self._job.name, self._job.secrets, self._run))
+        words = words_to_mask(read_secrets(self._job.name, self._job.secrets, self._run))
         memory = OomCounter(self._run)
         child = start(self._job.command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
         try:
@@ -133,31 +135,31 @@ class Rank:
         except BaseException:
             # Whatever failed here, the command must not go on without a wrapper.
             child.kill()
-            end_brood(0)
+            end_children(0)
             raise
 
     def _with(self, child: Child, words: Sequence[bytes], memory: OomCounter, log: RankLog) -> int:
         self._guard_link.send(str(child.pid).encode())
         self._pid = child.pid
-        entry = rank_registry.Entry(self._number, child.pid, self._job.host, os.getpid())
-        rank_registry.enter(self._job.name, entry, self._run)
+        entry = rank_registry.RankEntry(self._number, child.pid, self._job.host, os.getpid())
+        rank_registry.register_rank(self._job.name, entry, self._run)
         out, err = relays_of(child, words, log)
-        log.complain = lambda message: err.insert(line_of(message))
-        every_s = beat_s(self._job.endurance.hang_after_s)
+        log.complain = lambda message: err.insert(message_line(message))
+        every_s = beat_interval_s(self._job.endurance.hang_after_s)
         vigil = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
         vigil.keep(child, Heartbeat(self._report.who, UsageMeter(child.pid), (err, out), every_s))
         how = child.reap()
         for_memory = not vigil.has_asked and memory.ended(how)
         vigil.drain()
         if vigil.launcher_is_gone:
-            log.write(line_of(GONE))
+            log.write(message_line(LINK_LOST))
         log.close()
         if vigil.launcher_is_gone and not self._job.endurance.goes_on:
             # The job cannot restart, and no supervisor is left that would remove its secrets from this host.
-            forget_secrets(self._job.name, self._run)
+            remove_secrets(self._job.name, self._run)
         code = self._report.ended(how, for_memory, vigil.has_asked)
         # Last, because the rank whose exit arrives first counts as the one that failed first.
-        end_brood(BROOD_S)
+        end_children(CHILDREN_GRACE_S)
         return code
 
 
@@ -178,8 +180,8 @@ def find_interface(job: Job) -> str | None:
     try:
         interface = interface_of(job.address)
     except (OSError, ValueError) as error:
-        say(f"cannot look for the interface with {job.address}: {error}")
+        say_unbuffered(f"cannot look for the interface with {job.address}: {error}")
         return None
     if interface is None:
-        say(f"no interface of {job.host} has the training address {job.address}")
+        say_unbuffered(f"no interface of {job.host} has the training address {job.address}")
     return interface

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from inside.rank.masking import Masker
 
 # A pipe that polls as writable accepts this much without blocking.
-ONE_WRITE = select.PIPE_BUF
+MAX_WRITE = select.PIPE_BUF
 
 
 class Relay:
@@ -80,7 +80,7 @@ class Relay:
 
     def _write(self) -> None:
         try:
-            written = os.write(self._target, self._pending[:ONE_WRITE])
+            written = os.write(self._target, self._pending[:MAX_WRITE])
         except OSError:
             self.mute()
             return

@@ -12,8 +12,8 @@ from typing import Any
 from inside.protocol import paths
 from inside.protocol.atomic_json import write_json
 from inside.protocol.job import Job
-from inside.protocol.marks import encode
-from inside.runtime.child import Ended
+from inside.protocol.marks import encode_mark
+from inside.runtime.child import ChildExit
 
 
 class Report:
@@ -27,9 +27,11 @@ class Report:
 
     def started(self, interface: str | None) -> None:
         """Report that the command is about to start."""
-        send(encode({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
+        write_stderr(
+            encode_mark({"event": "rank-start", **self.who, "started": self.start, "interface": interface})
+        )
 
-    def ended(self, how: Ended, for_memory: bool = False, was_asked: bool = False) -> int:
+    def ended(self, how: ChildExit, for_memory: bool = False, was_asked: bool = False) -> int:
         """Report that the command has ended; `was_asked` says that we ended it. Returns the code to exit
         with."""
         record = {
@@ -42,25 +44,25 @@ class Report:
             "finished": time.time(),
         }
         # The mark comes first: the order in which marks arrive decides which rank failed first.
-        send(encode({"event": "rank-exit", **record}))
+        write_stderr(encode_mark({"event": "rank-exit", **record}))
         try:
             write_json(self._record, record)
         except OSError as error:
-            say(f"cannot write {self._record.name}: {error}")
+            say_unbuffered(f"cannot write {self._record.name}: {error}")
         return how.code
 
 
-def say(message: str) -> None:
+def say_unbuffered(message: str) -> None:
     """Write one line to the user."""
-    send(line_of(message))
+    write_stderr(message_line(message))
 
 
-def line_of(message: str) -> bytes:
+def message_line(message: str) -> bytes:
     """Return a message as a line with our prefix."""
     return f"hvdocker: {message}\n".encode("utf-8", "backslashreplace")
 
 
-def send(line: bytes) -> None:
+def write_stderr(line: bytes) -> None:
     """Write to stderr in one piece. It is ignored if the stream is closed."""
     with suppress(OSError):
         os.write(sys.stderr.fileno(), line)

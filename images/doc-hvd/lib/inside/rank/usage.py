@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from inside.runtime.processes import PROC, Process, family, threads
+from inside.runtime.processes import PROC, Process, session_and_descendants, threads
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # An idle Horovod rank uses 8 to 37 % of a core, in two threads that never rest and are never main threads. So
 # the two busiest side threads do not count as work, unless they use more than half a core.
 CYCLE_THREADS = 2
-CYCLE_AT_MOST = 0.5
+MAX_CYCLE_CORES = 0.5
 
 
 class Usage(NamedTuple):
@@ -38,7 +38,7 @@ class UsageMeter:
 
     def read(self) -> Usage:
         """Return the usage up to now."""
-        members = family(self._leader, self._proc)
+        members = session_and_descendants(self._leader, self._proc)
         total = sum(process.ticks + process.reaped_ticks for process in members)
         self._lost += max(0, self._last - total)
         self._last = total
@@ -57,7 +57,7 @@ class UsageMeter:
         reaped, before = sum(process.reaped_ticks for process in members), self._reaped
         read_at = self._read_at
         self._threads, self._reaped, self._read_at = now, reaped, self._clock()
-        most = CYCLE_AT_MOST * (self._read_at - read_at) * TICKS_PER_S
+        most = MAX_CYCLE_CORES * (self._read_at - read_at) * TICKS_PER_S
         others = sorted((used[tid] for tid in used.keys() - {one.pid for one in members}), reverse=True)
         cycle = sum(ticks for ticks in others[:CYCLE_THREADS] if ticks <= most)
         return sum(used.values()) - cycle + max(0, reaped - before)

@@ -13,12 +13,12 @@ from inside.rank.relay import Relay
 from inside.runtime.child import Child
 from inside.runtime.signals import SignalPipe
 
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 HUNG_UP = select.POLLERR | select.POLLHUP | select.POLLNVAL
 # How long to read on after the command has ended while another process holds the stream open silently, and
 # how much to read if it is not silent: the command's pipe cannot have held more.
-SILENCE_MS = 50
-MOST_LEFT = 1 << 20
+DRAIN_SILENCE_MS = 50
+MAX_DRAIN_BYTES = 1 << 20
 
 
 class RankWait:
@@ -43,7 +43,7 @@ class RankWait:
             if lost:
                 self._end(child, signal.SIGTERM)
             for number in self._wakeups.take():
-                if number in ENDING:
+                if number in END_SIGNALS:
                     self._end(child, number)
             reap_orphans(child.pid)
             child.tick()
@@ -52,11 +52,11 @@ class RankWait:
     def drain(self) -> None:
         """Forward what the command wrote before it ended. A process that it left in another session may hold
         its pipes open without end, so a short silence counts as the end of the stream."""
-        most = {relay: relay.read_bytes + MOST_LEFT for relay in self._relays}
+        most = {relay: relay.read_bytes + MAX_DRAIN_BYTES for relay in self._relays}
         while not all(relay.is_done for relay in self._relays):
             is_writing = any(relay.is_writing for relay in self._relays)
-            came, lost = self._turn(None if is_writing else SILENCE_MS)
-            if lost or any(number in ENDING for number in self._wakeups.take()):
+            came, lost = self._turn(None if is_writing else DRAIN_SILENCE_MS)
+            if lost or any(number in END_SIGNALS for number in self._wakeups.take()):
                 # An end was requested, or the reader is gone: write the rest only to the log.
                 self._mute()
             for relay in self._relays:

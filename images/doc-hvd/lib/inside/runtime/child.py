@@ -18,7 +18,7 @@ class StartError(Exception):
         self.code = code
 
 
-class Ended(NamedTuple):
+class ChildExit(NamedTuple):
     """How a command ended. `code` is 128 + `signal` if a signal ended it. Its fields are keys of the rank's
     record."""
 
@@ -67,15 +67,15 @@ class Child:
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
-    def reap(self) -> Ended:
+    def reap(self) -> ChildExit:
         """Kill what is left of the process group, reap the command, and return how it ended."""
         self.kill()
         _pid, status, usage = os.wait4(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.process.returncode = code
         if code < 0:
-            return Ended(128 - code, -code, usage.ru_maxrss)
-        return Ended(code, None, usage.ru_maxrss)
+            return ChildExit(128 - code, -code, usage.ru_maxrss)
+        return ChildExit(code, None, usage.ru_maxrss)
 
 
 def start(

@@ -10,11 +10,11 @@ from typing import Protocol
 from inside.runtime.signals import SignalPipe
 
 # poll() takes at most about 24 days (a 32-bit number of milliseconds).
-LONGEST_WAIT_S = 3600.0
-ASKS_TO_STOP = (signal.SIGTERM, signal.SIGINT)
+MAX_WAIT_S = 3600.0
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-class Member(Protocol):
+class LoopMember(Protocol):
     """An object that acts at certain times, or after a process has ended."""
 
     def due(self) -> float | None:
@@ -29,11 +29,11 @@ class Loop:
 
     def __init__(self) -> None:
         self.stops = 0
-        self._wakeups = SignalPipe((*ASKS_TO_STOP, signal.SIGCHLD))
+        self._wakeups = SignalPipe((*STOP_SIGNALS, signal.SIGCHLD))
         self._poll = select.poll()
         self._poll.register(self._wakeups.fd, select.POLLIN)
         self._readers: dict[int, Callable[[], object]] = {}
-        self._members: list[Member] = []
+        self._members: list[LoopMember] = []
 
     def watch(self, fd: int, read: Callable[[], object]) -> None:
         """Call `read` whenever `fd` has data or has reached its end."""
@@ -45,11 +45,11 @@ class Loop:
         if self._readers.pop(fd, None):
             self._poll.unregister(fd)
 
-    def add(self, member: Member) -> None:
+    def add(self, member: LoopMember) -> None:
         """Add a member."""
         self._members.append(member)
 
-    def remove(self, member: Member) -> None:
+    def remove(self, member: LoopMember) -> None:
         """Remove a member, if it is there."""
         if member in self._members:
             self._members.remove(member)
@@ -60,7 +60,7 @@ class Loop:
             read = self._readers.get(fd)
             if read:
                 read()
-        self.stops += sum(number in ASKS_TO_STOP for number in self._wakeups.take())
+        self.stops += sum(number in STOP_SIGNALS for number in self._wakeups.take())
         for member in tuple(self._members):
             member.tick()
 
@@ -78,5 +78,5 @@ class Loop:
         planned = [time_ for time_ in times if time_ is not None]
         if not planned:
             return None
-        wait_s = min(min(planned) - time.monotonic(), LONGEST_WAIT_S)
+        wait_s = min(min(planned) - time.monotonic(), MAX_WAIT_S)
         return max(0, int(wait_s * 1000) + 1)

@@ -11,7 +11,7 @@ from inside.runtime.child import kill_group
 from inside.runtime.loop import Loop
 
 # Output beyond this many bytes is read and discarded.
-LARGEST = 8 << 20
+MAX_OUTPUT_BYTES = 8 << 20
 
 
 class ParallelCommands:
@@ -79,7 +79,7 @@ class ParallelCommands:
         if not data:
             self._loop.unwatch(fd)
             return False
-        self.outputs[name] = (self.outputs[name] + data)[:LARGEST]
+        self.outputs[name] = (self.outputs[name] + data)[:MAX_OUTPUT_BYTES]
         return True
 
     def _finish(self, name: str, process: "subprocess.Popen[bytes]") -> None:

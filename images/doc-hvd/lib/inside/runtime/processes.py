@@ -21,7 +21,7 @@ class Process(NamedTuple):
     rss_pages: int
 
 
-def family(leader: int, proc: Path = PROC) -> list[Process]:
+def session_and_descendants(leader: int, proc: Path = PROC) -> list[Process]:
     """Return the processes in the session of `leader` and their descendants in other sessions; `leader` comes
     first."""
     everyone = list(processes(proc))
@@ -66,7 +66,7 @@ def parse_stat(data: bytes) -> Process:
     )
 
 
-def command_of(pid: int, proc: Path = PROC) -> str:
+def command_line_of(pid: int, proc: Path = PROC) -> str:
     """Return the command line of a process; empty if it cannot be read."""
     try:
         words = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
@@ -75,7 +75,7 @@ def command_of(pid: int, proc: Path = PROC) -> str:
     return " ".join(word.decode("utf-8", "replace") for word in words if word)
 
 
-def catches(pid: int, signal: int, proc: Path = PROC) -> bool:
+def catches_signal(pid: int, signal: int, proc: Path = PROC) -> bool:
     """Return whether a process has a handler for the signal. Most signals end a process that has none."""
     try:
         status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from inside.protocol import paths
 
-CONNECT_S = 3
-SWEEP_S = 5.0
+REMOVE_CONNECT_S = 3
+REMOVE_S = 5.0
 
 
 class SecretError(Exception):
@@ -29,21 +29,21 @@ def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[
         raise SecretError(f"cannot read the secret {error.filename}: {error.strerror}") from error
 
 
-def forget_secrets(job: str, run: Path = paths.RUN) -> None:
+def remove_secrets(job: str, run: Path = paths.RUN) -> None:
     """Remove the job's secrets from this container, if they are there."""
     shutil.rmtree(paths.secrets_folder(job, run), ignore_errors=True)
 
 
-def forget_elsewhere(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
+def remove_secrets_on_hosts(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
     """Remove the job's secrets from the workers on other hosts, all at once; return the hosts where that
     failed."""
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
-    words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
+    words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={REMOVE_CONNECT_S}"]
     quiet = subprocess.DEVNULL
     logins = [
         subprocess.Popen([*words, host, line], stdin=quiet, stdout=quiet, stderr=quiet) for host in hosts
     ]
-    deadline = time.monotonic() + SWEEP_S
+    deadline = time.monotonic() + REMOVE_S
     return [host for host, login in zip(hosts, logins, strict=True) if not _succeeds(login, deadline)]
 
 

@@ -26,13 +26,15 @@ from inside.supervisor.log_rules import RuleMatcher
 from inside.supervisor.record import Record
 
 # Ranks get the job's grace before they are killed; the launcher needs a little longer to report that.
-LAUNCHER_EXTRA_S = 3.0
+LAUNCHER_EXTRA_GRACE_S = 3.0
 # Errors that Horovod raises in a rank because another rank failed, or the network to it.
-FOLLOWS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
-RAISES = "Traceback (most recent call last):"
+CONSEQUENCE_ERRORS = re.compile(
+    r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed"
+)
+TRACEBACK_START = "Traceback (most recent call last):"
 # horovodrun's last output: the first process that failed, and its exit code one line further down.
-FIRST_GONE = re.compile(r"Process name: (\d+)")
-ITS_CODE = re.compile(r"Exit code: (\d+)")
+FIRST_FAILED_RANK = re.compile(r"Process name: (\d+)")
+FIRST_FAILED_CODE = re.compile(r"Exit code: (\d+)")
 NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
 
 
@@ -91,7 +93,7 @@ class Attempt:
             by_horovod=job.endurance.elastic is None,
             is_excused=around.lacks_hosts,
         )
-        collect = partial(bundle.collect, loop, around.places, job.name, job.host)
+        collect = partial(bundle.start_collecting, loop, around.places, job.name, job.host)
         self._watch = HangWatch(loop, settings, around.record.ledger.living, collect, self._hangs)
 
     def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
@@ -104,7 +106,7 @@ class Attempt:
                 launcher_command(around.job, around.places, words, is_alone, env.get("PATH")),
                 env,
                 around.job.workdir,
-                around.job.grace_s + LAUNCHER_EXTRA_S,
+                around.job.grace_s + LAUNCHER_EXTRA_GRACE_S,
                 subprocess.PIPE,
             )
         except StartError as error:
@@ -144,9 +146,9 @@ class Attempt:
         record, judge = self._around.record, self._around.judge
         now = time.monotonic()
         self._watch.silence.hear(rank, line, now)
-        if FOLLOWS.search(line):
+        if CONSEQUENCE_ERRORS.search(line):
             record.ledger.follow(rank)
-        elif line.startswith(RAISES):
+        elif line.startswith(TRACEBACK_START):
             record.ledger.cry(rank, now)
         if judge.hear(rank, line, record.ledger.host_of):
             record.stopped_by = judge.stopped_by
@@ -157,9 +159,9 @@ class Attempt:
 
     def _overhear(self, line: str) -> None:
         """Handle a line that the launcher itself wrote."""
-        if found := FIRST_GONE.fullmatch(line):
+        if found := FIRST_FAILED_RANK.fullmatch(line):
             self._first_gone = int(found[1])
-        elif self._first_gone is not None and (found := ITS_CODE.fullmatch(line)):
+        elif self._first_gone is not None and (found := FIRST_FAILED_CODE.fullmatch(line)):
             self._miss(self._first_gone, int(found[1]))
 
     def _miss(self, rank: int, code: int) -> None:

@@ -13,11 +13,11 @@ from inside.protocol.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
 from inside.supervisor.logins import Logins
-from inside.supervisor.restarts import elastic_timeout_s, shortage_sentence, slots_of
+from inside.supervisor.restarts import elastic_timeout_s, shortage_sentence, total_slots
 
-LOOK_S = 1.0
+POLL_S = 1.0
 # How long the first run waits for hosts that are slow to respond.
-GATHER_S = 6.0
+FIRST_HOSTS_WAIT_S = 6.0
 
 
 class Discovery:
@@ -49,7 +49,7 @@ class Discovery:
         self._loop.add(self)
         self.tick()
         self._changed()
-        deadline = time.monotonic() + GATHER_S
+        deadline = time.monotonic() + FIRST_HOSTS_WAIT_S
         self._loop.run_until(lambda: self._loop.stops > 0 or not self._absent(), deadline)
         self._is_gathered = True
         for host in [] if self._loop.stops else self._absent():
@@ -81,7 +81,7 @@ class Discovery:
         """Read the hosts file if `up` has changed it, and update the list."""
         if time.monotonic() < self._due:
             return
-        self._due = time.monotonic() + LOOK_S
+        self._due = time.monotonic() + POLL_S
         seats = self._file.read_if_new()
         if seats is not None:
             self._seats = seats
@@ -127,7 +127,7 @@ class Discovery:
         """Say when the job has too few slots, and when it has enough again: Horovod waits for slots without a
         message and then gives up."""
         least = self._job.endurance.elastic.min_np if self._job.endurance.elastic else 0
-        slots = slots_of(self.seats())
+        slots = total_slots(self.seats())
         if (slots < least) == self.is_short:
             return
         self.is_short = slots < least

@@ -7,12 +7,12 @@ from typing import Any
 
 from inside.protocol.marks import Mark
 from inside.runtime.say import say
-from inside.supervisor.restarts import end_words
+from inside.supervisor.restarts import describe_exit
 
 # A rank that ran this long did not fail because of the host that it was started on.
-QUICK_S = 60.0
-MOST = 3
-AGAIN = "a rank failed {} times in a row within a minute of its start (last: {})"
+QUICK_FAILURE_S = 60.0
+MAX_QUICK_FAILURES = 3
+FAILED_REPEATEDLY = "a rank failed {} times in a row within a minute of its start (last: {})"
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class FailingHosts:
         """Note that a rank ended; `is_own` says that it failed by itself, first in its round and not because
         it was ended. Returns True if the head has failed too often, so the run is to be ended."""
         host = str(mark.get("host"))
-        if (mark.get("seconds") or 0) >= QUICK_S:
+        if (mark.get("seconds") or 0) >= QUICK_FAILURE_S:
             self.forgive(host)
         elif is_own and (host == self._head or host not in self.struck):
             self._counts[host] = self._counts.get(host, 0) + 1
-            if self._counts[host] >= MOST:
-                return self._strike(host, end_words(mark))
+            if self._counts[host] >= MAX_QUICK_FAILURES:
+                return self._strike(host, describe_exit(mark))
         return False
 
     def _strike(self, host: str, how: str) -> bool:
         """Drop the host, or return True if it is the head."""
         times, is_head = self._counts.pop(host), host == self._head
         self.struck[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
-        again = AGAIN.format(times, how)
+        again = FAILED_REPEATEDLY.format(times, how)
         if is_head:
             say(f"{host}, the head, cannot be dropped, and {again}: ending the run")
         else:

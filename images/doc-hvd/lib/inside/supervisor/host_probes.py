@@ -14,10 +14,10 @@ from inside.runtime.parallel_commands import run_parallel
 # Limit for all hosts together. One login takes at most CONNECT_S, unless its sshd hangs after accepting it.
 PROBE_S = 8.0
 # Bytes read from the end of a rank's log: a traceback can be long.
-MOST_SAID = 16384
+MAX_LOG_TAIL_BYTES = 16384
 
 
-def answering(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
+def responding_hosts(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
     """Return the hosts whose worker accepts a login. If a stop is requested meanwhile, return all hosts:
     those that have not answered yet may still respond."""
     errands = run_parallel(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
@@ -26,28 +26,32 @@ def answering(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
     return {host for host in hosts if errands.codes.get(host) == 0}
 
 
-def settled(loop: Loop, places: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float) -> set[str]:
+def wait_for_old_ranks(
+    loop: Loop, places: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
+) -> set[str]:
     """Wait up to `wait_s` for the ranks of the last run to end, on the head and on `hosts`; return the hosts
     that respond."""
-    words = gone_words(places, job, wait_s)
+    words = check_gone_words(places, job, wait_s)
     commands = {host: places.ssh(host, shlex.join(words)) for host in hosts}
     errands = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
     # 255 is ssh's own failure. 1 means that a rank still runs there, so the worker does respond.
     return {host for host in hosts if errands.codes.get(host, 255) in (0, 1)}
 
 
-def lingering(loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
+def hosts_with_leftover_ranks(
+    loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s: float
+) -> list[str]:
     """Wait up to `wait_s` for the ranks of an ended job; return the hosts where some still run. The
     launcher ends a rank on another host by closing its connection, and does not wait for the rank to end.
     The first stop request does not interrupt this, whether it ended the job or came after a failure; the
     second does."""
-    line = shlex.join(gone_words(places, job, wait_s))
+    line = shlex.join(check_gone_words(places, job, wait_s))
     commands = {host: places.ssh(host, line) for host in hosts}
     errands = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
     return [host for host in hosts if errands.codes.get(host) == 1]
 
 
-def end_of_rank(
+def read_rank_end(
     loop: Loop, places: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
     """Return how a rank ended, from the record that its wrapper wrote on its host, with the end of its log as
@@ -55,9 +59,9 @@ def end_of_rank(
     rank, host = where
     record = paths.logs_folder(job, places.run) / f"rank-{rank}.json"
     words = [
-        gone_words(places, job, wait_s),
+        check_gone_words(places, job, wait_s),
         ["cat", str(record)],
-        ["tail", "-c", str(MOST_SAID), str(record.with_suffix(".log"))],
+        ["tail", "-c", str(MAX_LOG_TAIL_BYTES), str(record.with_suffix(".log"))],
     ]
     look = "; ".join(map(shlex.join, words))
     command = ["sh", "-c", look] if is_here else places.ssh(host, look)
@@ -70,5 +74,5 @@ def end_of_rank(
     return {**found, "said": text[length:]} if isinstance(found, dict) else {}
 
 
-def gone_words(places: Layout, job: str, wait_s: float) -> list[str]:
+def check_gone_words(places: Layout, job: str, wait_s: float) -> list[str]:
     return [str(places.bin / "check"), "gone", job, f"{wait_s:g}"]

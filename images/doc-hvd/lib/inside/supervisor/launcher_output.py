@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from inside.protocol.marks import Filter, Mark
+from inside.protocol.marks import Mark, MarkFilter
 from inside.runtime.child import Child
 from inside.runtime.loop import Loop
-from inside.supervisor.lines import Lines
+from inside.supervisor.lines import LineSplitter
 
 # How long to read on after the launcher has ended, while another process holds its pipes open silently.
-SILENCE_S = 0.5
+DRAIN_SILENCE_S = 0.5
 
 
 class LauncherOutput:
@@ -32,12 +32,12 @@ class LauncherOutput:
         self._child = child
         self._stops = loop.stops
         self._heard = time.monotonic()
-        self._filters: dict[int, Filter] = {}
-        self._lines: dict[int, Lines] = {}
+        self._filters: dict[int, MarkFilter] = {}
+        self._lines: dict[int, LineSplitter] = {}
         for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
             if stream is not None:
-                lines = self._lines[stream.fileno()] = Lines(hear, overhear)
-                self._filters[stream.fileno()] = Filter(partial(pass_on, out, lines), report, naming)
+                lines = self._lines[stream.fileno()] = LineSplitter(hear, overhear)
+                self._filters[stream.fileno()] = MarkFilter(partial(forward, out, lines), report, naming)
 
     def run(self) -> int:
         """Wait until the launcher has ended and all its output is read; return its exit code."""
@@ -46,8 +46,8 @@ class LauncherOutput:
         self._loop.add(self)
         self._loop.run_until(self._child.has_ended)
         self._heard = time.monotonic()
-        while self._filters and time.monotonic() < self._heard + SILENCE_S:
-            self._loop.turn(self._heard + SILENCE_S)
+        while self._filters and time.monotonic() < self._heard + DRAIN_SILENCE_S:
+            self._loop.turn(self._heard + DRAIN_SILENCE_S)
         self._loop.remove(self)
         for fd in tuple(self._filters):
             self._close(fd)
@@ -96,7 +96,7 @@ class LauncherOutput:
         self._lines.pop(fd).close()
 
 
-def pass_on(fd: int, lines: Lines, data: bytes) -> None:
+def forward(fd: int, lines: LineSplitter, data: bytes) -> None:
     """Write all data to `fd` at once, without Python's buffers, and feed it to `lines`."""
     lines.feed(data)
     while data:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from inside.protocol.marks import split_lines
 
 # Longer lines are cut here.
-LONGEST = 1 << 15
-DATE = rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?"
-LINE = re.compile(DATE + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)", re.DOTALL)
+MAX_LINE_BYTES = 1 << 15
+TIMESTAMP = rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?"
+RANK_LINE = re.compile(TIMESTAMP + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)", re.DOTALL)
 
 
-class Lines:
+class LineSplitter:
     """Splits one stream into lines. `hear` gets the rank and text of a rank's line, `overhear` any other
     line."""
 
@@ -28,7 +28,7 @@ class Lines:
         for line in ended:
             self._tell(self._begun + line)
             self._begun = b""
-        self._begun = (self._begun + last)[:LONGEST]
+        self._begun = (self._begun + last)[:MAX_LINE_BYTES]
 
     def close(self) -> None:
         """Take the end of the stream: the last line may lack its newline."""
@@ -36,8 +36,8 @@ class Lines:
         self._begun = b""
 
     def _tell(self, line: bytes) -> None:
-        found = LINE.fullmatch(line)
-        text = (found[2] if found else line)[:LONGEST].decode("utf-8", "replace").rstrip("\r\n")
+        found = RANK_LINE.fullmatch(line)
+        text = (found[2] if found else line)[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n")
         if found:
             self._hear(int(found[1]), text)
         else:

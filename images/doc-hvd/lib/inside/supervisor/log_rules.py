@@ -9,11 +9,11 @@ from typing import Any
 from inside.protocol.resilience import Rule
 from inside.runtime.say import say
 
-LONGEST_SHOWN = 500
+MAX_SHOWN_CHARS = 500
 
 
 @dataclass(frozen=True)
-class Match:
+class MatchedLine:
     """A line that matched a rule. `host` is None where the rank's host is not known."""
 
     rule: Rule
@@ -22,12 +22,12 @@ class Match:
     line: str
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
-        shown = self.line[:LONGEST_SHOWN]
+        shown = self.line[:MAX_SHOWN_CHARS]
         return {"host": self.host, "pattern": self.rule.pattern, "line": shown, "rank": self.rank}
 
     def __str__(self) -> str:
         where = f" on {self.host}" if self.host else ""
-        return f"rank {self.rank}{where} said {self.line[:LONGEST_SHOWN]!r} (rule {self.rule.pattern!r})"
+        return f"rank {self.rank}{where} said {self.line[:MAX_SHOWN_CHARS]!r} (rule {self.rule.pattern!r})"
 
 
 class RuleMatcher:
@@ -36,14 +36,14 @@ class RuleMatcher:
     restart."""
 
     def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None] | None) -> None:
-        self.dropped: dict[str, Match] = {}
-        self.stopped_by: Match | None = None
-        self._book = Rulebook(rules)
+        self.dropped: dict[str, MatchedLine] = {}
+        self.stopped_by: MatchedLine | None = None
+        self._book = CompiledRules(rules)
         self._head = head
         self._drop = drop
         self._spared: set[tuple[str, str | None]] = set()
 
-    def left_out(self, hosts: Collection[str]) -> tuple[Match, ...]:
+    def left_out(self, hosts: Collection[str]) -> tuple[MatchedLine, ...]:
         """Return the matches that explain which hosts are missing from a run on `hosts`."""
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
@@ -51,19 +51,19 @@ class RuleMatcher:
         """Apply the rules to a line of a rank; return whether a host was dropped or restarts were stopped."""
         before = (len(self.dropped), self.stopped_by)
         for rule in self._book.matches(line):
-            match = Match(rule, rank, host_of(rank), line)
+            match = MatchedLine(rule, rank, host_of(rank), line)
             if rule.then == "stop":
                 self._stop(match)
             else:
                 self._take_out(match)
         return before != (len(self.dropped), self.stopped_by)
 
-    def _stop(self, match: Match) -> None:
+    def _stop(self, match: MatchedLine) -> None:
         if self.stopped_by is None:
             self.stopped_by = match
             say(f"{match}: should this run fail, the job is not run again")
 
-    def _take_out(self, match: Match) -> None:
+    def _take_out(self, match: MatchedLine) -> None:
         host = match.host
         if host is None or host == self._head:
             self._spare(match)
@@ -71,14 +71,14 @@ class RuleMatcher:
             self.dropped[host] = match
             self._say_dropped(host, match)
 
-    def _say_dropped(self, host: str, match: Match) -> None:
+    def _say_dropped(self, host: str, match: MatchedLine) -> None:
         if self._drop is None:
             say(f"{match}: {host} is left out should the job be run again")
             return
         say(f"{match}: {host} is dropped from the job")
         self._drop(host)
 
-    def _spare(self, match: Match) -> None:
+    def _spare(self, match: MatchedLine) -> None:
         """Say once why a host is not dropped."""
         case = (match.rule.pattern, match.host)
         if case in self._spared:
@@ -88,11 +88,11 @@ class RuleMatcher:
         say(f"{match}: {why}, the job goes on")
 
 
-class Rulebook:
+class CompiledRules:
     """The compiled rules of a job."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._rules = [(rule, pattern) for rule in rules if (pattern := compiled(rule))]
+        self._rules = [(rule, pattern) for rule in rules if (pattern := compile_rule(rule))]
 
     def matches(self, line: str) -> Iterator[Rule]:
         """Yield the rules that match a line of a rank."""
@@ -101,7 +101,7 @@ class Rulebook:
                 yield rule
 
 
-def compiled(rule: Rule) -> "re.Pattern[str] | None":
+def compile_rule(rule: Rule) -> "re.Pattern[str] | None":
     """Compile a rule. The controller has checked it; a rule that still fails to compile is reported and
     ignored."""
     try:

@@ -13,9 +13,9 @@ from inside.runtime.loop import Loop
 
 RETRY_S = 1.5
 # A login that has not succeeded by then is ended and tried again.
-LOGIN_S = 12.0
+LOGIN_TIMEOUT_S = 12.0
 # The worker prints one line, which shows that the login works, then waits until this end closes stdin.
-LINE = "echo in; exec cat"
+LOGIN_COMMAND = "echo in; exec cat"
 
 
 class Login:
@@ -60,7 +60,7 @@ class Login:
             return
         assert process.stdout is not None
         self._process = process
-        self._due = time.monotonic() + LOGIN_S
+        self._due = time.monotonic() + LOGIN_TIMEOUT_S
         self._loop.watch(process.stdout.fileno(), self._hear)
 
     def _hear(self) -> None:
@@ -100,7 +100,7 @@ class Logins:
         for host in set(self._sessions) - wanted:
             self._close(host)
         for host in wanted - set(self._sessions):
-            session = Login(self._loop, self._places.ssh(host, LINE), self._changed)
+            session = Login(self._loop, self._places.ssh(host, LOGIN_COMMAND), self._changed)
             self._sessions[host] = session
             self._loop.add(session)
 

@@ -11,9 +11,9 @@ LONG_AGO = float("-inf")
 SSH_FAILED = 255
 # From an exception to the end of its rank. In between the rank may wait for all other ranks, in Horovod's
 # shutdown.
-CRY_S = 60.0
+EXCEPTION_TO_EXIT_S = 60.0
 
-Key = tuple[int, str | None]
+RankKey = tuple[int, str | None]
 
 
 class RankStates:
@@ -27,11 +27,11 @@ class RankStates:
         # elastic.
         self._first_np = first_np
         self._starts = 0
-        self._ranks: dict[Key, Mark] = {}
+        self._ranks: dict[RankKey, Mark] = {}
         self._exits: list[Mark] = []
         self._followers: set[int] = set()
         self._cries: dict[int, float] = {}
-        self._living: dict[Key, None] = {}
+        self._living: dict[RankKey, None] = {}
         self._lost: dict[str, float] = {}
         self._dropped: set[str] = set()
         self._missed: int | None = None
@@ -115,14 +115,16 @@ class RankStates:
         """Note that, by its own output, this rank raised an exception of any kind."""
         self._cries[rank] = now
 
-    def suspect(self, now: float) -> Key | None:
+    def suspect(self, now: float) -> RankKey | None:
         """Return a rank that raised an exception recently but never reported its end, if every reported
         failure is only a consequence of another. Its peers ended faster, and the launcher closed its
         connection. None if there is no such rank."""
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
-        crying = {rank for rank, when in self._cries.items() if now - when < CRY_S} - self._followers
+        crying = {
+            rank for rank, when in self._cries.items() if now - when < EXCEPTION_TO_EXIT_S
+        } - self._followers
         return next((key for key in self._living if key[0] in crying), None)
 
     def is_of_this_start(self, end: Mark) -> bool:

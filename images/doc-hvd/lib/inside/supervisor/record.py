@@ -14,12 +14,12 @@ from inside.protocol.layout import Layout
 from inside.protocol.marks import Mark
 from inside.runtime.say import say
 from inside.supervisor.failing_hosts import DroppedHost
-from inside.supervisor.log_rules import Match
+from inside.supervisor.log_rules import MatchedLine
 from inside.supervisor.rank_states import RankStates
 
 EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 # Changes within this time are written together.
-GATHER_S = 0.5
+WRITE_DELAY_S = 0.5
 
 
 @dataclass
@@ -43,9 +43,9 @@ class Record:
     def __init__(self, job: Job, places: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
         self.ledger = RankStates()
-        self.dropped: Sequence[Match] = ()
+        self.dropped: Sequence[MatchedLine] = ()
         self.struck: Sequence[DroppedHost] = ()
-        self.stopped_by: Match | None = None
+        self.stopped_by: MatchedLine | None = None
         self.hang: Mapping[str, Any] | None = None  # Any: JSON
         self._job = job
         self._versions = dict(versions)
@@ -77,7 +77,7 @@ class Record:
     def change(self) -> None:
         """Schedule a write after a change."""
         if self._due is None:
-            self._due = time.monotonic() + GATHER_S
+            self._due = time.monotonic() + WRITE_DELAY_S
 
     def due(self) -> float | None:
         return self._due

@@ -7,11 +7,11 @@ from inside.protocol.job import JobHost
 from inside.protocol.marks import Mark
 from inside.protocol.resilience import Resilience
 
-LONGEST_PAUSE_S = 30.0
+MAX_PAUSE_S = 30.0
 # Horovod's default for --elastic-timeout.
 ELASTIC_TIMEOUT_S = 600.0
 # How long it may take until the loss of a host shows as a failure of the remaining ranks.
-LOSS_S = 60.0
+HOST_LOSS_DELAY_S = 60.0
 # A run that lasted this long did not fail quickly.
 LONG_RUN_S = 60.0
 
@@ -21,7 +21,7 @@ def may_restart(endurance: Resilience, used: int, is_stopped_by_rule: bool) -> b
     return used < endurance.restarts and not is_stopped_by_rule
 
 
-def pause_before(run_seconds: Sequence[float]) -> float:
+def restart_pause_s(run_seconds: Sequence[float]) -> float:
     """Return the seconds to wait before a restart, given how long each run lasted: 1, 2, 4 … 30 while runs
     fail quickly."""
     quick = 0
@@ -29,10 +29,10 @@ def pause_before(run_seconds: Sequence[float]) -> float:
         if seconds >= LONG_RUN_S:
             break
         quick += 1
-    return min(LONGEST_PAUSE_S, 2.0 ** min(max(quick - 1, 0), 10))
+    return min(MAX_PAUSE_S, 2.0 ** min(max(quick - 1, 0), 10))
 
 
-def seats_left(
+def remaining_hosts(
     seats: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
 ) -> tuple[JobHost, ...]:
     """Return the hosts of the next run. The head always takes part: the supervisor runs on it."""
@@ -41,23 +41,23 @@ def seats_left(
     )
 
 
-def words_for(launcher: Sequence[str], seats: Sequence[JobHost]) -> list[str]:
+def launcher_words(launcher: Sequence[str], seats: Sequence[JobHost]) -> list[str]:
     """Return the launcher's words with these hosts in place of its own. Hosts are given by address, because
     horovodrun takes a name that does not resolve to a local address for a remote host."""
     hosts = ",".join(f"{seat.address}:{seat.slots}" for seat in seats)
-    return replaced(replaced(launcher, "-np", str(slots_of(seats))), "-H", hosts)
+    return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(seats))), "-H", hosts)
 
 
-def elastic_words_for(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
+def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
     """Return the launcher's words with `-np` lowered to the slots that exist, but not below `min_np`. Horovod
     begins with -np ranks, and would wait minutes for slots that do not exist."""
-    wanted = value_of(launcher, "-np")
+    wanted = flag_value(launcher, "-np")
     if wanted is None:
         return list(launcher)
-    return replaced(launcher, "-np", str(max(min_np, min(int(wanted), slots))))
+    return with_flag_value(launcher, "-np", str(max(min_np, min(int(wanted), slots))))
 
 
-def first_ranks(np: int, slots: int, max_np: int | None) -> int:
+def initial_rank_count(np: int, slots: int, max_np: int | None) -> int:
     """Return how many ranks an elastic job begins with: Horovod waits for `np` slots, then uses all slots
     there are."""
     return max(np, slots if max_np is None else min(slots, max_np))
@@ -65,18 +65,18 @@ def first_ranks(np: int, slots: int, max_np: int | None) -> int:
 
 def elastic_timeout_s(launcher: Sequence[str]) -> float:
     """Return how long Horovod waits for slots before it gives up an elastic job."""
-    wanted = value_of(launcher, "--elastic-timeout") or ""
+    wanted = flag_value(launcher, "--elastic-timeout") or ""
     return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
 
 
-def loss_counts_s(launcher: Sequence[str], is_own_failure: bool) -> float:
+def loss_is_cause_within_s(launcher: Sequence[str], is_own_failure: bool) -> float:
     """Return for how long a lost host may be the cause of an elastic job's failure. If no rank fails by
     itself, the job may wait until Horovod's timeout ends it; a rank that fails by itself long after the loss
     has another cause."""
-    return LOSS_S if is_own_failure else LOSS_S + elastic_timeout_s(launcher)
+    return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s(launcher)
 
 
-def replaced(words: Sequence[str], flag: str, value: str) -> list[str]:
+def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
     """Return the words with another value for a flag; unchanged if the flag is not among them."""
     found = list(words)
     if flag in found[:-1]:
@@ -84,16 +84,16 @@ def replaced(words: Sequence[str], flag: str, value: str) -> list[str]:
     return found
 
 
-def value_of(words: Sequence[str], flag: str) -> str | None:
+def flag_value(words: Sequence[str], flag: str) -> str | None:
     """Return the value of a flag, or None."""
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 
-def slots_of(seats: Sequence[JobHost]) -> int:
+def total_slots(seats: Sequence[JobHost]) -> int:
     return sum(seat.slots for seat in seats)
 
 
-def host_of_ranks(seats: Sequence[JobHost]) -> dict[int, str]:
+def hosts_by_rank(seats: Sequence[JobHost]) -> dict[int, str]:
     """Return the host of each rank of a job that is not elastic: the launcher fills the hosts in order."""
     names = [seat.name for seat in seats for _slot in range(seat.slots)]
     return dict(enumerate(names))
@@ -107,14 +107,14 @@ def restart_sentence(run: int, why: str, seats: Sequence[JobHost], endurance: Re
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
-def failure_words(first: Mark | None, launcher_code: int) -> str:
+def describe_failure(first: Mark | None, launcher_code: int) -> str:
     """Describe why a run failed."""
     if first is None:
         return f"failed (the launcher: exit code {launcher_code})"
-    return f"failed (rank {first['rank']} on {first.get('host', '?')}: {end_words(first)})"
+    return f"failed (rank {first['rank']} on {first.get('host', '?')}: {describe_exit(first)})"
 
 
-def end_words(mark: Mark) -> str:
+def describe_exit(mark: Mark) -> str:
     """Describe how a rank ended."""
     if mark.get("oom"):
         return "out of memory"

@@ -13,37 +13,42 @@ from inside.rank.out_link import hold_live, point_out_to
 from inside.runtime.child import StartError
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
-from inside.runtime.secrets import forget_elsewhere, forget_secrets
-from inside.supervisor.attempt import FOLLOWS, Attempt, AttemptContext, Outcome, launcher_path
+from inside.runtime.secrets import remove_secrets, remove_secrets_on_hosts
+from inside.supervisor.attempt import CONSEQUENCE_ERRORS, Attempt, AttemptContext, Outcome, launcher_path
 from inside.supervisor.discovery import Discovery
 from inside.supervisor.failing_hosts import FailingHosts
-from inside.supervisor.host_probes import answering, end_of_rank, lingering, settled
+from inside.supervisor.host_probes import (
+    hosts_with_leftover_ranks,
+    read_rank_end,
+    responding_hosts,
+    wait_for_old_ranks,
+)
 from inside.supervisor.log_rules import RuleMatcher
 from inside.supervisor.rank_states import RankStates
 from inside.supervisor.record import AttemptRecord, Record
 from inside.supervisor.restarts import (
-    elastic_words_for,
-    failure_words,
-    first_ranks,
-    host_of_ranks,
-    loss_counts_s,
+    describe_failure,
+    elastic_launcher_words,
+    flag_value,
+    hosts_by_rank,
+    initial_rank_count,
+    launcher_words,
+    loss_is_cause_within_s,
     lost_sentence,
     may_restart,
-    pause_before,
+    remaining_hosts,
+    restart_pause_s,
     restart_sentence,
-    seats_left,
-    slots_of,
-    value_of,
-    words_for,
+    total_slots,
 )
-from inside.supervisor.versions import versions_beside
+from inside.supervisor.versions import installed_versions
 
-LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
-STILL = "ranks of this job still run on {}"
+SECRETS_LEFT = "the secrets of this job may still be in the worker on {}: the next train removes them"
+RANKS_STILL_RUN = "ranks of this job still run on {}"
 # Ranks of an ended run get the job's grace plus this, before the next run or the job's end.
-GONE_EXTRA_S = 3.0
+EXTRA_GRACE_S = 3.0
 # How Python exits after an uncaught exception.
-RAISED = {"code": 1, "signal": None}
+UNCAUGHT_EXCEPTION = {"code": 1, "signal": None}
 
 
 def main(arguments: Sequence[str], places: Layout | None = None) -> int:
@@ -115,7 +120,7 @@ class Supervisor:
 
     def _run_on(self, seats: Sequence[JobHost]) -> Outcome:
         words = self._words(seats)
-        np = int(value_of(words, "-np") or slots_of(seats))
+        np = int(flag_value(words, "-np") or total_slots(seats))
         hosts = [seat.name for seat in seats]
         self._record.dropped = self._judge.left_out(hosts)
         attempt = self._record.begin(np, hosts, self._new_ledger(seats, np))
@@ -127,14 +132,14 @@ class Supervisor:
     def _new_ledger(self, seats: Sequence[JobHost], np: int) -> RankStates:
         elastic = self._job.endurance.elastic
         if elastic is None:
-            return RankStates(host_of_ranks(seats))
-        return RankStates(first_np=first_ranks(np, slots_of(seats), elastic.max_np))
+            return RankStates(hosts_by_rank(seats))
+        return RankStates(first_np=initial_rank_count(np, total_slots(seats), elastic.max_np))
 
     def _words(self, seats: Sequence[JobHost]) -> list[str]:
         elastic, launcher = self._job.endurance.elastic, self._job.launcher
         if elastic:
-            return elastic_words_for(launcher, elastic.min_np, slots_of(seats))
-        return words_for(launcher, seats) if seats != self._job.seats else list(launcher)
+            return elastic_launcher_words(launcher, elastic.min_np, total_slots(seats))
+        return launcher_words(launcher, seats) if seats != self._job.seats else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
         """Note how the run ended and which hosts were lost. A rank that failed because a peer's host is gone
@@ -158,14 +163,18 @@ class Supervisor:
         if (suspect := ledger.suspect(time.monotonic())) is None:
             return
         rank, host = suspect[0], str(suspect[1])
-        is_here, wait_s = host == self._job.host, self._job.grace_s + GONE_EXTRA_S
-        end = end_of_rank(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
+        is_here, wait_s = host == self._job.host, self._job.grace_s + EXTRA_GRACE_S
+        end = read_rank_end(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
         # Its last lines may have been lost on the way here; in its log they may show that it failed because
         # of another rank.
-        if end.get("code") and not FOLLOWS.search(end.pop("said")) and ledger.is_of_this_start(end):
+        if (
+            end.get("code")
+            and not CONSEQUENCE_ERRORS.search(end.pop("said"))
+            and ledger.is_of_this_start(end)
+        ):
             ledger.add({"event": "rank-exit", **end})
             # Our own launcher killed it during its shutdown: report the exception, not the signal.
-            attempt.first_failure = {**end, **RAISED} if end.get("asked") else end
+            attempt.first_failure = {**end, **UNCAUGHT_EXCEPTION} if end.get("asked") else end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
         """Return the hosts that the run lost. Hosts are asked before the record is final, because a lost host
@@ -173,7 +182,7 @@ class Supervisor:
         others = [host for host in attempt.hosts if host != self._job.host]
         if outcome.state != "failed" or not others:
             return self._away(others)
-        there = answering(self._loop, self._places, others)
+        there = responding_hosts(self._loop, self._places, others)
         there |= self._survived(attempt)
         if (first := attempt.first_failure) and not self._record.ledger.is_consequence(first):
             # A rank on this host reported its own failure. That explains more than a host that responds
@@ -191,7 +200,7 @@ class Supervisor:
             return set()
         ledger, first = self._record.ledger, attempt.first_failure
         is_own = first is not None and not ledger.is_consequence(first)
-        return ledger.lost_before(time.monotonic() - loss_counts_s(self._job.launcher, is_own))
+        return ledger.lost_before(time.monotonic() - loss_is_cause_within_s(self._job.launcher, is_own))
 
     def _away(self, hosts: Sequence[str]) -> list[str]:
         """Return the hosts that are known to be gone without asking them. Only the logins of an elastic job
@@ -209,9 +218,9 @@ class Supervisor:
         hosts = self._left_behind()
         if self._discovery:
             self._discovery.close()
-        wait_s = self._job.grace_s + GONE_EXTRA_S
-        for host in lingering(self._loop, self._places, self._job.name, hosts, wait_s):
-            say(STILL.format(host))
+        wait_s = self._job.grace_s + EXTRA_GRACE_S
+        for host in hosts_with_leftover_ranks(self._loop, self._places, self._job.name, hosts, wait_s):
+            say(RANKS_STILL_RUN.format(host))
 
     def _left_behind(self) -> list[str]:
         """Return the other hosts on which ranks may still run, without those known to be lost."""
@@ -232,14 +241,14 @@ class Supervisor:
         """Pause (longer after quick failures), wait for the ranks of the last run to end, and return the
         hosts of the next run."""
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
-        self._loop.pause(pause_before(runs))
+        self._loop.pause(restart_pause_s(runs))
         hosts = self._discovery.names() if self._discovery else self._job.other_hosts
         asked = [host for host in hosts if host not in self._dropped]
-        wait_s = self._job.grace_s + GONE_EXTRA_S
-        there = settled(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
+        wait_s = self._job.grace_s + EXTRA_GRACE_S
+        there = wait_for_old_ranks(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
         if self._discovery:
             return self._discovery.seats()
-        return seats_left(self._job.seats, self._job.host, there, self._dropped)
+        return remaining_hosts(self._job.seats, self._job.host, there, self._dropped)
 
     def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[JobHost]) -> None:
         if outcome.was_hung:
@@ -248,7 +257,7 @@ class Supervisor:
             # Failures of ranks on other hosts are consequences of the loss.
             why = f"failed ({', '.join(attempt.lost_hosts)} stopped answering)"
         else:
-            why = failure_words(attempt.first_failure, outcome.code)
+            why = describe_failure(attempt.first_failure, outcome.code)
         used = self._record.restarts + 1
         say(restart_sentence(attempt.number, why, seats, self._job.endurance, used))
 
@@ -281,17 +290,17 @@ class Supervisor:
     def _forget_secrets(self) -> None:
         if not self._job.secrets:
             return
-        forget_secrets(self._job.name, self._places.run)
+        remove_secrets(self._job.name, self._places.run)
         hosts = self._discovery.names() if self._discovery else []
         everywhere = list(dict.fromkeys([*self._job.other_hosts, *hosts]))
-        for host in forget_elsewhere(self._job.name, everywhere, self._places.bin):
-            say(LEFT.format(host))
+        for host in remove_secrets_on_hosts(self._job.name, everywhere, self._places.bin):
+            say(SECRETS_LEFT.format(host))
 
 
 def find_versions(job: Job, places: Layout) -> dict[str, str]:
     """Return the versions of the packages beside the launcher; empty if there is no launcher."""
     image = read_image_env(places.image_env)
     try:
-        return versions_beside(launcher_path(job.launcher[0], image.get("PATH")))
+        return installed_versions(launcher_path(job.launcher[0], image.get("PATH")))
     except (StartError, OSError, IndexError):
         return {}

@@ -5,23 +5,23 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-DIST = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
+DIST_INFO = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
 # Packages that are TensorFlow under another name.
-TENSORFLOWS = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
+TENSORFLOW_PACKAGES = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 
-def versions_beside(launcher: Path) -> dict[str, str]:
+def installed_versions(launcher: Path) -> dict[str, str]:
     """Return the versions in the virtual environment, or prefix, that contains the launcher."""
     prefix = launcher.parent.parent
     names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
-    return {**python_version(prefix), **versions_of(names)}
+    return {**python_version(prefix), **versions_from_names(names)}
 
 
-def versions_of(names: Iterable[str]) -> dict[str, str]:
+def versions_from_names(names: Iterable[str]) -> dict[str, str]:
     """Return the versions by package name, from the names of *.dist-info folders."""
-    matches = (DIST.fullmatch(name) for name in names)
+    matches = (DIST_INFO.fullmatch(name) for name in names)
     found = {match["name"].lower().replace("_", "-"): match["version"] for match in matches if match}
-    for name in TENSORFLOWS:
+    for name in TENSORFLOW_PACKAGES:
         if name in found:
             found.setdefault("tensorflow", found[name])
     return dict(sorted(found.items()))
