@@ -13,7 +13,7 @@ from bench.contest import Bar, Contest, Contestant, Row, doing
 from bench.ground import Ground, pipes, together
 from bench.rows import rsync
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.sync import sync_all
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.ssh.link import SshLink

@@ -117,7 +117,7 @@ def train(
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
-    from hvdocker.training.inputs.resilience import ResilienceFlags
+    from hvdocker.training.inputs.resilience_flags import ResilienceFlags
     from hvdocker.training.report import Viewer
     from hvdocker.training.train import train as run
     from hvdocker.training.train_hooks import TrainHooks

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from hvdocker.cluster import join_actions, removal, worker_actions
+from hvdocker.cluster import join_actions, removal_actions, worker_actions
 
-ACTIONS = {**worker_actions.ACTIONS, **join_actions.ACTIONS, **removal.ACTIONS}
+ACTIONS = {**worker_actions.ACTIONS, **join_actions.ACTIONS, **removal_actions.ACTIONS}

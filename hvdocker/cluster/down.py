@@ -25,7 +25,7 @@ from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import FetchedFiles
-    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.plan.apply import Context
     from hvdocker.transport.link import HostLink
 

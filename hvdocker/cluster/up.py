@@ -33,7 +33,7 @@ from hvdocker.plan.plan import Plan
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.held_locks import HeldLocks
 
 Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]

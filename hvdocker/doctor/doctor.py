@@ -24,7 +24,7 @@ from hvdocker.doctor.judges.cluster import why_replaced
 from hvdocker.doctor.judges.host import FixCommands, JudgeInput, judge_host
 from hvdocker.doctor.judges.interfaces import judge_interfaces
 from hvdocker.doctor.pairs.examine import examine_pairs
-from hvdocker.doctor.pairs.keep_speeds import save_link_speeds
+from hvdocker.doctor.pairs.save_speeds import save_link_speeds
 from hvdocker.doctor.report import DoctorReport, Finding, PairReport
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError

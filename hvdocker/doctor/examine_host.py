@@ -48,7 +48,7 @@ class Examiner:
             see_engine,
             see_machine,
         )
-        from hvdocker.locks.hold import run_lock_command
+        from hvdocker.locks.held_locks import run_lock_command
         from hvdocker.transport.ssh.link import SshLink
 
         attempts = Attempts(link.name)

@@ -20,7 +20,7 @@ from hvdocker.units import pluralize
 
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import FetchedFiles
-    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.transport.link import HostLink
 
 Show = Callable[[Plan], None]

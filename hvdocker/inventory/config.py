@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hvdocker.env import Env
-from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
+from hvdocker.inventory.config_text import ConfigView, config_json, config_yaml
 from hvdocker.inventory.locate import choose, read_text, resolved, understood
 from hvdocker.inventory.origin import find_origins
 from hvdocker.inventory.redact import redacted

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from hvdocker import names
 from hvdocker.errors import InventoryError
+from hvdocker.inventory.field_reader import MOST_SHOWN, FieldReader, TextCheck, Values, quoted
 from hvdocker.inventory.fields import (
     ENV_NAME_PATTERN,
     ENV_VALUE_PATTERN,
@@ -19,7 +20,6 @@ from hvdocker.inventory.fields import (
     is_safe_text,
 )
 from hvdocker.inventory.inventory import BUSY_BYTES, Host, Inventory, KeyPair, Mount, SshSettings, local_hosts
-from hvdocker.inventory.reader import MOST_SHOWN, FieldReader, TextCheck, Values, quoted
 from hvdocker.inventory.safe_text import shortened
 from hvdocker.inventory.yaml_document import KeyPath, read_yaml
 from hvdocker.protocol.resilience import Rule

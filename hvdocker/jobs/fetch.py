@@ -118,14 +118,14 @@ def save_log(located: Located, job: str, link: HostLink, container: str) -> None
 
 def _save_master_state(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
     """Save the master's description as master.json. Any: the engine's JSON."""
-    from hvdocker.observe.job_containers import master_facts
+    from hvdocker.observe.masters import master_facts
 
     write_master_file(located, job, master_facts(inspected))
 
 
 def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE) -> Mapping[str, Any]:
     """Write the container's log to folder/logs/name; return `docker inspect` of the container. Any: JSON."""
-    from hvdocker.engine.container_access import translating_container_errors
+    from hvdocker.engine.container_errors import translating_container_errors
 
     path = folder / "logs" / name
     path.parent.mkdir(parents=True, exist_ok=True)

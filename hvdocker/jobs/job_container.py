@@ -66,7 +66,7 @@ def _all_lines(
     tail: int | None,
     since: float | None,
 ) -> Iterator[Line]:
-    from hvdocker.engine.container_access import translating_container_errors
+    from hvdocker.engine.container_errors import translating_container_errors
 
     with translating_container_errors(link, container, "reading the job's output"):
         stream = link.engine().logs(
@@ -122,7 +122,7 @@ def read_job_end(link: HostLink, container: str) -> JobEnd:
 
     Waits up to 60 s for a container that still runs. Raises JobStopped if the container was removed."""
     from hvdocker.engine import archive
-    from hvdocker.engine.container_access import (
+    from hvdocker.engine.container_errors import (
         container_gone_error,
         is_container_gone,
         translating_container_errors,
@@ -147,7 +147,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
     With `at_once` send SIGKILL right away: ranks on other hosts are then left to end by themselves."""
     from docker.errors import APIError
 
-    from hvdocker.engine.container_access import translating_container_errors
+    from hvdocker.engine.container_errors import translating_container_errors
 
     with translating_container_errors(link, container, "stopping the job"):
         if at_once:
@@ -161,7 +161,7 @@ def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
 
 
 def is_running(link: HostLink, container: str) -> bool:
-    from hvdocker.engine.container_access import translating_container_errors
+    from hvdocker.engine.container_errors import translating_container_errors
 
     with translating_container_errors(link, container, "looking at the job"):
         return bool(link.engine().inspect_container(container)["State"]["Running"])

@@ -21,7 +21,7 @@ from hvdocker.protocol.resilience import Elastic
 from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:
-    from hvdocker.observe.job_containers import MasterSeen
+    from hvdocker.observe.masters import MasterSeen
 
 MAX_ENDED_JOBS = 20
 
@@ -127,15 +127,15 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
     """List running jobs, the newest MAX_ENDED_JOBS ended ones (all with `shows_all`), and the queue."""
     inventory = located.inventory
     with connected(env, located, must_all=False) as session:
-        from hvdocker.locks import tickets
+        from hvdocker.locks.held_ticket import query_tickets
         from hvdocker.observe.hosts import cluster_state, observe_hosts
-        from hvdocker.observe.job_containers import see_masters
+        from hvdocker.observe.masters import see_masters
 
         # This also finds out how to reach the engine of each host, which see_masters needs.
         seen = observe_hosts(inventory, session.links, without_gpus=session.links)
         links = {name: session.links[name] for name in seen.done}
         masters = see_masters(links, None if shows_all else MAX_ENDED_JOBS)
-        queued = tickets.query_tickets(session.links)
+        queued = query_tickets(session.links)
     errors = {**queued.failed, **masters.failed, **seen.failed, **session.failed}
     state = cluster_state(inventory, seen.done, with_images=False)
     found = merge_local_jobs(_jobs_on_hosts(masters.done, state, env.now()), local_jobs(located).values())

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from hvdocker.locks.held_ticket import BEAT_S, HeldTicket, make_ticket_text
 from hvdocker.locks.holder import Claim
-from hvdocker.locks.tickets import BEAT_S, HeldTicket, make_ticket_text
 from hvdocker.transport.background import run_uninterrupted
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import for_each_host

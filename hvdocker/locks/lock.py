@@ -17,7 +17,7 @@ from hvdocker.locks.holder import Claim, Holder
 from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.transport.link import HostLink
 
 
@@ -34,7 +34,7 @@ def locked(
 
     The caller must observe the hosts again inside the block: another run may have changed them before.
     `is_needed` False means: continue without a lock on a host where none can be written."""
-    from hvdocker.locks.hold import LockOptions, hold_locks
+    from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)
     manner = LockOptions(inventory_flag(env, located), is_needed)
@@ -51,7 +51,7 @@ def clear_dead_locks(
     """Release the locks that dead runs left, and send a note for each; a dry run only sends the notes.
 
     For verbs that may have nothing to do and so take no lock: a dead lock would stay otherwise."""
-    from hvdocker.locks.hold import find_dead_locks, release_dead_locks
+    from hvdocker.locks.held_locks import find_dead_locks, release_dead_locks
 
     if located.inventory.is_local:
         links = dict(list(links.items())[:1])
@@ -109,7 +109,7 @@ class LockReport:
 def lock_status(env: Env, located: Located) -> LockReport:
     """Read the locks of all hosts. Changes nothing; a host that fails is an entry of `errors`."""
     with connected(env, located, must_all=False) as session:
-        from hvdocker.locks.hold import query_locks
+        from hvdocker.locks.held_locks import query_locks
 
         seen = query_locks(session.links)
         holders = {name: answer.holder for name, answer in seen.done.items()}
@@ -125,7 +125,7 @@ def lock_release(
     cannot be read and locks of other owners are raised as errors after the other locks were released."""
     wanted = _selected_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
-        from hvdocker.locks.hold import query_locks, release_locks_of
+        from hvdocker.locks.held_locks import query_locks, release_locks_of
 
         links = {name: link for name, link in session.links.items() if name in wanted}
         seen = query_locks(links)

@@ -13,7 +13,7 @@ from typing import Any
 from hvdocker.plan.apply import Context
 from hvdocker.plan.plan import Step
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.steps import SyncCode
 from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
 from hvdocker.sync.walk import read_tree

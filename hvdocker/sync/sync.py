@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from hvdocker.sync.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
-from hvdocker.sync.delivery import Progress, SendResult, StreamSender
-from hvdocker.sync.host_index import HostAnswer, SyncTarget, ask_host
+from hvdocker.sync.host_query import HostAnswer, SyncTarget, ask_host
 from hvdocker.sync.pack import StreamFiles, compressed_ratio
+from hvdocker.sync.stream_sender import Progress, SendResult, StreamSender
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import HostOutcomes, for_each_host

@@ -29,15 +29,15 @@ from hvdocker.training import queue
 from hvdocker.training.inputs.read_secrets import with_absolute_path
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
-from hvdocker.training.plan.requirements import worker_image
 from hvdocker.training.plan.train import plan_train
+from hvdocker.training.plan.worker_images import worker_image
 from hvdocker.training.report import TrainReport, Viewer
 from hvdocker.training.requirements import plan_workers
 from hvdocker.training.slots import Relaunch, choose_slots, host_plans_for, note_fewer_ranks, slot_request_for
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import HeldLocks
+    from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.plan.apply import Context
 
 

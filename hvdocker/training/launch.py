@@ -20,8 +20,8 @@ from hvdocker.training.slots import Relaunch
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import HeldLocks
-    from hvdocker.locks.tickets import HeldTicket
+    from hvdocker.locks.held_locks import HeldLocks
+    from hvdocker.locks.held_ticket import HeldTicket
     from hvdocker.plan.apply import Context
 
 

@@ -11,7 +11,7 @@ from hvdocker.cluster.steps import CreateWorker
 from hvdocker.env import Env
 from hvdocker.events import Event
 from hvdocker.images.requirements import Requirements
-from hvdocker.inventory.full_text import ConfigView, config_json
+from hvdocker.inventory.config_text import ConfigView, config_json
 from hvdocker.inventory.locate import Located, at_home
 from hvdocker.inventory.redact import redacted, redacted_env
 from hvdocker.jobs.capsule.capsule import Capsule, CapsuleFiles, CodeUsed, ImageUsed
@@ -20,7 +20,7 @@ from hvdocker.observe.state import ClusterState, ContainerSeen, ImageSeen
 from hvdocker.plan.plan import Plan
 from hvdocker.protocol.job import JobSpec
 from hvdocker.sync.tree import Tree
-from hvdocker.training.plan.requirements import worker_image
+from hvdocker.training.plan.worker_images import worker_image
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:

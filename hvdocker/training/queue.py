@@ -31,8 +31,8 @@ from hvdocker.transport.session import Session
 from hvdocker.units import pluralize
 
 if TYPE_CHECKING:
-    from hvdocker.locks.hold import HeldLocks
-    from hvdocker.locks.tickets import HeldTicket
+    from hvdocker.locks.held_locks import HeldLocks
+    from hvdocker.locks.held_ticket import HeldTicket
 
 T = TypeVar("T")
 # Chooses a placement from the state of the hosts. Raises NotEnoughSlots.
@@ -73,7 +73,7 @@ def observe_with_queue(
 
     The queue is read in parallel with the observation. With `has_turn` it is not read, and the
     list is empty."""
-    from hvdocker.locks.tickets import read_queue
+    from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -151,7 +151,7 @@ def wait_in_queue(
 
     `launch` takes the locks, chooses the placement again and removes the ticket. `wish` is the request as
     text for others to read. Raises Interrupted on Ctrl-C."""
-    from hvdocker.locks.tickets import hold_ticket
+    from hvdocker.locks.held_ticket import hold_ticket
 
     sight = _StateCache(located, session)
     # A request that would not fit even on idle hosts fails now, not after hours of waiting.

@@ -19,7 +19,7 @@ from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ImageSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import CONTROLLER, Plan
-from hvdocker.training.plan.requirements import (
+from hvdocker.training.plan.worker_images import (
     all_run_layer,
     have_one_image_id,
     plan_with_requirements,

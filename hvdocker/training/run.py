@@ -41,6 +41,7 @@ from hvdocker.plan.plan import Plan
 from hvdocker.training.ctrl_c import SecondCtrlC, finish_despite_ctrl_c
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare_inputs
 from hvdocker.training.report import Started, TrainReport, Viewer
+from hvdocker.training.run_heartbeat import run_heartbeat
 from hvdocker.training.slots import note_fewer_ranks
 from hvdocker.training.train import train
 from hvdocker.training.train_hooks import TrainHooks

@@ -16,7 +16,7 @@ from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import Command
 from hvdocker.sync.codec import Codec
 from hvdocker.sync.hash_cache import HashCache
-from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.link import CommandResult

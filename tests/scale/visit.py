@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.observe.probe import probe, read_probe
-from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.sync import sync_all
 from hvdocker.sync.tree import Tree
 from hvdocker.sync.walk import read_tree

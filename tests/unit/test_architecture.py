@@ -58,7 +58,7 @@ OWNERS = {
     "socket": "transport inventory/ssh_config/match.py",
     # All but the first three are to ask engine/ instead.
     "docker": "engine transport images observe plan/apply.py jobs/actions.py jobs/job_container.py "
-    "cluster/removal.py cluster/worker_actions.py doctor/facts/gather.py "
+    "cluster/removal_actions.py cluster/worker_actions.py doctor/facts/gather.py "
     "doctor/facts/trial_container.py doctor/pairs/probe_containers.py gc/observe.py",
 }  # fmt: skip
 # Modules that reach nothing of the world, neither by themselves nor by what they import: values, words for a
@@ -66,7 +66,7 @@ OWNERS = {
 PURE = {
     ".": "errors events names secret units",
     "shell": "*", "protocol": "*", "launchers": "*",
-    "inventory": "fields full_text inventory menu_choice origin parse reader redact safe_text schema "
+    "inventory": "config_text field_reader fields inventory menu_choice origin parse redact safe_text schema "
     "select_hosts template yaml_document",
     "transport/ssh": "command_line",
     "engine": "container_commands container_spec file_spec",
@@ -75,16 +75,16 @@ PURE = {
     "plan": "plan",
     "placement": "host_plan leases offers scope scope_label slot_flags slots", "placement/strategies": "*",
     "images": "plan requirements steps", "images/build": "layer_commands",
-    "images/ship": "parts", "images/fan_out": "ability commands",
+    "images/ship": "parts", "images/fan_out": "capabilities commands",
     "sync": "codec commands steps tree",
     "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
     "jobs/secrets": "plan steps",
     "cluster": "steps unreachable", "cluster/plan": "*", "cluster/containers": "*",
     "gc": "commands leftovers plan",
     "doctor": "report", "doctor/judges": "*",
-    "doctor/facts": "answer commands facts interfaces trial_commands",
-    "doctor/pairs": "commands gaps judge path_mtu reach survey tournament",
-    "training": "steps", "training/inputs": "resilience", "training/plan": "*",
+    "doctor/facts": "commands facts interfaces parse_machine trial_commands",
+    "doctor/pairs": "commands judge mtu_and_speed pair_results reachability round_robin skip_reasons",
+    "training": "steps", "training/inputs": "resilience_flags", "training/plan": "*",
     "script": "images join writer",
     "console": "messages sanitize",
 }  # fmt: skip

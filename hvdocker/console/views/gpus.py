@@ -157,8 +157,8 @@ def summary(report: GpuReport) -> Text:
         parts.append(f"{inside} more in {cluster}")
     slots = [host.slots for host in report.hosts if host.slots]
     if slots:
-        total, free = sum(one.total for one in slots), sum(one.free for one in slots)
-        parts.append(f"{pluralize(total, 'CPU slot')} on {pluralize(len(slots), 'host')}, {free} free")
+        total, unused = sum(one.total for one in slots), sum(one.free for one in slots)
+        parts.append(f"{pluralize(total, 'CPU slot')} on {pluralize(len(slots), 'host')}, {unused} free")
     if report.errors:
         parts.append(f"{pluralize(len(report.errors), 'host')} not known")
     return Text("; ".join(parts))

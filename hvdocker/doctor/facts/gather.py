@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from docker import APIClient
 
-from hvdocker.doctor.facts.answer import read_machine
 from hvdocker.doctor.facts.commands import query_cards, query_machine
 from hvdocker.doctor.facts.facts import ClockSeen, EngineState, MachineSeen
+from hvdocker.doctor.facts.parse_machine import read_machine
 from hvdocker.errors import CommandTimeout, HvdockerError
 from hvdocker.observe.clock import clock, read_clock
 from hvdocker.observe.engine import see_containers

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from hvdocker.cluster.plan.addresses import address_fix_from
 from hvdocker.doctor.facts.interfaces import InterfaceSeen
-from hvdocker.doctor.pairs.path_mtu import common_mtu
+from hvdocker.doctor.pairs.mtu_and_speed import common_mtu
 from hvdocker.doctor.report import Finding, Mark, worst_mark
 
 CHECK = "network"

@@ -5,6 +5,6 @@ workers if the whole cluster is up. In each it runs `check listen`, then on all 
 (argv and parsers in `commands.py`), and with `--deep` the bandwidth measurements, in the rounds of
 `tournament.py`. The results are a `PairResults` (`pair_results.py`), with a `SkipReason` (`skip_reasons.py`)
 for each host that could not be checked. `judge.py` turns them into reports with the judges of
-`reachability.py` (SSH and ports) and `path_quality.py` (MTU, round trip, bandwidth). `save_speeds.py` stores
+`reachability.py` (SSH and ports) and `mtu_and_speed.py` (MTU, round trip, bandwidth). `save_speeds.py` stores
 measured speeds for placement. All files are pure except `examine.py`, `probe_containers.py` and
 `save_speeds.py`. A new check also needs its half in the image, images/doc-hvd/lib/inside/checks/."""

@@ -13,10 +13,15 @@ from hvdocker.cluster.containers.roles import doctor_spec
 from hvdocker.cluster.plan.addresses import port_conflicts
 from hvdocker.doctor.pairs import commands as words
 from hvdocker.doctor.pairs.commands import Listener, PairAnswer, Speed, SshCheck
-from hvdocker.doctor.pairs.gaps import failure_reason, hosts_to_skip, no_listener_reason, old_image_reason
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Pair, PairResults, SkipReason
-from hvdocker.doctor.pairs.tournament import rounds
+from hvdocker.doctor.pairs.pair_results import Pair, PairResults, SkipReason
+from hvdocker.doctor.pairs.round_robin import rounds
+from hvdocker.doctor.pairs.skip_reasons import (
+    failure_reason,
+    hosts_to_skip,
+    no_listener_reason,
+    old_image_reason,
+)
 from hvdocker.doctor.report import PairReport
 from hvdocker.env import Env
 from hvdocker.events import Event

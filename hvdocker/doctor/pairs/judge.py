@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hvdocker.doctor.pairs.path_mtu import judge_mtu, judge_round_trip, judge_speed
-from hvdocker.doctor.pairs.reach import judge_ports, judge_ssh
-from hvdocker.doctor.pairs.survey import Pair, PairResults, SkipReason
+from hvdocker.doctor.pairs.mtu_and_speed import judge_mtu, judge_round_trip, judge_speed
+from hvdocker.doctor.pairs.pair_results import Pair, PairResults, SkipReason
+from hvdocker.doctor.pairs.reachability import judge_ports, judge_ssh
 from hvdocker.doctor.report import Finding, Mark, PairReport
 
 CHECKS = ("ssh", "ports", "mtu", "rtt")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hvdocker.images.fan_out import commands as words
-from hvdocker.images.fan_out.ability import FeedCapabilities
+from hvdocker.images.fan_out.capabilities import FeedCapabilities
 from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.load import LayersPresent
 from hvdocker.images.ship.parts import ExportedImage, ImageLayer

@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from docker import APIClient
 
 from hvdocker.errors import HostUnfit, HvdockerError, raise_all
-from hvdocker.images.fan_out.ability import FeedCapabilities, capabilities_command, parse_capabilities
+from hvdocker.images.fan_out.capabilities import FeedCapabilities, capabilities_command, parse_capabilities
 from hvdocker.images.fan_out.fan_out import FanOut
 from hvdocker.images.fan_out.feeders import FanOutHost, is_fan_out_worthwhile
 from hvdocker.images.ship.cache import LayerCache, user_layer_cache

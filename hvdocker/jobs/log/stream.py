@@ -55,7 +55,7 @@ class LogReader:
                 is_over = False
 
     def _stream(self, follow: bool) -> Iterator[bytes]:
-        from hvdocker.engine.container_access import translating_container_errors
+        from hvdocker.engine.container_errors import translating_container_errors
 
         known = Counter(piece for pieces in self._recent.values() for piece in pieces)
         with translating_container_errors(self.link, self.container, "reading the job's output"):

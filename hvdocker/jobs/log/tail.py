@@ -83,7 +83,7 @@ def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Ite
 
 
 def _pieces(link: HostLink, container: str, count: int, since: float | None) -> list[_Piece]:
-    from hvdocker.engine.container_access import translating_container_errors
+    from hvdocker.engine.container_errors import translating_container_errors
 
     with translating_container_errors(link, container, "reading the job's output"):
         engine = link.engine()

@@ -13,8 +13,8 @@ import pytest
 
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.inventory.config_text import ConfigView, config_json, config_yaml
 from hvdocker.inventory.fields import ENV_NAME_PATTERN, NAME_PATTERN
-from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, read_inventory
 from hvdocker.inventory.parse import parse

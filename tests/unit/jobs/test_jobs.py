@@ -9,7 +9,7 @@ from hvdocker.errors import HostUnreachable
 from hvdocker.inventory.locate import Located, locate_past
 from hvdocker.jobs.jobs import JobsReport, ListedJob, _listed_job, jobs, merge_local_jobs
 from hvdocker.jobs.local_jobs import LocalJob, local_job, local_jobs, write_master_file
-from hvdocker.observe.job_containers import MasterSeen, master_facts
+from hvdocker.observe.masters import MasterSeen, master_facts
 from hvdocker.observe.state import ContainerSeen
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic

@@ -5,10 +5,10 @@ from pathlib import Path
 from hvdocker.env import Env
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.locks.hold import HeldLocks
+from hvdocker.locks.held_locks import HeldLocks
 from hvdocker.locks.lock import clear_dead_locks
 from tests.unit.builders import inventory
-from tests.unit.locks.test_hold import BOB, Machine
+from tests.unit.locks.test_held_locks import BOB, Machine
 
 
 def test_a_dead_runs_lock_is_released_and_told_beforehand_where_nothing_may_change(tmp_path: Path) -> None:

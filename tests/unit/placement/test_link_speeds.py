@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.doctor.pairs.keep_speeds import save_link_speeds
+from hvdocker.doctor.pairs.save_speeds import save_link_speeds
 from hvdocker.doctor.report import PairReport
 from hvdocker.inventory.locate import Located
 from hvdocker.placement.link_speeds import read_links

@@ -10,9 +10,9 @@ import pytest
 from hvdocker.errors import HostUnreachable, HvdockerError, UsageProblem
 from hvdocker.shell.command import Command
 from hvdocker.sync.commands import UNKNOWN_BASE
-from hvdocker.sync.delivery import StreamSender
-from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.pack import StreamFiles
+from hvdocker.sync.stream_sender import StreamSender
 from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.sync.walk import read_tree

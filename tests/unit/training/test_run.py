@@ -32,7 +32,7 @@ from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.inputs.request import TrainRequest
-from hvdocker.training.inputs.resilience import ResilienceFlags
+from hvdocker.training.inputs.resilience_flags import ResilienceFlags
 from hvdocker.training.report import Started, TrainReport, Viewer
 from hvdocker.training.run import RunReport, RunVerbs, final_error, run
 

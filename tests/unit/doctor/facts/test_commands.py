@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.doctor.facts.answer import read_machine
 from hvdocker.doctor.facts.commands import check_hashes, query_cards, query_machine
 from hvdocker.doctor.facts.facts import MachineSeen
+from hvdocker.doctor.facts.parse_machine import read_machine
 from hvdocker.doctor.facts.trial_commands import look_inside, read_inside
 from hvdocker.observe.clock import clock, read_clock
 from tests.unit.doctor.judges.facts import FIXTURES

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from hvdocker.doctor.facts.answer import read_machine
 from hvdocker.doctor.facts.facts import MachineSeen
+from hvdocker.doctor.facts.parse_machine import read_machine
 from hvdocker.doctor.report import Finding
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "doctor"

@@ -28,9 +28,9 @@ from hvdocker.doctor.judges.finding import error_finding
 from hvdocker.doctor.judges.host import JudgeInput, judge_host
 from hvdocker.doctor.judges.interfaces import judge_interfaces
 from hvdocker.doctor.pairs.commands import Listener, MtuFound, PairAnswer, Problem, SshCheck
-from hvdocker.doctor.pairs.gaps import hosts_to_skip
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import PairResults
+from hvdocker.doctor.pairs.pair_results import PairResults
+from hvdocker.doctor.pairs.skip_reasons import hosts_to_skip
 from hvdocker.doctor.report import Finding, Mark
 from hvdocker.errors import HvdockerError, PassphraseRequired
 from hvdocker.inventory.inventory import Host

@@ -7,7 +7,7 @@ import pytest
 
 from hvdocker.doctor.pairs.commands import Listener, MtuFound, PairAnswer, Problem, Speed, SshCheck
 from hvdocker.doctor.pairs.judge import judge_pairs
-from hvdocker.doctor.pairs.survey import Pair, PairResults, SkipReason
+from hvdocker.doctor.pairs.pair_results import Pair, PairResults, SkipReason
 from hvdocker.doctor.report import Finding, Mark, PairReport
 from tests.unit.builders import ADDRESSES
 

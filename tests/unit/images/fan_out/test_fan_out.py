@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
-from hvdocker.images.fan_out.ability import FeedCapabilities
+from hvdocker.images.fan_out.capabilities import FeedCapabilities
 from hvdocker.images.fan_out.fan_out import FanOut, Tell
 from hvdocker.images.fan_out.feeders import FanOutHost
 from hvdocker.images.ship.cache import LayerCache

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.images.fan_out.ability import capabilities_command
+from hvdocker.images.fan_out.capabilities import capabilities_command
 from hvdocker.images.ship.cache import LayerCache, user_layer_cache
 from hvdocker.images.ship.shipment import ShipmentRequest, docker_cli, open_shipment
 from hvdocker.shell.command import Command

@@ -2,7 +2,7 @@
 
 import pytest
 from inside.protocol.resilience import Rule
-from inside.supervisor.lines import MAX_LINE_BYTES, LineSplitter
+from inside.supervisor.line_splitter import MAX_LINE_BYTES, LineSplitter
 from inside.supervisor.log_rules import CompiledRules, RuleMatcher
 
 

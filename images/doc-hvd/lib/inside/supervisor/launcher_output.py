@@ -8,7 +8,7 @@ from functools import partial
 from inside.protocol.marks import Mark, MarkFilter
 from inside.runtime.child import Child
 from inside.runtime.loop import Loop
-from inside.supervisor.lines import LineSplitter
+from inside.supervisor.line_splitter import LineSplitter
 
 # How long to read on after the launcher has ended, while another process holds its pipes open silently.
 DRAIN_SILENCE_S = 0.5

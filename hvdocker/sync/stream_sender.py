@@ -11,7 +11,7 @@ from hvdocker.shell.command import Command
 from hvdocker.sync import commands
 from hvdocker.sync.broadcast import Broadcast
 from hvdocker.sync.commands import Commit, SyncFolder
-from hvdocker.sync.host_index import SyncTarget
+from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.pack import Piece, StreamFiles, pack_stream
 from hvdocker.sync.tree import Tree
 from hvdocker.transport.link import run_or_raise

@@ -14,7 +14,7 @@ from hvdocker.images.requirements import Requirements
 from hvdocker.images.steps import BuildLayer, ShipImage
 from hvdocker.observe.state import ClusterState, ContainerSeen, EngineSeen, HostSeen, ImageSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
-from hvdocker.training.plan.requirements import (
+from hvdocker.training.plan.worker_images import (
     RequirementsLayer,
     all_run_layer,
     plan_with_requirements,

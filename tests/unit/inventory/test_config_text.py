@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.inventory.full_text import ConfigView, config_json, config_yaml
+from hvdocker.inventory.config_text import ConfigView, config_json, config_yaml
 from hvdocker.inventory.inventory import Host, Inventory, SshSettings
 from hvdocker.inventory.origin import EffectiveSsh, Setting, find_origins
 from hvdocker.inventory.parse import parse

@@ -13,7 +13,7 @@ import pytest
 
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError, Locked
 from hvdocker.events import Event
-from hvdocker.locks.hold import (
+from hvdocker.locks.held_locks import (
     HeldLocks,
     LockOptions,
     LockUnwritable,

@@ -13,10 +13,10 @@ import pytest
 
 from hvdocker.errors import ExitCode, HostUnfit, HostUnreachable
 from hvdocker.events import Event
+from hvdocker.locks.held_ticket import hold_ticket, query_tickets, read_queue
 from hvdocker.locks.holder import Claim
 from hvdocker.locks.process_id import own_process_id
 from hvdocker.locks.ticket import QUEUE_DIR, RUNS, Ticket
-from hvdocker.locks.tickets import hold_ticket, query_tickets, read_queue
 from hvdocker.shell.command import Command
 from hvdocker.transport.link import CommandResult
 from hvdocker.transport.local_link import LocalLink

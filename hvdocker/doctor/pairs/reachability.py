@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hvdocker.doctor.pairs.commands import Problem, SshCheck
-from hvdocker.doctor.pairs.survey import Pair, PairResults
+from hvdocker.doctor.pairs.pair_results import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
 _SHOWN = {"timeout": "filtered", "silent": "filtered", "refused": "rejected", "own": "forbidden",

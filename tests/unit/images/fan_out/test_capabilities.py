@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from hvdocker.images.fan_out.ability import FeedCapabilities, capabilities_command, parse_capabilities
+from hvdocker.images.fan_out.capabilities import FeedCapabilities, capabilities_command, parse_capabilities
 
 SAID = "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\naddresses 10.0.0.1 10.1.0.1\n"
 

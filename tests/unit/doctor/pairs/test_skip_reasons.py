@@ -3,8 +3,13 @@
 import pytest
 
 from hvdocker.cluster.plan.addresses import host_plans
-from hvdocker.doctor.pairs.gaps import failure_reason, hosts_to_skip, no_listener_reason, old_image_reason
-from hvdocker.doctor.pairs.survey import SkipReason
+from hvdocker.doctor.pairs.pair_results import SkipReason
+from hvdocker.doctor.pairs.skip_reasons import (
+    failure_reason,
+    hosts_to_skip,
+    no_listener_reason,
+    old_image_reason,
+)
 from hvdocker.errors import HostUnreachable
 from tests.unit.builders import IMAGE, host_seen, inventory, state_of
 

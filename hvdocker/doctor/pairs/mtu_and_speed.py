@@ -1,4 +1,4 @@
-"""Judges the quality of the path between two hosts: packet sizes, round trips and bandwidth. Pure."""
+"""Judges the path between two hosts: its MTU, round trips and bandwidth. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from statistics import median
 
 from hvdocker.doctor.pairs.commands import PairAnswer
-from hvdocker.doctor.pairs.survey import Pair, PairResults
+from hvdocker.doctor.pairs.pair_results import Pair, PairResults
 from hvdocker.doctor.report import Finding, Mark
 
 SLOW_ROUND_TRIP_S = 0.005

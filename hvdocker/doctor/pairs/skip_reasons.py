@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Set
 
 from hvdocker import names
-from hvdocker.doctor.pairs.survey import SkipReason
+from hvdocker.doctor.pairs.pair_results import SkipReason
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ClusterState

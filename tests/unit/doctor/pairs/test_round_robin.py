@@ -2,7 +2,7 @@ from itertools import combinations
 
 import pytest
 
-from hvdocker.doctor.pairs.tournament import rounds
+from hvdocker.doctor.pairs.round_robin import rounds
 
 
 @pytest.mark.parametrize("count", range(51))

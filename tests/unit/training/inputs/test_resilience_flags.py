@@ -4,7 +4,7 @@ import pytest
 
 from hvdocker.errors import UsageProblem
 from hvdocker.protocol.resilience import Elastic, Resilience, Rule
-from hvdocker.training.inputs.resilience import ResilienceFlags, check_elastic_tuning, resilience_of
+from hvdocker.training.inputs.resilience_flags import ResilienceFlags, check_elastic_tuning, resilience_of
 
 
 @pytest.mark.parametrize(
