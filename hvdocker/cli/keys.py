@@ -62,4 +62,4 @@ def rotate(
 
         write_script(as_script(report.plan, located.inventory, report.hosts))
     elif not dry_run:
-        out().print(messages.keys_rotated(located.inventory.cluster, len(report.places)))
+        out().print(messages.keys_rotated(located.inventory.cluster, len(report.host_plans)))

@@ -155,7 +155,7 @@ def run(
         with hooks.on_failure():
             report = act(env, located, request, keep, viewer, hooks=hooks)
         progress.pause()
-        with hooks.of(report.located).with_job(report.job, report.hosts).on_failure():
+        with hooks.for_cluster(report.located).with_job(report.job, report.hosts).on_failure():
             _finish(report, quiet)
 
 
@@ -190,7 +190,7 @@ def _finish(report: RunReport, quiet: bool) -> None:
         show_planned(out(), report, report.planned)
         return
     show_end(err(), report, quiet)
-    if report.error and report.trouble:
-        show_error(err(), report.trouble)
+    if report.error and report.cleanup_error:
+        show_error(err(), report.cleanup_error)
     if error := final_error(report):
         raise error

@@ -115,7 +115,7 @@ def hooks_of(env: Env, progress: Progress, located: Located, verb: str, is_skipp
     """The person's own programs; what they print goes to stderr as it comes."""
     from hvdocker.hooks.hooks import Hooks
 
-    return Hooks(env, located, verb, is_skipped, progress.hand_on)
+    return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
 
 
 def check_script(is_script: bool, is_dry_run: bool) -> None:

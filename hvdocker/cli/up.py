@@ -128,9 +128,9 @@ def up(
 
         write_script(as_script(report.plan, located.inventory, report.hosts))
     elif report.plan.is_empty:
-        out().print(messages.nothing_to_do(located.inventory.cluster, len(report.places)))
+        out().print(messages.nothing_to_do(located.inventory.cluster, len(report.host_plans)))
     elif not dry_run:
-        out().print(messages.cluster_up(located.inventory.cluster, len(report.places), report.slots))
+        out().print(messages.cluster_up(located.inventory.cluster, len(report.host_plans), report.slots))
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.ranks}{located.flag}", style="quiet")
     report.complain()

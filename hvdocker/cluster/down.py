@@ -70,10 +70,10 @@ class ClusterToRemove:
 
     state: ClusterState
     plan: Plan
-    lost: tuple[HvdockerError, ...]
+    unreachable: tuple[HvdockerError, ...]
 
     def report(self) -> DownReport:
-        return DownReport(self.plan, errors=list(self.lost), seen=self.state.hosts)
+        return DownReport(self.plan, errors=list(self.unreachable), seen=self.state.hosts)
 
     def running(self) -> list[str]:
         return [master.job for master in self.state.running_jobs()]
@@ -92,7 +92,7 @@ def down(
     removed."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = observe_and_plan(env, located, session.links, options, tuple(session.failed.values()))
-        if not seen.lost:
+        if not seen.unreachable:
             for name, error in session.failed.items():
                 env.listener(Event("note", f"no part of the cluster, and left alone: {error.what}", name))
         if options.is_dry_run:
@@ -145,7 +145,7 @@ def _take_down(
     links = {name: session.links[name] for name in seen.state.hosts}
     with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
         # Hosts may have changed before we had the locks: ask about jobs that started since.
-        now = observe_and_plan(env, located, links, options, seen.lost)
+        now = observe_and_plan(env, located, links, options, seen.unreachable)
         _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)
         show(now.plan)
         return fetch_and_remove(env, located, session, now, held)
@@ -167,7 +167,7 @@ def fetch_and_remove(
         mark_fetched(located, job, folder, before | set(fetched.hosts))
         report.fetched[job] = fetched
 
-    context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.check)
+    context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.raise_if_lost)
     stages = {is_first: tuple(s for s in seen.plan.stages if (s.name in _BEFORE_REMOVAL) == is_first)
               for is_first in (True, False)}  # fmt: skip
     _stop_and_fetch(replace(seen.plan, stages=stages[True]), context, located.flag)

@@ -28,21 +28,21 @@ class ExecReport:
 
     `asked_hosts` are the named hosts; without names, those with a running worker and those with an error."""
 
-    asked: tuple[str, ...]
+    asked_hosts: tuple[str, ...]
     codes: Mapping[str, int]
     troubles: tuple[HvdockerError, ...] = ()
 
     @property
     def code(self) -> int:
         """The exit code of the command if it ran on one host only; else 0 (see `complain`)."""
-        return self.codes.get(self.asked[0], 0) if len(self.asked) == 1 else 0
+        return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:
         """Raise if a host is missing, or if the command failed on one of several hosts."""
         failed = [
             HvdockerError(f"exit code {code}", host=host)
             for host, code in self.codes.items()
-            if code and len(self.asked) > 1
+            if code and len(self.asked_hosts) > 1
         ]
         if self.troubles and not failed:
             raise_all("the command could not be run everywhere", self.troubles)

@@ -34,14 +34,14 @@ def _make_job_folders(step: steps.JoinJob, context: Context) -> None:
     link, root = context.link(step.host), step.job_folder
     result = link.run(host_folders.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
     if host_folders.NEW_ROOT_LINE in result.text.splitlines():
-        context.made(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
+        context.add_undo(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
     raise_if_failed(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
 
 
 def _copy_code(step: steps.JoinJob, context: Context) -> None:
     """Copy the code, and write its index on the host, so that the next sync sends nothing."""
     link = context.link(step.host)
-    packed = context.link(step.head).stream(host_folders.pack_tar(step.source, host_folders.CODE_PATHS))
+    packed = context.link(step.head).stream(host_folders.pack_tar(step.head_folder, host_folders.CODE_PATHS))
     run_or_raise(
         link, host_folders.replace_code(step.folder, step.is_shared), "unpacking the code failed", packed
     )
@@ -72,7 +72,7 @@ def _write_job_file(step: steps.JoinJob, context: Context) -> None:
     path = f"{step.head_job_folder}/job.json"
     told = run_or_raise(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
     try:
-        text = job_file_for_new_host(told.text, step.seat, step.devices)
+        text = job_file_for_new_host(told.text, step.job_host, step.devices)
     except ValueError as error:
         raise HvdockerError(f"{path} is damaged", host=step.head, lines=[str(error)]) from error
     write = host_folders.write_file(f"{step.job_folder}/job.json", step.is_shared)
@@ -84,7 +84,7 @@ def _update_master(step: steps.UpdateMaster, context: Context) -> None:
 
     A failed run does not undo this: the job ignores a host whose worker does not answer, and the next `up`
     writes the files again."""
-    told = master_update_files(current_trust_files(context), step.seats)
+    told = master_update_files(current_trust_files(context), step.job_hosts)
     archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
 
 

@@ -24,9 +24,9 @@ class Trust:
     cluster: str
     port: int
     members: tuple[ClusterMember, ...]
-    client_from: str | None = None
-    client_container: str | None = None
-    brought: tuple[str, str] | None = None
+    client_key_host: str | None = None
+    client_key_container: str | None = None
+    user_key_files: tuple[str, str] | None = None
     known_host_keys: Mapping[str, str] = field(default_factory=dict)
     new_host_keys: tuple[str, ...] = ()
 
@@ -39,9 +39,9 @@ class MakeKeys(Step):
 
     def describe(self) -> str:
         client = (
-            f"take the client key from {self.trust.client_from}"
-            if self.trust.client_from
-            else ("use the client key you brought" if self.trust.brought else "make a client key")
+            f"take the client key from {self.trust.client_key_host}"
+            if self.trust.client_key_host
+            else ("use the client key you brought" if self.trust.user_key_files else "make a client key")
         )
         new = ", ".join(self.trust.new_host_keys)
         return f"{client}, make host keys for {new}" if new else client
@@ -124,9 +124,9 @@ class JoinJob(Step):
 
     job: str
     head: str
-    source: str
+    head_folder: str
     folder: str
-    seat: JobHost
+    job_host: JobHost
     master: str
     worker: str
     uid: int
@@ -142,10 +142,12 @@ class JoinJob(Step):
 
     @property
     def head_job_folder(self) -> str:
-        return f"{self.source}/jobs/{self.job}"
+        return f"{self.head_folder}/jobs/{self.job}"
 
     def describe(self) -> str:
-        return f"join {self.job} with {pluralize(self.seat.slots, 'slot')}: code and files from {self.head}"
+        return (
+            f"join {self.job} with {pluralize(self.job_host.slots, 'slot')}: code and files from {self.head}"
+        )
 
 
 @dataclass(frozen=True)
@@ -157,10 +159,12 @@ class UpdateMaster(Step):
     container: str
     uid: int
     gid: int
-    seats: tuple[JobHost, ...] = ()
+    job_hosts: tuple[JobHost, ...] = ()
 
     def describe(self) -> str:
-        hosts = f", and that it has {', '.join(seat.name for seat in self.seats)}" if self.seats else ""
+        hosts = (
+            f", and that it has {', '.join(seat.name for seat in self.job_hosts)}" if self.job_hosts else ""
+        )
         return f"tell {self.container} about the workers{hosts}"
 
 

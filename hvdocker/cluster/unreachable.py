@@ -34,11 +34,11 @@ class UnreachableHost:
     def name(self) -> str:
         return self.member.name
 
-    def seat_in(self, job: str) -> JobHost:
+    def job_host_in(self, job: str) -> JobHost:
         """Return its entry in the host list of the job."""
         return JobHost(self.name, self.member.address, self.slots[job])
 
-    def also(self, other: UnreachableHost | None) -> UnreachableHost:
+    def merged_with(self, other: UnreachableHost | None) -> UnreachableHost:
         """Return it with the slots that `other`, the same host as known from another job, has in addition."""
         return UnreachableHost(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
 

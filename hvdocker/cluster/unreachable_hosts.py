@@ -39,7 +39,7 @@ def _hosts_of_jobs(
     for job in state.running_jobs():
         if failed and job.elastic:
             seen = ask_master(links[state.host_of(job)], job, failed)
-            found |= {name: one.also(found.get(name)) for name, one in seen.items()}
+            found |= {name: one.merged_with(found.get(name)) for name, one in seen.items()}
     return found
 
 

@@ -62,12 +62,12 @@ class UpReport:
     These are hosts of a running elastic job, which runs on without them."""
 
     plan: Plan
-    places: Mapping[str, HostPlan]
+    host_plans: Mapping[str, HostPlan]
     missing: tuple[HvdockerError, ...] = ()
 
     @property
     def hosts(self) -> dict[str, HostSeen]:
-        return {name: place.seen for name, place in self.places.items()}
+        return {name: place.seen for name, place in self.host_plans.items()}
 
     @property
     def exit_code(self) -> int:
@@ -79,12 +79,12 @@ class UpReport:
 
     @property
     def slots(self) -> int:
-        return sum(place.slots for place in self.places.values())
+        return sum(place.slots for place in self.host_plans.values())
 
     @property
     def ranks(self) -> int:
         """The most ranks that one job can have: the number of GPUs, or of slots if there are no GPUs."""
-        return sum(len(place.devices) for place in self.places.values()) or self.slots
+        return sum(len(place.devices) for place in self.host_plans.values()) or self.slots
 
 
 def check_keep(keep: str) -> None:
@@ -231,7 +231,7 @@ def _apply_or_roll_back(
     Nothing is removed if another run took the lock over, because that run may use what it found."""
     from hvdocker.plan.apply import Context, apply, roll_back
 
-    context = Context(located.inventory, session.links, env.listener, guard=held.check)
+    context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)
     try:
         apply(plan, context)
     except BaseException:

@@ -40,17 +40,17 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
     """Return the user's own key, else the key of a worker that stays, else a new one."""
     trust = step.trust
-    if trust.brought:
-        return key_pairs.read_user_key_pair(*map(Path, trust.brought))
-    if not trust.client_from or not trust.client_container:
+    if trust.user_key_files:
+        return key_pairs.read_user_key_pair(*map(Path, trust.user_key_files))
+    if not trust.client_key_host or not trust.client_key_container:
         return key_pairs.make_pair()
     text = archive.read_text(
-        context.engine(trust.client_from), trust.client_container, f"{SSH_FOLDER}/id_ed25519"
+        context.engine(trust.client_key_host), trust.client_key_container, f"{SSH_FOLDER}/id_ed25519"
     )
     if text is None:
         raise HvdockerError(
             "its worker has lost the cluster's client key",
-            host=trust.client_from,
+            host=trust.client_key_host,
             fix="hvdocker down, then up again",
         )
     return key_pairs.pair_from_private(text)
@@ -60,7 +60,9 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     link = context.link(step.host)
     result = link.run(host_folders.make_folders(step.root, step.paths, step.is_shared))
     if host_folders.NEW_ROOT_LINE in result.text.splitlines():
-        context.made(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
+        context.add_undo(
+            step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root)
+        )
     raise_if_failed(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
 
 
@@ -73,7 +75,7 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
     ipam = {"Driver": "default", "Config": [{"Subnet": step.subnet}]}
     labels = {names.LABEL_CLUSTER: step.cluster}
     made = engine.create_network(step.name, driver="bridge", ipam=ipam, labels=labels, check_duplicate=True)
-    context.made(step.host, f"network {step.name}", lambda: engine.remove_network(made["Id"]))
+    context.add_undo(step.host, f"network {step.name}", lambda: engine.remove_network(made["Id"]))
 
 
 def create_container(
@@ -83,7 +85,9 @@ def create_container(
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
-    context.made(host, f"container {spec.name}", lambda: engine.remove_container(made, force=True, v=True))
+    context.add_undo(
+        host, f"container {spec.name}", lambda: engine.remove_container(made, force=True, v=True)
+    )
     return made
 
 

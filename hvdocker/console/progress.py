@@ -45,7 +45,7 @@ class Progress:
             self._live.stop()
             self._live = None
 
-    def hand_on(self, line: bytes) -> None:
+    def print_hook_line(self, line: bytes) -> None:
         """Print a line of output of a user's hook, even with `is_quiet`."""
         self._console.print(Text(line.decode("utf-8", "replace").rstrip("\r\n"), style="default"))
 

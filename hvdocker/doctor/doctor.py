@@ -66,7 +66,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
         _say(env, "looking at every host")
         outcomes = observe_hosts(inventory, session.links)
         state = cluster_state(inventory, outcomes.done, with_images=True)
-        words = replace(words, asked=asked_in(state))
+        words = replace(words, scope_label=asked_in(state))
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
@@ -156,8 +156,8 @@ def _examine(
 
     wanted = list(session.links)[:1] if inventory.is_local else list(session.links)
     found = for_each_host(wanted, look)
-    healths = {name: HostFacts(name, unreached=error) for name, error in session.failed.items()}
-    healths |= {name: HostFacts(name, unreached=error) for name, error in found.failed.items()}
+    healths = {name: HostFacts(name, connect_error=error) for name, error in session.failed.items()}
+    healths |= {name: HostFacts(name, connect_error=error) for name, error in found.failed.items()}
     healths |= found.done
     for name in session.links:
         if name not in healths:

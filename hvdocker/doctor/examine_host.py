@@ -55,10 +55,10 @@ class Examiner:
         info: Mapping[str, Any] | None = None  # Any: the engine's JSON
         engine: EngineState | None = None
         if seen:
-            info = attempts.to("asking the engine who it is", lambda: link.engine().info())
+            info = attempts.attempt("asking the engine who it is", lambda: link.engine().info())
         if info is not None:
             told = info
-            engine = attempts.to("listing what is ours", lambda: see_engine(link.engine(), told))
+            engine = attempts.attempt("listing what is ours", lambda: see_engine(link.engine(), told))
         root = str((info or {}).get("DockerRootDir") or DEFAULT_DOCKER_ROOT)
         mounts = [mount.source for mount in self.inventory.mounts]
         peers = list(names_to_resolve(self.inventory.named(link.name), self.inventory.hosts))
@@ -67,13 +67,15 @@ class Examiner:
             link.name,
             login=link.login if isinstance(link, SshLink) else None,
             seen=seen,
-            unfit=unfit,
-            machine=attempts.to(
+            observe_error=unfit,
+            machine=attempts.attempt(
                 "looking at the host", lambda: see_machine(link, root, mounts, peers, is_hung)
             ),
-            clock=attempts.to("asking for the time", lambda: see_clock(link, self.now)),
+            clock=attempts.attempt("asking for the time", lambda: see_clock(link, self.now)),
             engine=engine,
-            lock=attempts.to("looking at its lock", lambda: run_lock_command(link, look_at_lock()).holder),
+            lock=attempts.attempt(
+                "looking at its lock", lambda: run_lock_command(link, look_at_lock()).holder
+            ),
         )
         if seen and place:
             health = self._with_cluster(health, link, place, attempts)
@@ -84,10 +86,10 @@ class Examiner:
     ) -> HostFacts:
         from hvdocker.doctor.facts.code_drift import see_code
 
-        trial = attempts.to("trying a container", lambda: self._try(health, link, place))
+        trial = attempts.attempt("trying a container", lambda: self._try(health, link, place))
         if not place.seen.cluster_dir:
             return replace(health, trial=trial)
-        code = attempts.to("looking at its code", lambda: see_code(link, f"{place.folder}/code"))
+        code = attempts.attempt("looking at its code", lambda: see_code(link, f"{place.folder}/code"))
         return replace(health, trial=trial, code=code)
 
     def _try(self, health: HostFacts, link: HostLink, place: HostPlan) -> TrialResult | None:
@@ -111,7 +113,7 @@ class Examiner:
             ),
             has_gpus,
         )
-        return replace(found, is_other=is_other)
+        return replace(found, is_substitute=is_other)
 
 
 def _rank_image(place: HostPlan) -> str | None:

@@ -44,7 +44,7 @@ def list_leftovers(host: str) -> Command:
 def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
     """Return run folders and stale feeds, or None if the script did not run to its end."""
     answer = read_probe(text)
-    if not answer.is_whole:
+    if not answer.is_complete:
         return None
     found = [_folder(line) for line in answer.all("run")]
     return tuple(folder for folder in found if folder), tuple(answer.all("feed"))

@@ -157,7 +157,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Unused, opti
         report = GcReport(plan, tuple(runs), errors=_without_duplicates(now.errors))
         for own, sight in runs.values():
             _remove_run(env, own, session, sight, held, report)
-        context = Context(located.inventory, session.links, env.listener, guard=held.check)
+        context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)
         report.errors += apply_all(rest, context)
     return report
 

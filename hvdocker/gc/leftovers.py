@@ -30,7 +30,7 @@ class HostLeftovers:
     and `parts` (image tags) come from image transfers, and are too old to be still in use."""
 
     containers: tuple[ContainerSeen, ...] = ()
-    living: frozenset[str] = frozenset()
+    live_tokens: frozenset[str] = frozenset()
     folders: tuple[RunFolder, ...] = ()
     feeds: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()

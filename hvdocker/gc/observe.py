@@ -50,7 +50,7 @@ def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
         tickets = read_queue({link.name: link}, {link.name: ("", "")}, clears)
         return HostLeftovers(
             containers=containers,
-            living=frozenset(ticket.token for ticket in tickets),
+            live_tokens=frozenset(ticket.token for ticket in tickets),
             folders=found[0],
             feeds=found[1],
             parts=tuple(stale_parts(link.engine())),

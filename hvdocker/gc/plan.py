@@ -32,7 +32,7 @@ class _RunSeen:
 
     owners: set[str]
     hosts: list[str]
-    lives: bool = False
+    is_live: bool = False
 
 
 def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
@@ -46,13 +46,13 @@ def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
         for cluster, token, owner in _runs_on_host(here):
             trace = traces.setdefault(cluster, _RunSeen(set(), []))
             trace.owners.add(owner)
-            trace.lives |= token in here.living
+            trace.is_live |= token in here.live_tokens
             if host not in trace.hosts:
                 trace.hosts.append(host)
     return [
         DeadRun(cluster, tuple(sorted(trace.owners)), tuple(trace.hosts))
         for cluster, trace in traces.items()
-        if not trace.lives
+        if not trace.is_live
     ]
 
 

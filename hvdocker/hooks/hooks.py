@@ -46,11 +46,11 @@ class Hooks:
     located: Located
     verb: str
     is_skipped: bool = False
-    say: OutputSink = discard_output
+    on_output: OutputSink = discard_output
     job: str = ""
     hosts: tuple[str, ...] = ()
 
-    def of(self, located: Located) -> Hooks:
+    def for_cluster(self, located: Located) -> Hooks:
         """Return these hooks for another cluster: each `run` has its own."""
         return replace(self, located=located)
 
@@ -63,16 +63,16 @@ class Hooks:
         try:
             self._run(name, None)
         except _HookFailed as error:
-            raise error.told(f"the hook {name} {error.how}, so nothing was done") from None
+            raise error.as_error(f"the hook {name} {error.how}, so nothing was done") from None
 
     def after(self, what: str, code: int) -> None:
         """Run the hook `post-<what>`, with the exit code of the verb. A failure is only a note."""
-        self._gently(f"post-{what}", code)
+        self._run_or_note(f"post-{what}", code)
 
     def failed(self, error: BaseException) -> None:
         """Run the hook `on-failure`. Not after a UsageProblem, because then nothing was tried."""
         if not isinstance(error, UsageProblem):
-            self._gently("on-failure", exit_code_of(error))
+            self._run_or_note("on-failure", exit_code_of(error))
 
     @contextmanager
     def around(self, what: str) -> Iterator[VerbExit]:
@@ -92,7 +92,7 @@ class Hooks:
             self.failed(error)
             raise
 
-    def _gently(self, name: str, code: int) -> None:
+    def _run_or_note(self, name: str, code: int) -> None:
         try:
             self._run(name, code)
         except _HookFailed as error:
@@ -102,14 +102,14 @@ class Hooks:
             self.env.listener(Event("note", error.what))
 
     def _run(self, name: str, code: int | None) -> None:
-        path = self._found(name)
+        path = self._find_hook(name)
         if path is None:
             return
         from hvdocker.hooks.run_hook import run_hook
 
         self.env.listener(Event("hook", name))
         try:
-            end = run_hook(path, self.located.folder, self._variables(name, code), self.say)
+            end = run_hook(path, self.located.folder, self._variables(name, code), self.on_output)
         except OSError as error:
             raise _HookFailed(path, f"cannot be run: {error.strerror}") from error
         self.env.listener(Event("hook", name, is_end=True))
@@ -117,7 +117,7 @@ class Hooks:
             how = f"was killed by signal {-end.code}" if end.code < 0 else f"failed with exit code {end.code}"
             raise _HookFailed(path, how, end.last_lines)
 
-    def _found(self, name: str) -> Path | None:
+    def _find_hook(self, name: str) -> Path | None:
         """Return the path of the hook, or None if it must not or cannot run. Raise if it is not trusted."""
         path = self.located.state / "hooks" / name
         if self.is_skipped or name in self.running or not path.exists():
@@ -130,7 +130,7 @@ class Hooks:
             if trouble := trust_problem(part):
                 raise HvdockerError(
                     f"{part} is not run: {trouble.what}",
-                    fix=f"{trouble.mend}; or leave hooks out: --skip-hooks",
+                    fix=f"{trouble.fix}; or leave hooks out: --skip-hooks",
                 )
         if path.is_dir() or not access(path, X_OK):
             make = shlex.join(("chmod", "+x", str(path)))
@@ -166,7 +166,7 @@ class _HookFailed(Exception):
         super().__init__(how)
         self.path, self.how, self.lines = path, how, lines
 
-    def told(self, what: str) -> HvdockerError:
+    def as_error(self, what: str) -> HvdockerError:
         fix = "correct it, or leave hooks out: --skip-hooks"
         return HvdockerError(what, command=str(self.path), lines=self.lines, fix=fix)
 

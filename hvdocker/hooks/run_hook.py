@@ -98,7 +98,7 @@ class TrustProblem:
     """Why a file cannot be trusted, and the command or advice that fixes it."""
 
     what: str
-    mend: str = "make it your own and writable by you alone"
+    fix: str = "make it your own and writable by you alone"
 
 
 def trust_problem(

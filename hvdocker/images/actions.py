@@ -28,7 +28,7 @@ def prepare(some: list[Step], context: Context) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if ships:
             context.shipment = stack.enter_context(open_shipment(_shipment_request(ships, context)))
-            context.say("image", f"read {ships[0].image}", ships[0].source, is_end=True)
+            context.report_progress("image", f"read {ships[0].image}", ships[0].source, is_end=True)
         yield
     registry.check_same_content(
         {host: image for (what, host), image in context.results.items() if what == PULLED}
@@ -41,10 +41,10 @@ def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentReque
 
     def say(text: str, host: str, done: int, total: int) -> None:
         if host == first.source:
-            context.say("image", f"{text} {first.image}", host, done=done)
+            context.report_progress("image", f"{text} {first.image}", host, done=done)
         else:
             via = f" (passed on by {text})" if text else ""
-            context.say("image", described[host] + via, host, done=done, total=total)
+            context.report_progress("image", described[host] + via, host, done=done, total=total)
 
     links = {step.host: context.link(step.host) for step in ships}
     return ShipmentRequest(
@@ -55,7 +55,9 @@ def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentReque
 def _build_image(step: BuildImage, context: Context) -> None:
     target = step.image.partition(":")[2]
     build_image(
-        context.engine(step.host), BuildOptions(target), lambda text: context.say("image", text, step.host)
+        context.engine(step.host),
+        BuildOptions(target),
+        lambda text: context.report_progress("image", text, step.host),
     )
 
 
@@ -64,7 +66,7 @@ def _build_layer(step: BuildLayer, context: Context) -> None:
 
     def say(line: str) -> None:
         # Blank lines, which arrive while pip is silent, count too: `context.say` raises after Ctrl-C.
-        context.say("image", line or step.describe(), step.host)
+        context.report_progress("image", line or step.describe(), step.host)
 
     build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)
 
@@ -83,7 +85,9 @@ def _pull_image(step: PullImage, context: Context) -> None:
 
 
 def _progress_of(step: Step, context: Context) -> Callable[[int, int], None]:
-    return lambda done, total: context.say("image", step.describe(), step.host, done=done, total=total)
+    return lambda done, total: context.report_progress(
+        "image", step.describe(), step.host, done=done, total=total
+    )
 
 
 def _remove_image(step: RemoveImage, context: Context) -> None:

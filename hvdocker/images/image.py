@@ -102,7 +102,7 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         with locked(env, located, session.links, "image push", request.lock_wait_s) as held:
             report = _observe_and_plan(inventory, session)
             show(report.plan)
-            apply(report.plan, Context(inventory, session.links, env.listener, guard=held.check))
+            apply(report.plan, Context(inventory, session.links, env.listener, guard=held.raise_if_lost))
         return report
 
 

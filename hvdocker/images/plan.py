@@ -56,7 +56,7 @@ def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> b
     digest with containerd), so the container's id is compared with ids of its own host."""
     if image.content is None:
         return False
-    if container.requirements and container.base == image.content:
+    if container.requirements_key and container.base_content == image.content:
         return True
     own = place.seen.image
     same = {image.image_id} | ({own.id} if own and own.content == image.content else set())

@@ -65,7 +65,7 @@ class _RequirementsReader:
     constraints: list[str] = field(default_factory=list)
     folders: list[PurePath] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    open: tuple[PurePath, ...] = ()
+    open_files: tuple[PurePath, ...] = ()
 
 
 def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) -> Requirements | None:
@@ -89,11 +89,11 @@ def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) ->
 
 def _read_file(path: PurePath, reading: _RequirementsReader, target: list[str]) -> None:
     """Read one file, and those that it includes, into `target`; constraints go to `reading.constraints`."""
-    before = reading.open
-    reading.open = (*before, path)
+    before = reading.open_files
+    reading.open_files = (*before, path)
     for number, line in _logical_lines(reading.read(path)):
         included = _INCLUDE.fullmatch(line)
-        problem = _problem_of_line(line, included, path, reading.open)
+        problem = _problem_of_line(line, included, path, reading.open_files)
         if problem:
             reading.problems.append(f"{path.name}:{number}: {problem}: {_URL_CREDENTIALS.sub('://…@', line)}")
         elif included:
@@ -105,7 +105,7 @@ def _read_file(path: PurePath, reading: _RequirementsReader, target: list[str]) 
             reading.folders.append(_resolve_path(path, folder[1]))
         else:
             target.append(line)
-    reading.open = before
+    reading.open_files = before
 
 
 def _resolve_path(path: PurePath, other: str) -> PurePath:

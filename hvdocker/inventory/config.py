@@ -30,4 +30,4 @@ def config(env: Env, explicit: Path | None) -> ConfigView:
         return view
     ssh = ssh_config.load()
     pairs = zip(located.inventory.hosts, found.ssh, strict=True)
-    return replace(view, reaches=tuple(ssh.reach(host, of_host) for host, of_host in pairs))
+    return replace(view, effective_ssh=tuple(ssh.effective_ssh(host, of_host) for host, of_host in pairs))

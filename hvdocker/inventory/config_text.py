@@ -25,12 +25,12 @@ class ConfigView:
     path: str = ""
     why: str = ""
     origins: Mapping[str, str] = field(default_factory=dict)
-    reaches: tuple[EffectiveSsh, ...] = ()
+    effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
         """Return user, port, key and jump of the host, as far as they are known."""
-        if self.reaches:
-            reach = self.reaches[index]
+        if self.effective_ssh:
+            reach = self.effective_ssh[index]
             return {"user": reach.user, "port": reach.port, "key": reach.key, "jump": reach.jump}
         return {each.name: Setting(getattr(host.ssh, each.name), "") for each in SSH_FIELDS}
 
@@ -60,7 +60,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
 
 
 def _host_json(view: ConfigView, host: Host, index: int) -> dict[str, object]:
-    reach = view.reaches[index] if view.reaches else None
+    reach = view.effective_ssh[index] if view.effective_ssh else None
     ssh: dict[str, object] = {
         name: {"value": setting.value, "from": setting.origin}
         for name, setting in view.settings(host, index).items()
@@ -162,7 +162,7 @@ def _host(view: ConfigView, host: Host, index: int) -> Iterator[str]:
     for each in HOST_FIELDS:
         if each.name in values:
             yield from _entry(each, values[each.name], indent="    ")
-    reach = view.reaches[index] if view.reaches else None
+    reach = view.effective_ssh[index] if view.effective_ssh else None
     if reach and reach.address:
         yield f"    # reached as {printable(str(reach.address.value))}: HostName in {reach.address.origin}"
     if reach and reach.has_proxy_command:

@@ -34,7 +34,7 @@ class FieldReader:
         if value is None:
             return {}
         if not isinstance(value, dict):
-            self.complain(path, f"should be a mapping of {label}, got {self.got(value, path)}")
+            self.complain(path, f"should be a mapping of {label}, got {self.describe_value(value, path)}")
             return {}
         for key in value:
             if key not in field.names and not re.match(EXTENSION_KEY_PATTERN, key):
@@ -65,16 +65,16 @@ class FieldReader:
         # An unquoted 10 or 1.50 is meant as text here.
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return self.document.texts[path]
-        self.complain(path, f"should be text, got {self.got(value, path)}")
+        self.complain(path, f"should be text, got {self.describe_value(value, path)}")
         return None
 
-    def whole(self, values: Values, path: KeyPath, field: Field) -> int | None:
+    def integer(self, values: Values, path: KeyPath, field: Field) -> int | None:
         """Return an integer within the bounds of the field."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool):
-            self.complain(path, f"should be an integer, got {self.got(value, path)}")
+            self.complain(path, f"should be an integer, got {self.describe_value(value, path)}")
             return None
         if value < field.low or (field.high is not None and value > field.high):
             self.complain(path, f"should be between {field.low} and {field.high}, got {value}")
@@ -89,7 +89,7 @@ class FieldReader:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if is_number and field.low < value < (field.high or math.inf):  # type: ignore[operator]  # a number
             return float(value)  # type: ignore[arg-type]  # as above
-        self.complain(path, f"should be a number above {field.low}, got {self.got(value, path)}")
+        self.complain(path, f"should be a number above {field.low}, got {self.describe_value(value, path)}")
         return None
 
     def size(self, values: Values, path: KeyPath, field: Field) -> int | None:
@@ -100,10 +100,10 @@ class FieldReader:
         is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
         found = parse_bytes(str(value)) if is_size else None
         if not found:
-            self.complain(path, f"should be a size such as 16GB, got {self.got(value, path)}")
+            self.complain(path, f"should be a size such as 16GB, got {self.describe_value(value, path)}")
         return found
 
-    def got(self, value: object, path: KeyPath) -> str:
+    def describe_value(self, value: object, path: KeyPath) -> str:
         """Return the value for a message as it is written in the file, cut if it is long."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'

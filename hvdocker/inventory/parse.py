@@ -55,7 +55,7 @@ def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:
         cluster=text("cluster") or default_cluster,
         image=(named := text("image")) or names.DEFAULT_IMAGE,
         has_named_image=named is not None,
-        port=reader.whole(top, (), fields["port"]),
+        port=reader.integer(top, (), fields["port"]),
         network=text("network", _network_problem),
         env=_env(reader, top.get("env")),
         mounts=_mounts(reader, top.get("mounts")),
@@ -74,7 +74,7 @@ def _hosts(reader: FieldReader, top: Values, ssh: SshSettings) -> tuple[Host, ..
     value = top.get("hosts")
     if not isinstance(value, list) or not value:
         if isinstance(reader.document.value, dict):
-            got = reader.got(value, ("hosts",))
+            got = reader.describe_value(value, ("hosts",))
             reader.complain(("hosts",), f"should be a list of at least one host, got {got}")
         return ()
     field = next(field for field in INVENTORY_FIELD.fields if field.name == "hosts")
@@ -88,7 +88,7 @@ def _local(reader: FieldReader, top: Values, field: Field) -> tuple[Host, ...]:
         reader.complain(("local",), "`local:` and `hosts:` exclude each other")
     if top["local"] is None:
         reader.complain(("local",), "should be a number of workers, got nothing")
-    count = reader.whole(top, (), field)
+    count = reader.integer(top, (), field)
     return local_hosts(count) if count else ()
 
 
@@ -118,7 +118,7 @@ def _host(
         name=reader.text(values, path, fields["name"]) or _name_from_host(rest),
         host=rest,
         address=reader.text(values, path, fields["address"], _address_problem),
-        slots=reader.whole(values, path, fields["slots"]),
+        slots=reader.integer(values, path, fields["slots"]),
         ssh=ssh.over(general),
     )
 
@@ -151,7 +151,7 @@ def _ssh(reader: FieldReader, values: Values, path: KeyPath, field: Field) -> Ss
     fields = {field.name: field for field in field.fields}
     return SshSettings(
         user=reader.text(found, path, fields["user"]),
-        port=reader.whole(found, path, fields["port"]),
+        port=reader.integer(found, path, fields["port"]),
         key=reader.text(found, path, fields["key"]),
         jump=reader.text(found, path, fields["jump"]),
     )
@@ -161,7 +161,7 @@ def _env(reader: FieldReader, value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        got = reader.got(value, ("env",))
+        got = reader.describe_value(value, ("env",))
         reader.complain(("env",), f"should be a mapping of names to values, got {got}")
         return {}
     env: dict[str, str] = {}
@@ -170,13 +170,15 @@ def _env(reader: FieldReader, value: object) -> Mapping[str, str]:
         if not re.fullmatch(ENV_NAME_PATTERN, name):
             reader.complain(path, "is not a name that an environment variable can have")
         elif isinstance(item, bool):
-            reader.complain(path, f"should be text, got {reader.got(item, path)}; put it in quotes")
+            reader.complain(
+                path, f"should be text, got {reader.describe_value(item, path)}; put it in quotes"
+            )
         elif isinstance(item, str) and not re.fullmatch(ENV_VALUE_PATTERN, item):
             reader.complain(path, "contains a NUL character, which no environment can carry")
         elif isinstance(item, (str, int, float)):
             env[name] = item if isinstance(item, str) else reader.document.texts[path]
         else:
-            reader.complain(path, f"should be text, got {reader.got(item, path)}")
+            reader.complain(path, f"should be text, got {reader.describe_value(item, path)}")
     return env
 
 
@@ -184,7 +186,7 @@ def _mounts(reader: FieldReader, value: object) -> tuple[Mount, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        got = reader.got(value, ("mounts",))
+        got = reader.describe_value(value, ("mounts",))
         reader.complain(("mounts",), f'should be a list such as ["/data:/data:ro"], got {got}')
         return ()
     mounts = [_mount(reader, item, ("mounts", index)) for index, item in enumerate(value)]
@@ -194,7 +196,7 @@ def _mounts(reader: FieldReader, value: object) -> tuple[Mount, ...]:
 def _mount(reader: FieldReader, item: object, path: KeyPath) -> Mount | None:
     if not isinstance(item, str) or not re.fullmatch(MOUNT_PATTERN, item) or not is_safe_text(item):
         should = "should be /on/host:/in/container or /on/host:/in/container:ro"
-        reader.complain(path, f"{should}, got {reader.got(item, path)}")
+        reader.complain(path, f"{should}, got {reader.describe_value(item, path)}")
         return None
     source, target, *mode = item.split(":")
     real = "/" + posixpath.normpath(target).strip("/")
@@ -229,7 +231,7 @@ def _rules(reader: FieldReader, value: object, field: Field) -> tuple[Rule, ...]
     if value is None:
         return ()
     if not isinstance(value, list):
-        got = reader.got(value, (field.name,))
+        got = reader.describe_value(value, (field.name,))
         reader.complain((field.name,), f"should be a list such as {field.example}, got {got}")
         return ()
     rules = [_rule(reader, item, (field.name, index), field) for index, item in enumerate(value)]

@@ -88,7 +88,7 @@ def _end(found: FoundJob) -> JobEnd:
 
 def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
     """Return `end`, or raise HeadLost if the job ended because its head went down: it did not fail."""
-    if end.was_cut_off:
+    if end.head_went_down:
         raise head_was_down(head)
     return end
 
@@ -127,8 +127,8 @@ def _report_from_local_copy(found: FoundJob) -> AttachReport:
     """Report the end of a job from its local copy: its container was not found on a host.
 
     Raises where a host is unreachable, because the job may still run there, and if its end is not known."""
-    raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
-    past = found.home.past if found.home else None
+    raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
+    past = found.local.past if found.local else None
     if past is None or past.exit_code is None:
         raise HvdockerError(
             f"how {found.job} ended is not known: its container is gone",
@@ -139,7 +139,7 @@ def _report_from_local_copy(found: FoundJob) -> AttachReport:
     )
     first = past.record.first_failure if past.record else None
     words: dict[int, tuple[str, ...]] = {}
-    if first and found.home and found.home.output:
+    if first and found.local and found.local.output:
         said = last_matching(
             find_log_copy(found).lines, LineFilter(frozenset({first.rank})), FAILED_RANK_LINES
         )

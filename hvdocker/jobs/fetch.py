@@ -51,7 +51,7 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         sighting = observe_jobs(located, session)
         found = find_job(env, located, sighting, wanted)
         job, missing = found.job, missing_hosts(found)
-        if not sighting.having(job):
+        if not sighting.hosts_with_files(job):
             raise_all("some hosts cannot be reached", missing)
             raise _no_files_left(found)
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
@@ -70,7 +70,7 @@ def has_ended(found: FoundJob, missing: Sequence[HvdockerError]) -> bool:
     """Return whether a job that is not seen running has certainly ended.
 
     With a host unreachable, the job may have been restarted there, unless its supervisor ended by itself."""
-    masters = [master for master in found.sighting.state.masters() if master.job == found.job]
+    masters = [master for master in found.observed.state.masters() if master.job == found.job]
     return not missing or any(not one.is_living and one.exit_code in CLEAN_EXIT_CODES for one in masters)
 
 
@@ -78,14 +78,14 @@ def missing_hosts(found: FoundJob) -> tuple[HvdockerError, ...]:
     """Return the errors of unreachable hosts that are, or may be, hosts of the job.
 
     An elastic job, or one whose container was not found, may have had ranks on any host."""
-    away = found.sighting.away
+    away = found.observed.unreachable
     is_told = found.master is not None and names.LABEL_ELASTIC not in found.master.labels
     return tuple(error for name, error in away.items() if not is_told or name in found.placement.hosts)
 
 
 def _no_files_left(found: FoundJob) -> UsageProblem:
     what = f"no host has anything of {found.job} any more"
-    return UsageProblem(what, fix=f"it lies here: {found.home.folder}" if found.home else None)
+    return UsageProblem(what, fix=f"it lies here: {found.local.folder}" if found.local else None)
 
 
 def fetch_job_files(

@@ -43,30 +43,30 @@ class JobFollower:
     workers: Mapping[str, str]
     on_line: job_container.OnLine
     stopping: Callable[[], None]
-    clear: Callable[[JobEnd], None]
-    last: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
+    clean_up: Callable[[JobEnd], None]
+    last_lines: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
 
-    def to_the_end(self) -> JobEnd:
+    def follow_to_end(self) -> JobEnd:
         """Show every line until the job ends, save its log and return its end.
 
         Raises Interrupted after Ctrl-C stopped the job, HeadLost where the head went down."""
-        relink = self._relink()
+        relink = self._reconnect()
         try:
             job_container.follow_lines(
-                self._link, self._container, self.job.placement, self._keep, again=relink
+                self._link, self._container, self.job.placement, self._show_line, again=relink
             )
         except KeyboardInterrupt:
-            raise self.interrupted() from None
-        end = self._steady(relink, lambda link: job_container.read_job_end(link, self._container))
-        if end.was_cut_off:
+            raise self.stop_on_ctrl_c() from None
+        end = self._with_reconnect(relink, lambda link: job_container.read_job_end(link, self._container))
+        if end.head_went_down:
             restarts = end.record.restarts if end.record else 0
-            raise head_was_down(self.job.placement.head, self.job.endurance.first_restart + restarts)
-        self.clear(end)
-        self._steady(relink, self._save_log)
-        self._find_last_words(end)
+            raise head_was_down(self.job.placement.head, self.job.resilience.first_restart + restarts)
+        self.clean_up(end)
+        self._with_reconnect(relink, self._save_log)
+        self._find_last_lines(end)
         return end
 
-    def interrupted(self) -> Interrupted:
+    def stop_on_ctrl_c(self) -> Interrupted:
         """Stop the job after Ctrl-C and return the error to raise.
 
         The first Ctrl-C stops gracefully; a second one kills the job at once, on all hosts."""
@@ -74,7 +74,7 @@ class JobFollower:
             missed = self._stop()
             self._save_log(self._link)
         except HostUnreachable as error:
-            raise self._relink().adrift(error) from None
+            raise self._reconnect().with_follow_hint(error) from None
         return interrupted_error(self.job.job, self.located.flag, missed)
 
     def _stop(self) -> Mapping[str, str]:
@@ -90,7 +90,7 @@ class JobFollower:
         end = job_container.read_job_end(self._link, self._container)
         left = OrphanRanks(self.job.job, self.workers, self.session.links)
         missed = {} if end.exit_code in CLEAN_EXIT_CODES else left.end_at_once()
-        self.clear(end)
+        self.clean_up(end)
         return missed
 
     @property
@@ -101,18 +101,21 @@ class JobFollower:
     def _container(self) -> str:
         return names.master_name(self.located.inventory.cluster, self.job.job)
 
-    def _relink(self) -> Reconnect:
+    def _reconnect(self) -> Reconnect:
         job, name = self.job, self.job.placement.head
         head = JobHead(job.job, name, job.addresses[name], job.port, self.folders)
         judge = partial(diagnose_head, self.env, self.located, head)
         return Reconnect(self.env, self.located, self.session, job.job, name, judge)
 
-    def _keep(self, line: Line) -> None:
+    def _show_line(self, line: Line) -> None:
         if line.rank is not None and line.text.strip():
-            self.last[line.rank] = (*self.last.get(line.rank, ())[1 - LAST_LINES_PER_RANK :], line.text)
+            self.last_lines[line.rank] = (
+                *self.last_lines.get(line.rank, ())[1 - LAST_LINES_PER_RANK :],
+                line.text,
+            )
         self.on_line(line)
 
-    def _steady(self, relink: Reconnect, work: Callable[[HostLink], T]) -> T:
+    def _with_reconnect(self, relink: Reconnect, work: Callable[[HostLink], T]) -> T:
         """Run `work` on the link to the head; if the link breaks, reconnect and run it once more."""
         try:
             return work(self._link)
@@ -122,10 +125,10 @@ class JobFollower:
     def _save_log(self, link: HostLink) -> None:
         save_log(self.located, self.job.job, link, self._container)
 
-    def _find_last_words(self, end: JobEnd) -> None:
+    def _find_last_lines(self, end: JobEnd) -> None:
         """Read the last lines of the rank that failed first, if no line of it was seen."""
         first = end.record.first_failure if end.record else None
-        if first and first.rank not in self.last:
-            self.last[first.rank] = job_container.last_lines_of_rank(
+        if first and first.rank not in self.last_lines:
+            self.last_lines[first.rank] = job_container.last_lines_of_rank(
                 self._link, self._container, self.job.placement, first.rank, LAST_LINES_PER_RANK
             )

@@ -47,7 +47,7 @@ class JobHead:
 
 def head_of(found: FoundJob) -> JobHead | None:
     """Return the head of a job that was started elsewhere, from labels; None where its worker is gone."""
-    sighting, worker = found.sighting, found.sighting.state.workers().get(found.head)
+    sighting, worker = found.observed, found.observed.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
     if not address or not port.isdecimal():

@@ -43,7 +43,7 @@ class ListedJob:
     exit_code: int | None = None
     elastic: Elastic | None = None
     restarts: int = 0
-    home: str = ""
+    local_folder: str = ""
 
     @property
     def is_running(self) -> bool:
@@ -65,7 +65,7 @@ class ListedJob:
             "created": self.created,
             "seconds": self.seconds,
             "restarts": self.restarts,
-            "home": self.home or None,
+            "home": self.local_folder or None,
         }
 
 
@@ -183,7 +183,7 @@ def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
         elastic=live.elastic or home.elastic,
         seconds=live.seconds if live.seconds is not None else home.seconds,
         restarts=max(live.restarts, home.restarts),
-        home=home.home,
+        local_folder=home.local_folder,
     )
 
 
@@ -202,7 +202,7 @@ def _from_local_job(home: LocalJob) -> ListedJob:
         exit_code=past.exit_code,
         elastic=past.elastic,
         restarts=past.restarts,
-        home=str(home.folder),
+        local_folder=str(home.folder),
     )
 
 

@@ -70,7 +70,7 @@ def _from_container(
     since = wish.since.on(link) if wish.since else None
 
     def take(line: Line) -> None:
-        if wish.lines.takes(line):
+        if wish.lines.matches(line):
             on_line(line)
 
     if wish.tail is not None:
@@ -97,12 +97,12 @@ def _from_copies(env: Env, found: FoundJob, wish: LogsRequest, on_line: job_cont
     for line in last_matching(copy.lines, wish.lines, wish.tail):
         on_line(line)
     if wish.follows:
-        raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
+        raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
 
 
 def why_no_container(found: FoundJob) -> str:
     """Say why the job's container cannot be read: its host is unreachable, or it is gone."""
-    away = found.sighting.away
+    away = found.observed.unreachable
     head = found.placement.hosts[:1]
     if head and head[0] in away:
         return f"{head[0]}, which has the job's container, is away ({away[head[0]].what})"

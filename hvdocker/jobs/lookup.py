@@ -30,10 +30,10 @@ class JobsSeen:
 
     state: ClusterState
     links: Mapping[str, HostLink]
-    away: Mapping[str, HvdockerError] = field(default_factory=dict)
+    unreachable: Mapping[str, HvdockerError] = field(default_factory=dict)
     failed: Mapping[str, HvdockerError] = field(default_factory=dict)
 
-    def having(self, job: str) -> list[str]:
+    def hosts_with_files(self, job: str) -> list[str]:
         """Return the observed hosts that have files of the job."""
         return [name for name, seen in self.state.hosts.items() if job in seen.job_folders]
 
@@ -48,26 +48,26 @@ class FoundJob:
     None if the controller has no files of the job."""
 
     job: str
-    sighting: JobsSeen
+    observed: JobsSeen
     master: ContainerSeen | None = None
-    home: LocalJob | None = None
+    local: LocalJob | None = None
     # From the job's files on the controller or a host; used only where there is no master.
-    told: Placement = field(default_factory=lambda: Placement(()))
+    recorded_placement: Placement = field(default_factory=lambda: Placement(()))
 
     @property
     def placement(self) -> Placement:
         """Hosts and slots of the job; with a master this includes hosts that joined since the start."""
-        return self.sighting.state.placement_of(self.master) if self.master else self.told
+        return self.observed.state.placement_of(self.master) if self.master else self.recorded_placement
 
     @property
     def head(self) -> str:
         """The host whose engine has the master. Only for a job with a master."""
         assert self.master is not None
-        return self.sighting.state.host_of(self.master)
+        return self.observed.state.host_of(self.master)
 
     @property
     def link(self) -> HostLink:
-        return self.sighting.links[self.head]
+        return self.observed.links[self.head]
 
 
 def observe_jobs(located: Located, session: Session) -> JobsSeen:
@@ -102,9 +102,11 @@ def find_job(
     folders = [job for host in sighting.state.hosts.values() for job in host.job_folders]
     others = sorted(folders, key=lambda job: age.get(job, len(age)))
     tiers = (_ordered(masters, prefers_running), [*filter(names.is_safe_file_name, others)], [*homes])
-    if sighting.away and not (wanted and any(job.startswith(wanted) for tier in tiers for job in tier)):
+    if sighting.unreachable and not (
+        wanted and any(job.startswith(wanted) for tier in tiers for job in tier)
+    ):
         _note_known_jobs(env, [job for tier in tiers for job in tier], wanted)
-        raise_all("some hosts cannot be reached", list(sighting.away.values()))
+        raise_all("some hosts cannot be reached", list(sighting.unreachable.values()))
     job = _match(wanted, tiers)
     home = homes.get(job)
     if job in masters:
@@ -123,7 +125,7 @@ def _placement_on_hosts(sighting: JobsSeen, job: str) -> Placement:
     """Read the placement from job.json on the first host that has a usable one."""
     from hvdocker.shell.command import command
 
-    for host in sighting.having(job):
+    for host in sighting.hosts_with_files(job):
         text = sighting.links[host].run(command("cat", f"{sighting.folder(host, job)}/job.json")).text
         if (told := read_past_job(job, JobTexts(job=text)).placement).shares:
             return told

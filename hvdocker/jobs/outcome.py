@@ -81,7 +81,7 @@ def _failure(ended: EndedJob, propagates_exit: bool) -> JobFailed:
 
 def _unreported(ended: EndedJob) -> JobFailed:
     memory = _OOM_TEXT if ended.end.was_oom_killed else ""
-    if ended.end.record and not ended.end.is_told:
+    if ended.end.record and not ended.end.has_final_record:
         what = f"the master of job {ended.job} was killed (exit code {ended.end.exit_code}){memory}"
         return JobFailed(what, host=ended.head, fix=f"all output: {ended.logs}")
     return JobFailed(
@@ -152,9 +152,9 @@ def remarks(record: JobRecord) -> list[str]:
     """Return notes on what happened during any job: dropped hosts, matched rules, hangs."""
     told = [
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
-        for match in record.dropped
+        for match in record.dropped_by_rule
     ]
-    told += [_dropped_host_text(one) for one in record.struck]
+    told += [_dropped_host_text(one) for one in record.dropped_hosts]
     if stopped := record.stopped_by_rule:
         said = f"rank {stopped.rank} on {stopped.host} said: {stopped.line}"
         told.append(f"not run again because of the rule {stopped.pattern!r}: {said}")
@@ -185,16 +185,16 @@ class JobEnd:
     @property
     def state(self) -> str:
         """From the record if it is final; else from the exit code, since a killed supervisor wrote no end."""
-        if self.is_told:
+        if self.has_final_record:
             return self.record.state if self.record else ""
         return "succeeded" if self.exit_code == 0 else "failed"
 
     @property
-    def is_told(self) -> bool:
+    def has_final_record(self) -> bool:
         """Whether the supervisor itself wrote how the job ended."""
         return self.record is not None and self.record.state != "running"
 
     @property
-    def was_cut_off(self) -> bool:
+    def head_went_down(self) -> bool:
         """Whether the head went down during the job: its engine, at its start, found the container dead."""
-        return not self.is_told and self.exit_code == HOST_LOST_EXIT_CODE
+        return not self.has_final_record and self.exit_code == HOST_LOST_EXIT_CODE

@@ -31,7 +31,7 @@ class Reconnect:
     session: Session
     job: str
     host: str
-    judge: Callable[[], HvdockerError | None] = lambda: None
+    diagnose: Callable[[], HvdockerError | None] = lambda: None
     open: Callable[[Env, Located, str], HostLink] = reopen_link
     patience_s: float = RECONNECT_TIMEOUT_S
     clock: Callable[[], float] = time.monotonic
@@ -46,20 +46,20 @@ class Reconnect:
         try:
             link = self._opened()
             if isinstance(link, HvdockerError):
-                raise self._verdict(error, link)
+                raise self._diagnosed(error, link)
         except KeyboardInterrupt:
-            raise self.adrift(error) from None
-        self.session.put(link)
+            raise self.with_follow_hint(error) from None
+        self.session.replace_link(link)
         self._say(f"the link to {self.host} is back")
         return link
 
-    def adrift(self, error: HvdockerError) -> HvdockerError:
+    def with_follow_hint(self, error: HvdockerError) -> HvdockerError:
         """Return `error` with a hint how to follow the job again: it is not known to have ended."""
-        error.fix = f"the job goes on without this terminal; watch it with: {self.again}"
+        error.fix = f"the job goes on without this terminal; watch it with: {self.follow_command}"
         return error
 
     @property
-    def again(self) -> str:
+    def follow_command(self) -> str:
         """The command that follows the job again."""
         return f"hvdocker logs -f {self.job}{self.located.flag}"
 
@@ -90,10 +90,10 @@ class Reconnect:
             raise
         return link
 
-    def _verdict(self, broken: HvdockerError, last: HvdockerError) -> HvdockerError:
+    def _diagnosed(self, broken: HvdockerError, last: HvdockerError) -> HvdockerError:
         if isinstance(last, HostUnfit):
             return last
-        return self.judge() or self.adrift(broken)
+        return self.diagnose() or self.with_follow_hint(broken)
 
     def _say(self, text: str) -> None:
         self.env.listener(Event("note", text))

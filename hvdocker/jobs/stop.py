@@ -43,17 +43,17 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master is None:
-            refuse_foreign_owner(located.inventory, found.sighting.state, env.maker().owner, is_forced)
+            refuse_foreign_owner(located.inventory, found.observed.state, env.maker().owner, is_forced)
             return _without_master(found)
-        workers = tuple(found.sighting.state.workers().values())
+        workers = tuple(found.observed.state.workers().values())
         was_running = found.master.is_living
         if not was_running and found.master.exit_code in CLEAN_EXIT_CODES:
             return StopReport(found.job, False)
         refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
-        state = found.sighting.state
+        state = found.observed.state
         # There are two if a head that was cut off is back after its job was restarted on other hosts.
         for living in (master for master in state.running_jobs() if master.job == found.job):
-            job_container.stop_job(found.sighting.links[state.host_of(living)], living.name)
+            job_container.stop_job(found.observed.links[state.host_of(living)], living.name)
         remove_leftover_secrets(env, located, found)
         if job_container.read_job_end(found.link, found.master.name).exit_code in CLEAN_EXIT_CODES:
             return StopReport(found.job, was_running)
@@ -71,21 +71,21 @@ def remove_leftover_secrets(env: Env, located: Located, found: FoundJob) -> None
         return
     from hvdocker.plan.apply import Context, apply_all
 
-    steps = steps_after_stop(found.head, master, tuple(found.sighting.state.workers().values()))
+    steps = steps_after_stop(found.head, master, tuple(found.observed.state.workers().values()))
     plan = plan_of("stop", located.inventory.cluster, ("secrets", steps))
-    apply_all(plan, Context(located.inventory, found.sighting.links, env.listener))
+    apply_all(plan, Context(located.inventory, found.observed.links, env.listener))
 
 
 def _without_master(found: FoundJob) -> StopReport:
     ended, troubles = _end_orphan_ranks(found)
-    away = found.sighting.away
+    away = found.observed.unreachable
     if not away:
         return StopReport(found.job, bool(ended), ended, troubles)
     return StopReport(found.job, bool(ended), ended, (*troubles, _master_unreachable(found)))
 
 
 def _master_unreachable(found: FoundJob) -> HvdockerError:
-    away = found.sighting.away
+    away = found.observed.unreachable
     head = next(iter(found.placement.hosts), "")
     is_known = head in away
     return HostUnreachable(
@@ -102,7 +102,7 @@ def _end_orphan_ranks(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerEr
     from hvdocker.engine.container_exec import GracePeriod, end_ranks
     from hvdocker.transport.pool import for_each_host
 
-    sighting = found.sighting
+    sighting = found.observed
     workers = {name: one.name for name, one in sighting.state.workers().items() if one.is_running}
     outcomes = for_each_host(
         workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, GracePeriod(GRACE_S))

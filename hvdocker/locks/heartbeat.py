@@ -28,7 +28,9 @@ def heartbeat_on_all_hosts(
     try:
         run_uninterrupted(lambda: _join(tickets))
         for ticket in tickets.values():
-            threading.Thread(target=ticket.beat_on, args=(beat_s,), name="ticket", daemon=True).start()
+            threading.Thread(
+                target=ticket.renew_until_left, args=(beat_s,), name="ticket", daemon=True
+            ).start()
         yield
     finally:
         run_uninterrupted(lambda: for_each_host(tickets, lambda name: tickets[name].leave()))

@@ -78,7 +78,7 @@ def hold_locks(
 
     `wait_s` is how long to wait for locks that other runs hold. Raises Locked if they are still held then."""
     held = HeldLocks(links, claim, listener, manner)
-    beats = threading.Thread(target=held.beat_on, args=(beat_s,), name="lock", daemon=True)
+    beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
     try:
         held.take(wait_s)
@@ -100,25 +100,25 @@ class HeldLocks:
         self._links = links
         self._claim = claim
         self._listener = listener
-        self._manner = manner
+        self._options = manner
         # Another run held some of the locks first, so the hosts may have changed since they were observed.
         self.has_waited = False
         # (machine-id, address) as each host reported them: sorts hosts equally for every client.
-        self.orders: dict[str, tuple[str, str]] = {}
-        self._without: set[str] = set()
+        self.sort_keys: dict[str, tuple[str, str]] = {}
+        self._hosts_without_lock: set[str] = set()
         self._taken: set[str] = set()
         self._lost: dict[str, LockAnswer] = {}
         self._beating: set[str] = set()
-        self._round = 0
+        self._release_count = 0
         self._is_over = threading.Event()
-        self._aside = BackgroundThreads()
+        self._background = BackgroundThreads()
 
     @property
     def is_lost(self) -> bool:
         """Whether a beat found that another run or a user has taken one of the locks."""
         return bool(self._lost)
 
-    def check(self) -> None:
+    def raise_if_lost(self) -> None:
         """Raise Locked if any lock is lost, no matter on which host the caller is about to act."""
         for name, answer in list(self._lost.items()):
             raise self._lost_error(name, answer)
@@ -136,7 +136,7 @@ class HeldLocks:
         self.has_waited = True
         self._release(list(self._taken))
         self._take_in_order(
-            sorted(self._links, key=lambda name: (answers[name].order, name)),
+            sorted(self._links, key=lambda name: (answers[name].sort_key, name)),
             max(deadline, time.monotonic() + _BRIEF_HOLD_S),
         )
 
@@ -151,20 +151,20 @@ class HeldLocks:
             self._listener(Event("lock", "locked", name, is_end=True))
 
     def _try(self, name: str) -> LockAnswer:
-        if name in self._without:
+        if name in self._hosts_without_lock:
             return LockAnswer("taken")
         try:
             answer = self._ask_for(name)
         except LockUnwritable as error:
-            if self._manner.is_needed:
+            if self._options.is_needed:
                 raise
-            self._without.add(name)
+            self._hosts_without_lock.add(name)
             self._listener(Event("note", f"goes on without a lock: {error.what}", name))
             return LockAnswer("taken")
         if answer.is_taken:
             self._taken.add(name)
-        if answer.robbed:
-            self._listener(Event("note", _takeover_text(answer.robbed), name))
+        if answer.replaced_holder:
+            self._listener(Event("note", _takeover_text(answer.replaced_holder), name))
         return answer
 
     def _ask_for(self, name: str) -> LockAnswer:
@@ -172,7 +172,7 @@ class HeldLocks:
 
         So a user who lost the connection and runs the verb again need not wait until the lock is stale."""
         answer = run_lock_command(self._links[name], take_lock(self._claim))
-        self.orders[name] = answer.order
+        self.sort_keys[name] = answer.sort_key
         holder = None if answer.is_taken else answer.holder
         if holder is None or not holder.is_named or not has_process_ended(holder.process):
             return answer
@@ -187,29 +187,29 @@ class HeldLocks:
 
         The script leaves locks with another token alone. The lock of an unreachable host goes stale."""
         self._is_over.set()
-        self._release([name for name in self._links if name not in self._without])
+        self._release([name for name in self._links if name not in self._hosts_without_lock])
 
     def _release(self, names: list[str]) -> None:
         """Send one release to every host. Ctrl-C takes effect only after all have answered or timed out."""
         taken = self._taken & set(names)
         self._taken -= taken
-        self._round += 1
+        self._release_count += 1
 
         def give_back(name: str) -> None:
-            if not self._gives_back(name) and name in taken:
+            if not self._release_host(name) and name in taken:
                 text = f"its lock could not be given back: it is free in {STALE_S} s"
                 self._listener(Event("note", text, name))
 
         run_uninterrupted(lambda: for_each_host(names, give_back))
 
-    def _gives_back(self, name: str) -> bool:
+    def _release_host(self, name: str) -> bool:
         try:
             answer = run_lock_command(self._links[name], release_lock(self._claim.token))
         except HvdockerError:
             return False
         return not (answer.holder and answer.holder.token == self._claim.token)
 
-    def beat_on(self, beat_s: float) -> None:
+    def beat_until_released(self, beat_s: float) -> None:
         """Renew the held locks every `beat_s` seconds until they are released.
 
         Each beat runs in its own background thread, so a host that hangs delays only its own lock."""
@@ -218,17 +218,17 @@ class HeldLocks:
         while not self._is_over.wait(beat_s):
             for name in list(self._taken - self._beating):
                 self._beating.add(name)
-                self._aside.do(partial(self._beat, name))
+                self._background.submit(partial(self._beat, name))
 
     def _beat(self, name: str) -> None:
         """Renew one lock, and mark it as lost if this run no longer holds it.
 
         Errors are dropped: if the host is unreachable, the verb's own commands fail."""
         # A beat that overlaps a release of our own would find the lock free, which is no loss.
-        begun_in = self._round
+        begun_in = self._release_count
         try:
             answer = run_lock_command(self._links[name], beat_lock(self._claim.token))
-            if not answer.is_taken and begun_in == self._round and name not in self._lost:
+            if not answer.is_taken and begun_in == self._release_count and name not in self._lost:
                 self._lost[name] = answer
                 self._listener(Event("note", f"{self._lost_error(name, answer).what}; this run stops"))
         finally:
@@ -241,7 +241,7 @@ class HeldLocks:
             token = answer.holder.token if answer.holder else ""
             same = {n: a.holder for n, a in held.items() if a.holder and a.holder.token == token}
             oldest = max(same.values(), key=lambda holder: holder.held_s, default=None)
-            words = f"hvdocker lock release {' '.join(same or [name])}{self._manner.inventory_flag}"
+            words = f"hvdocker lock release {' '.join(same or [name])}{self._options.inventory_flag}"
             is_ours = oldest is not None and oldest.owner == self._claim.owner
             dead = "if that run is dead" if is_ours else "if that run is dead and its owner agrees"
             errors.append(
@@ -259,7 +259,7 @@ class HeldLocks:
             if answer.holder and answer.holder.is_named
             else "somebody released it"
         )
-        status = f"hvdocker lock status{self._manner.inventory_flag}"
+        status = f"hvdocker lock status{self._options.inventory_flag}"
         return Locked(
             f"the lock of {name} was taken away from this run: {now}",
             fix=f"see {status}, then run it again; what was made so far is still there",

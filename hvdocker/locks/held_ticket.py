@@ -48,7 +48,7 @@ def hold_ticket(
     """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called."""
     host = queue_host(links, {})
     found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
-    beats = threading.Thread(target=found.beat_on, args=(beat_s,), name="ticket", daemon=True)
+    beats = threading.Thread(target=found.renew_until_left, args=(beat_s,), name="ticket", daemon=True)
     try:
         run_uninterrupted(found.join)
         beats.start()
@@ -73,7 +73,7 @@ class HeldTicket:
         self._number = 0
         self._is_over = threading.Event()
         # Prevents a renewal from creating the ticket again while `leave` removes it.
-        self._making = threading.Lock()
+        self._join_lock = threading.Lock()
 
     @property
     def token(self) -> str:
@@ -87,7 +87,7 @@ class HeldTicket:
         """Create the ticket at the end of the queue."""
         self._number = _run_or_raise(self._link, join_queue(self._sign)).number
 
-    def look(self) -> tuple[Ticket, ...]:
+    def renew_and_list(self) -> tuple[Ticket, ...]:
         """Renew the ticket; return all living tickets in the order of their numbers, this one included."""
         try:
             return self._renewed()
@@ -108,7 +108,7 @@ class HeldTicket:
         return _drop_dead(self._link, answer)
 
     def _join_again(self, number: int) -> bool:
-        with self._making:
+        with self._join_lock:
             if self._is_over.is_set():
                 return False
             if self._number == number:
@@ -117,7 +117,7 @@ class HeldTicket:
                 self._listener(Event("note", text, self.host))
             return True
 
-    def beat_on(self, beat_s: float) -> None:
+    def renew_until_left(self, beat_s: float) -> None:
         """Renew the ticket every `beat_s` seconds until `leave`. Errors are dropped.
 
         The caller sees an unreachable host at its next `renew_and_list`."""
@@ -132,7 +132,7 @@ class HeldTicket:
             run_uninterrupted(self._leave)
 
     def _leave(self) -> None:
-        with self._making:
+        with self._join_lock:
             if not self._number:
                 return
             try:
@@ -145,7 +145,7 @@ class HeldTicket:
 def queue_host(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
     """Return the queue host. `orders` has the sort keys that are known; the other hosts are asked."""
     missing = [name for name in links if name not in orders]
-    asked = for_each_host(missing, lambda name: run_ticket_command(links[name], list_tickets(False)).order)
+    asked = for_each_host(missing, lambda name: run_ticket_command(links[name], list_tickets(False)).sort_key)
     told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
     return min(links, key=lambda name: (told[name], name))
 

@@ -168,10 +168,10 @@ class LockAnswer:
 
     state: str
     holder: Holder | None = None
-    robbed: Holder | None = None
+    replaced_holder: Holder | None = None
     reason: str = ""
     disk: str = ""
-    order: tuple[str, str] = ("", "")
+    sort_key: tuple[str, str] = ("", "")
 
     @property
     def is_taken(self) -> bool:
@@ -214,8 +214,8 @@ def read_lock(text: str) -> LockAnswer | None:
     return LockAnswer(
         state=values.get("state", "unusable"),
         holder=read_holder(values.get("who", ""), number.get("age", 0), now) if held else None,
-        robbed=read_holder(values.get("was", ""), number.get("was_age", 0), now) if robbed else None,
+        replaced_holder=read_holder(values.get("was", ""), number.get("was_age", 0), now) if robbed else None,
         reason=values.get("reason", ""),
         disk=values.get("disk", ""),
-        order=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
+        sort_key=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
     )

@@ -42,7 +42,7 @@ class Ticket(TicketText):
         return f"{self.held_s} s" if self.held_s < 60 else show_seconds(self.held_s)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"{self.owner}'s {self.verb} of {self.wish}"
 
 

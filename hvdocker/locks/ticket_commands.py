@@ -130,7 +130,7 @@ class TicketAnswer:
     number: int = 0
     reason: str = ""
     disk: str = ""
-    order: tuple[str, str] = ("", "")
+    sort_key: tuple[str, str] = ("", "")
 
 
 def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
@@ -170,7 +170,7 @@ def read_tickets(text: str) -> TicketAnswer | None:
         number=number.get("number", 0),
         reason=values.get("reason", ""),
         disk=values.get("disk", ""),
-        order=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
+        sort_key=(values.get("machine", ""), " ".join(values.get("reached", "").split()[2:])),
     )
 
 

@@ -37,7 +37,7 @@ class EngineAnswers:
     info: dict[str, Any] | None  # Any: the engine's JSON
     image: ImageSeen | None
     containers: tuple[ContainerSeen, ...]
-    others: tuple[ContainerSeen, ...] = ()
+    other_containers: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
         """Combine the engine's answers with the probe's.
@@ -70,7 +70,7 @@ def _runs_current_worker(image: ImageSeen | None, containers: Iterable[Container
     if image is None:
         return False
     workers = [seen for seen in containers if seen.role == names.ROLE_WORKER and seen.is_running]
-    return any(seen.image_id == image.id or seen.base == image.content for seen in workers)
+    return any(seen.image_id == image.id or seen.base_content == image.content for seen in workers)
 
 
 def see_own_and_other_containers(

@@ -47,7 +47,7 @@ class GpuSeen:
             return None
         return max(0, self.memory_mb - self.used_mb)
 
-    def foreigners(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
+    def foreign_processes(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
         """Return the processes that make this GPU busy and run in none of the containers `own` (ids).
 
         The memory of all foreign processes is added up: below `busy_bytes` they do not count. A process whose

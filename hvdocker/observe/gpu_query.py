@@ -118,7 +118,7 @@ def read_gpus(text: str) -> GpuAnswer:
     """Read the output of `query_gpus`. Problems are returned in `error` and `notes`, not raised."""
     answer = read_probe(text)
     code, apps, listing = (answer.values.get(key, "0") for key in ("code", "appscode", "listcode"))
-    if not answer.is_whole:
+    if not answer.is_complete:
         return GpuAnswer(error="the host did not say all about its GPUs")
     if any(one in _TIMEOUT_CODES for one in (code, apps, listing)):
         return GpuAnswer(error=HUNG_ERROR)

@@ -92,7 +92,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
             image = see_image(link.engine(), inventory.image)
             ports = _listening_ports(link, inventory, own)
         seen = before.hosts[name]
-        return replace(seen, containers=own, others=others, image=image, listening_ports=ports)
+        return replace(seen, containers=own, other_containers=others, image=image, listening_ports=ports)
 
     found = for_each_host(before.hosts, look).or_raise("some hosts cannot be used")
     return replace(before, hosts=_in_inventory_order(inventory, found))
@@ -106,7 +106,7 @@ def refresh_containers(
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):
             own, others = see_own_and_other_containers(links[name].engine(), inventory.cluster)
-        return replace(before.hosts[name], containers=own, others=others)
+        return replace(before.hosts[name], containers=own, other_containers=others)
 
     found = for_each_host(before.hosts, look).or_raise("some hosts do not answer")
     return replace(before, hosts=_in_inventory_order(inventory, found))
@@ -174,10 +174,10 @@ def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) 
             free_bytes=_free_bytes(link, answer, told.info),
             image=told.image,
             containers=told.containers,
-            others=told.others,
+            other_containers=told.other_containers,
             job_folders=tuple(answer.all("job")),
             cluster_dir=answer.values.get("clusterdir"),
-            members=answer.values.get("members", ""),
+            members_line=answer.values.get("members", ""),
             home_device=answer.values.get("homefs", ""),
             home_free_bytes=_kilobytes(answer, "homefree"),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
@@ -217,7 +217,7 @@ def _run_probe(link: HostLink, cluster: str, paths: Iterable[str]) -> ProbeAnswe
     words = probe(cluster, link.name, paths)
     result = link.run(words, timeout_s=PROBE_TIMEOUT_S)
     answer = read_probe(result.text)
-    if not answer.is_whole:
+    if not answer.is_complete:
         raise HostUnfit(
             "the host could not be probed: its shell did not run our script",
             lines=result.tail() or ["it said nothing"],

@@ -81,7 +81,7 @@ class ProbeAnswer:
         return self.lists.get(key, [])
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the script ran to its end: it prints `done` last."""
         return "done" in self.values
 

@@ -75,7 +75,7 @@ class ContainerSeen:
         return self.labels.get(names.LABEL_HOST, "")
 
     @property
-    def requirements(self) -> str | None:
+    def requirements_key(self) -> str | None:
         """The key of the requirements in its image, or None. Containers inherit the labels of their image."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
 
@@ -114,7 +114,7 @@ class ContainerSeen:
         return Share(self.host, slots, self.devices[:slots])
 
     @property
-    def base(self) -> str | None:
+    def base_content(self) -> str | None:
         """The content hash of the image below the requirements layer; None without requirements."""
         return self.labels.get(names.LABEL_BASE)
 
@@ -197,11 +197,11 @@ class HostSeen:
     free_bytes: int | None = None
     image: ImageSeen | None = None
     containers: tuple[ContainerSeen, ...] = ()
-    others: tuple[ContainerSeen, ...] = ()
+    other_containers: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
     cluster_dir: str | None = None
     # The hosts that its worker trusts, as in the file `members`; empty if there is none.
-    members: str = ""
+    members_line: str = ""
     home_device: str = ""
     home_free_bytes: int | None = None
     needs_sudo: bool = False

@@ -147,7 +147,7 @@ def _host(
         host.host,
         gpu_uses(seen, inventory.gpu_busy_bytes, jobs),
         notes=seen.gpu_notes,
-        containers={one.id: one for one in (*seen.containers, *seen.others)},
+        containers={one.id: one for one in (*seen.containers, *seen.other_containers)},
     )
     if seen.gpu_error:
         return replace(found, error=_unknown(host.name, seen.gpu_error))

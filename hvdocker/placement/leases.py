@@ -55,7 +55,7 @@ def gpu_uses(
 ) -> tuple[GpuUse, ...]:
     """Every GPU of a host. `jobs` are the devices that jobs hold (`job_leases` of all hosts): a job's master
     is on one host only. Without it, those of the masters that this host itself has."""
-    known = (*seen.containers, *seen.others)
+    known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
     return tuple(_use(gpu, workers, jobs, known, busy_bytes, _siblings(gpu, seen.gpus)) for gpu in seen.gpus)
@@ -76,7 +76,9 @@ def _leases_of(
 
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
     """Device → the jobs that hold it, of whatever cluster. Hosts that share an engine tell the same."""
-    living = {one.id: one for host in hosts for one in (*host.containers, *host.others) if one.is_living}
+    living = {
+        one.id: one for host in hosts for one in (*host.containers, *host.other_containers) if one.is_living
+    }
     found: dict[str, tuple[Lease, ...]] = {}
     for master in living.values():
         if master.role != names.ROLE_MASTER:
@@ -114,4 +116,4 @@ def _use(
     # Which slice a process is on is not told: those of the holders of other slices are no strangers.
     holders = {lease.cluster for uuid in siblings for lease in _leases_of(uuid, workers, jobs)}
     own = {container.id for container in known if container.cluster in holders}
-    return GpuUse(gpu, leases, gpu.foreigners(own, busy_bytes))
+    return GpuUse(gpu, leases, gpu.foreign_processes(own, busy_bytes))

@@ -53,8 +53,8 @@ class Context:
     # Raises an error if this run must stop because another run has taken its lock.
     guard: Callable[[], None] = _no_guard
     _controller: LocalLink | None = None
-    _asking: threading.Lock = field(default_factory=threading.Lock)
-    _told: dict[str, str] = field(default_factory=dict)
+    _once_lock: threading.Lock = field(default_factory=threading.Lock)
+    _made_once: dict[str, str] = field(default_factory=dict)
 
     def link(self, host: str) -> HostLink:
         """Return the link to a host; CONTROLLER is this machine."""
@@ -70,12 +70,12 @@ class Context:
 
     def once(self, what: str, make: Callable[[], str]) -> str:
         """Return a text that is the same for all hosts: the first caller makes it, the others wait for it."""
-        with self._asking:
-            if what not in self._told:
-                self._told[what] = make()
-            return self._told[what]
+        with self._once_lock:
+            if what not in self._made_once:
+                self._made_once[what] = make()
+            return self._made_once[what]
 
-    def made(self, host: str, what: str, undo: Callable[[], None]) -> None:
+    def add_undo(self, host: str, what: str, undo: Callable[[], None]) -> None:
         """Record that something was created, and how to undo it."""
         with self.lock:
             self.undo.append((host, what, undo))
@@ -85,7 +85,9 @@ class Context:
         self.listener(Event("stop", "stopping as soon as what is under way allows it"))
         self.cancelled.set()
 
-    def say(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
+    def report_progress(
+        self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None
+    ) -> None:
         """Report progress to the listener. Raises an error if the run was cancelled or has lost its lock."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
@@ -118,13 +120,13 @@ def roll_back(context: Context) -> list[HvdockerError]:
     context.cancelled.clear()
     context.guard = _no_guard
     if context.undo:
-        context.say("undo", "removing what this run made")
+        context.report_progress("undo", "removing what this run made")
     for host, what, undo in reversed(context.undo):
         try:
             with translating_errors(host, f"undoing: {what}"):
                 undo()
         except HvdockerError as error:
-            context.say("undo", f"could not undo: {error.what}", error.host)
+            context.report_progress("undo", f"could not undo: {error.what}", error.host)
             errors.append(error)
     context.undo.clear()
     return errors
@@ -148,7 +150,7 @@ def _run_wave(plan: Plan, wave: Sequence[Stage], context: Context, stop_at_first
 
 
 def _run_step(stage: str, step: Step, context: Context, action: Callable[[Any, Context], None]) -> None:
-    context.say(stage, step.describe(), step.host)
+    context.report_progress(stage, step.describe(), step.host)
     with translating_errors(step.host, step.describe()):
         action(step, context)
-    context.say(stage, step.describe(), step.host, is_end=True)
+    context.report_progress(stage, step.describe(), step.host, is_end=True)

@@ -39,7 +39,7 @@ class JobSpec:
     code_hash: str = ""
     env_from_caller: tuple[str, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
-    endurance: Resilience = field(default_factory=Resilience)
+    resilience: Resilience = field(default_factory=Resilience)
     # What the user named: a script, a module, or the first word of a command.
     script: str = ""
 
@@ -68,7 +68,7 @@ class JobSpec:
             "launcher": list(self.launcher),
             "grace_s": GRACE_S,
             "code_hash": self.code_hash,
-            "endurance": self.endurance.as_json(),
+            "endurance": self.resilience.as_json(),
             **secrets,
             **({"devices": list(devices)} if devices else {}),
         }
@@ -249,8 +249,8 @@ class JobRecord:
     restarts: int = 0
     attempts: tuple[Attempt, ...] = ()
     lost_hosts: tuple[str, ...] = ()
-    dropped: tuple[RuleMatch, ...] = ()
-    struck: tuple[DroppedHost, ...] = ()
+    dropped_by_rule: tuple[RuleMatch, ...] = ()
+    dropped_hosts: tuple[DroppedHost, ...] = ()
     stopped_by_rule: RuleMatch | None = None
     hang: Hang | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -278,8 +278,8 @@ class JobRecord:
                 restarts=_integer(value.get("restarts")) or 0,
                 attempts=tuple(Attempt.read(one) for one in _mappings(value.get("attempts"))),
                 lost_hosts=_texts(value.get("lost_hosts")),
-                dropped=tuple(RuleMatch.read(one) for one in _mappings(value.get("dropped"))),
-                struck=tuple(DroppedHost.read(one) for one in _mappings(value.get("struck"))),
+                dropped_by_rule=tuple(RuleMatch.read(one) for one in _mappings(value.get("dropped"))),
+                dropped_hosts=tuple(DroppedHost.read(one) for one in _mappings(value.get("struck"))),
                 stopped_by_rule=RuleMatch.read(stopped) if stopped else None,
                 hang=Hang.read(hang) if hang else None,
                 versions={str(name): str(one) for name, one in _mapping(value.get("versions")).items()},

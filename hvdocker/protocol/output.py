@@ -33,7 +33,7 @@ class LineFilter:
     hosts: frozenset[str] = frozenset()
     pattern: re.Pattern[str] | None = None
 
-    def takes(self, line: Line) -> bool:
+    def matches(self, line: Line) -> bool:
         if self.ranks and line.rank not in self.ranks:
             return False
         if self.hosts and line.host not in self.hosts:

@@ -23,7 +23,7 @@ def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[
     root = step.job_folder
     folders = (root, f"{root}/out", f"{root}/logs")
     yield writer.on(step.host, host_folders.make_folders(root, folders, step.is_shared))
-    code = writer.on(step.head, host_folders.pack_tar(step.source, host_folders.CODE_PATHS))
+    code = writer.on(step.head, host_folders.pack_tar(step.head_folder, host_folders.CODE_PATHS))
     yield f"{code} | {writer.on(step.host, host_folders.replace_code(step.folder, step.is_shared))}"
     yield writer.on(step.host, commands.rewrite_index(commands.SyncFolder(f"{step.folder}/code", "joining")))
     if step.secrets:
@@ -45,9 +45,9 @@ def _edit_job_file(step: steps.JoinJob) -> str:
 
     hvdocker wrote that file, with one blank before the keys of the first level, so no value in it can look
     like one of the lines that are edited."""
-    edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.seat.name)},/']
+    edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.job_host.name)},/']
     if step.is_new:
-        seat = json.dumps(step.seat.as_json())
+        seat = json.dumps(step.job_host.as_json())
         edits.append('/^ "hosts": \\[$/,/^ \\],$/{/^ \\],$/i\\\n  ,' + seat + "\n}")
     if step.devices:
         edits.append('/^ "devices": \\[$/,/^ \\]$/c\\\n "devices": ' + json.dumps(list(step.devices)))
@@ -59,8 +59,8 @@ def tell_master(writer: ScriptWriter, step: steps.UpdateMaster, trust: Any) -> I
     folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
     yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
     yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'
-    if step.seats:
-        yield here_document(f'{folder}/{HOSTS_FILE}"', hosts_text(step.seats))
+    if step.job_hosts:
+        yield here_document(f'{folder}/{HOSTS_FILE}"', hosts_text(step.job_hosts))
         what.append(HOSTS_FILE)
     target = f"{step.container}:{names.CONTAINER_FOLDER}"
     packed = tar_command(step.uid, step.gid, "told", " ".join(what))

@@ -114,12 +114,12 @@ def _reach(writer: ScriptWriter, host: str) -> str:
 
 def _make_keys(writer: ScriptWriter, step: steps.MakeKeys, trust: Any) -> Iterator[str]:
     mine = step.trust
-    if mine.brought:
-        yield f'cp -- {shlex.quote(mine.brought[0])} "$keys/id_ed25519"'
-        yield f'cp -- {shlex.quote(mine.brought[1])} "$keys/id_ed25519.pub"'
-    elif mine.client_from:
-        copy = command("docker", "cp", f"{mine.client_container}:{SSH_FOLDER}/id_ed25519", "-")
-        yield f'{writer.on(mine.client_from, copy)} | tar -xO > "$keys/id_ed25519"'
+    if mine.user_key_files:
+        yield f'cp -- {shlex.quote(mine.user_key_files[0])} "$keys/id_ed25519"'
+        yield f'cp -- {shlex.quote(mine.user_key_files[1])} "$keys/id_ed25519.pub"'
+    elif mine.client_key_host:
+        copy = command("docker", "cp", f"{mine.client_key_container}:{SSH_FOLDER}/id_ed25519", "-")
+        yield f'{writer.on(mine.client_key_host, copy)} | tar -xO > "$keys/id_ed25519"'
         yield 'ssh-keygen -y -f "$keys/id_ed25519" > "$keys/id_ed25519.pub"'
     else:
         yield 'ssh-keygen -q -t ed25519 -N "" -C "" -f "$keys/id_ed25519"'
@@ -170,7 +170,7 @@ def _create_worker(writer: ScriptWriter, step: steps.CreateWorker, trust: steps.
     spec_label = f"{names.LABEL_SPEC}={step.spec.fingerprint()}"
     fixed = tuple(spec_label if word.startswith(f"{names.LABEL_SPEC}=") else word for word in words)
     host = shlex.quote(f"host_{step.host}")
-    yield f"line={shlex.quote(writer._rooted(step.host, Command(fixed)).line())}"
+    yield f"line={shlex.quote(writer.with_sudo(step.host, Command(fixed)).line())}"
     yield f"line=${{line//{_HOST_KEY}/$(public {host})}}; line=${{line//{_CLIENT_KEY}/$(public id_ed25519)}}"
     yield f'{writer.functions[step.host]} "$line" > /dev/null'
     yield from _add_user(writer, step.host, step.spec)

@@ -22,14 +22,14 @@ class ScriptWriter:
 
     def on(self, host: str, *commands: Command, pipe: bool = False) -> str:
         """Return a line that runs the commands on a host, one after the other or as a pipe."""
-        lines = [self._rooted(host, each).line() for each in commands]
+        lines = [self.with_sudo(host, each).line() for each in commands]
         return f"{self.functions[host]} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
 
     def docker(self, host: str) -> str:
         """Return how to call docker inside a shell script on that host."""
         return "sudo -n docker" if host in self.sudo_hosts else "docker"
 
-    def _rooted(self, host: str, words: Command) -> Command:
+    def with_sudo(self, host: str, words: Command) -> Command:
         return words.as_root() if host in self.sudo_hosts and words.argv[0] == "docker" else words
 
 

@@ -36,7 +36,7 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
     if context.tree is None:
         context.tree = read_tree(Path(first.source), HashCache.of_user(), first.checks_contents)
     for step in steps:
-        context.say("code", step.describe(), step.host)
+        context.report_progress("code", step.describe(), step.host)
     targets = {step.host: SyncTarget(context.link(step.host), step.folder, step.is_shared) for step in steps}
     how = SyncOptions(first.checks_contents, _Bars(context), context.cancel)
     context.results[_OUTCOMES] = sync_all(targets, context.tree, how)
@@ -52,7 +52,7 @@ def _sync_code(step: SyncCode, context: Context) -> None:
     report = outcomes.done.get(step.host)
     if report and (report.sent or report.removed):
         files = f"{pluralize(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)})"
-        context.say("code", f"{files}, {report.removed} removed", step.host)
+        context.report_progress("code", f"{files}, {report.removed} removed", step.host)
 
 
 class _Bars:
@@ -64,11 +64,13 @@ class _Bars:
 
     def __call__(self, host: str, done: int, total: int) -> None:
         if self._context.cancelled.is_set():
-            self._context.say("code", "stopping", host)
+            self._context.report_progress("code", "stopping", host)
         percent = 100 * done // total if total >= _SHOWN_FROM else 0
         if self._shown.get(host, 0) < percent:
             self._shown[host] = percent
-            self._context.say("code", f"sending {show_bytes(total)}", host, done=done, total=total)
+            self._context.report_progress(
+                "code", f"sending {show_bytes(total)}", host, done=done, total=total
+            )
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {SyncCode: _sync_code}

@@ -71,7 +71,7 @@ class Broadcast:
     def _produce(self) -> None:
         try:
             for piece in self._pieces:
-                if not self._hand_out(piece):
+                if not self._enqueue(piece):
                     break
         except BaseException as error:
             # The readers raise it.
@@ -80,7 +80,7 @@ class Broadcast:
             self._is_over = True
             self._moved.notify_all()
 
-    def _hand_out(self, piece: Piece) -> bool:
+    def _enqueue(self, piece: Piece) -> bool:
         """Append the piece to all queues once they have room; return False where no host is left."""
         with self._moved:
             self._moved.wait_for(self._has_room)

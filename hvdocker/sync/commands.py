@@ -140,7 +140,7 @@ class SyncFolder:
         return f"{self.state}/in.{self.token}"
 
     @property
-    def words(self) -> tuple[str, str, str]:
+    def arguments(self) -> tuple[str, str, str]:
         return self.folder, self.state, self.inbox
 
 
@@ -149,12 +149,12 @@ def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False)
 
     With `checks_contents` also print what `sha256sum -c` says about the lines on standard input."""
     wants = "contents" if checks_contents else ""
-    return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.words, tree_id, wants)
+    return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.arguments, tree_id, wants)
 
 
 def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
     """Unpack a stream from standard input into the inbox."""
-    return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.words)
+    return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.arguments)
 
 
 @dataclass(frozen=True)
@@ -176,14 +176,14 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
         done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE
     )
     script = f"{_VARIABLES}{_LIST}{_unpack(codec, is_first)}{steps}"
-    return shell(script, *stage.words, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
+    return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
 
 
 def rewrite_index(stage: SyncFolder) -> Command:
     """Rewrite the listing in an index that was copied from another host together with the code.
 
     Where the index is incomplete, the state folder is removed, and the next sync sends everything."""
-    return shell(f"{_VARIABLES}{_LIST}{_REWRITE_INDEX}", *stage.words)
+    return shell(f"{_VARIABLES}{_LIST}{_REWRITE_INDEX}", *stage.arguments)
 
 
 def remove_inbox(stage: SyncFolder) -> Command:

@@ -168,7 +168,7 @@ def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
 
 
 def _is_unchanged(file: _Reader, entry: Entry) -> bool:
-    return entry.look is not None and file_stat(os.fstat(file.fileno())) == entry.look
+    return entry.stat is not None and file_stat(os.fstat(file.fileno())) == entry.stat
 
 
 class _Reader(Protocol):

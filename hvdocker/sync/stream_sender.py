@@ -48,7 +48,7 @@ class StreamSender:
     on_interrupt: Callable[[], None]
     most_at_once: int = _MOST_AT_ONCE
 
-    def spread(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
+    def send(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
         """Send each host its stream, in batches, and stop after a batch in which a host failed.
 
         Raises for errors in local files; the error of a host is in the outcomes."""
@@ -110,7 +110,7 @@ class StreamSender:
         commit = Commit(self.ids[target.is_shared], base, parcel.changes.drops_first)
         return commands.receive_and_commit(stage, parcel.codec, parcel.is_first, commit)
 
-    def forget(self, names: Iterable[str]) -> None:
+    def remove_inboxes(self, names: Iterable[str]) -> None:
         """Remove the inboxes on these hosts. A later sync removes those that are left after a day."""
 
         def work(name: str) -> None:

@@ -75,17 +75,17 @@ def sync_all(
         name: found for name, answer in lacking.items() if (found := _sample_stream(tree, answer.changes))
     }
     try:
-        sampled = courier.spread(samples)
+        sampled = courier.send(samples)
         if sampled.failed:
-            courier.forget(sampled.done)
+            courier.remove_inboxes(sampled.done)
             return HostOutcomes({}, sampled.failed)
         parcels = _remaining_streams(tree, lacking, samples, sampled.done, how)
-        spread = courier.spread(parcels)
+        spread = courier.send(parcels)
     except BaseException:
-        courier.forget(lacking)
+        courier.remove_inboxes(lacking)
         raise
     if spread.failed:
-        courier.forget(name for name in lacking if name not in spread.done)
+        courier.remove_inboxes(name for name in lacking if name not in spread.done)
     reports = {
         name: _report(tree, answer.changes, parcels.get(name), sampled.done.get(name), spread.done.get(name))
         for name, answer in asked.done.items()

@@ -32,9 +32,9 @@ class Entry:
     target: str = ""
     size: int = 0
     mtime_ns: int = 0
-    look: FileStat | None = field(default=None, compare=False)
+    stat: FileStat | None = field(default=None, compare=False)
 
-    def content_mark(self) -> list[object]:
+    def content_key(self) -> list[object]:
         """Return what makes two files equal code: content, executable bit, link target."""
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
@@ -51,7 +51,7 @@ class Entry:
         open_to_all = self.mode | (self.mode & 0o500) >> 3 | (self.mode & 0o500) >> 6
         return open_to_all if is_shared else self.mode
 
-    def row(self, is_shared: bool) -> list[object]:
+    def index_row(self, is_shared: bool) -> list[object]:
         """Return the entry as it is written in the index on a host."""
         return [self.path, self.mode_for(is_shared), self.size, self.mtime_ns, self.sha256, self.target]
 
@@ -66,7 +66,7 @@ class Tree:
     @cached_property
     def hash(self) -> str:
         """Return a hash of contents only: equal for equal code, wherever and whenever it was checked out."""
-        text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(self.entries.items())])
+        text = json.dumps([[path, *entry.content_key()] for path, entry in sorted(self.entries.items())])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def id(self, is_shared: bool = False) -> str:
@@ -74,12 +74,12 @@ class Tree:
 
         It includes modes but no times: a file that was only touched has not changed."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
-        rows += [_row_without_time(entry.row(is_shared)) for _, entry in sorted(self.entries.items())]
+        rows += [_row_without_time(entry.index_row(is_shared)) for _, entry in sorted(self.entries.items())]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def index(self, is_shared: bool = False) -> bytes:
         """Return the entries as the one JSON line that the host's index contains."""
-        rows = [entry.row(is_shared) for _, entry in sorted(self.entries.items())]
+        rows = [entry.index_row(is_shared) for _, entry in sorted(self.entries.items())]
         return json.dumps(rows, separators=(",", ":")).encode() + b"\n"
 
     def bytes_of(self, paths: Iterable[str]) -> int:
@@ -95,7 +95,7 @@ class HostIndex:
     None where it is damaged or was not read. With `is_same` the host holds exactly the tree that it was
     asked for."""
 
-    marks: Mapping[str, list[object]] = field(default_factory=dict)
+    rows: Mapping[str, list[object]] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
     unfinished: frozenset[str] = frozenset()
     is_same: bool = False
@@ -139,9 +139,9 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
     send = tuple(
         path
         for path, entry in sorted(tree.entries.items())
-        if path in held.touched or held.marks.get(path) != _row_without_time(entry.row(is_shared))
+        if path in held.touched or held.rows.get(path) != _row_without_time(entry.index_row(is_shared))
     )
-    drop = tuple(sorted((set(held.marks) | held.unfinished) - set(tree.entries)))
+    drop = tuple(sorted((set(held.rows) | held.unfinished) - set(tree.entries)))
     return Changes(send, drop, is_shared, bool(held.unfinished))
 
 

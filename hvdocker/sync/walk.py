@@ -61,7 +61,7 @@ def _hashed(file: FoundFile, hashes: Mapping[str, str], started_ns: int) -> Entr
     if file.look is None:
         return file.entry
     look = file.look if has_settled(file.look, started_ns) else None
-    return replace(file.entry, sha256=hashes[file.entry.path], look=look)
+    return replace(file.entry, sha256=hashes[file.entry.path], stat=look)
 
 
 def _hash_all(root: Path, files: list[FoundFile]) -> dict[str, str]:

@@ -25,4 +25,4 @@ def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], N
             apart.wait()
         except KeyboardInterrupt:
             raise SecondCtrlC from None
-    apart.settle()
+    apart.raise_error()

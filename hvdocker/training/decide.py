@@ -75,7 +75,7 @@ def decide(
     from hvdocker.sync.hash_cache import HashCache
     from hvdocker.sync.walk import read_tree
 
-    inventory, request, work = located.inventory, inputs.request, inputs.work
+    inventory, request, work = located.inventory, inputs.request, inputs.user_command
     is_relaunch = relaunch is not None
     state, waiting = queue.observe_with_queue(
         located, session, held, has_turn or is_relaunch, may_miss=is_relaunch
@@ -86,7 +86,7 @@ def decide(
     placed = host_plans_for(inventory, state, relaunch)
     if viewer.explained and relaunch is None:
         offers = offers_to_job(inventory, state, placed)
-        wanted = replace(slot_request_for(inventory, request, placed), elastic=inputs.endurance.elastic)
+        wanted = replace(slot_request_for(inventory, request, placed), elastic=inputs.resilience.elastic)
         viewer.explained(explain(settled(wanted, placement), offers, read_links(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_all("some hosts are not fit", fitness_problems(inventory, used))
@@ -115,7 +115,7 @@ def decide(
     cleanup = plan_of("train", inventory.cluster, ("secrets", steps_after_kill(inventory, placed, job)))
     folders = {name: f"{placed[name].folder}/jobs/{job.job}" for name in placement.hosts}
     # An elastic job may have ranks on every host of the cluster.
-    may_have_ranks = placed if inputs.endurance.elastic else placement.hosts
+    may_have_ranks = placed if inputs.resilience.elastic else placement.hosts
     workers = {name: placed[name].worker_name for name in may_have_ranks if name != placement.head}
     report = TrainReport(job.job, placement, whole, state.hosts)
     return Decision(report, job, folders, workers, workers_plan, job_plan, context, cleanup, capsule)
@@ -130,11 +130,11 @@ def _job(
     code_hash: str,
     relaunch: Relaunch | None = None,
 ) -> JobSpec:
-    request, work = inputs.request, inputs.work
+    request, work = inputs.request, inputs.user_command
     addresses = {name: placed[name].address for name in placement.hosts}
     port = placed[placement.head].port
     last_flags = {flag.partition("=")[0]: flag for flag in request.env}
-    endurance = relaunch.endurance if relaunch else inputs.endurance
+    endurance = relaunch.resilience if relaunch else inputs.resilience
     return JobSpec(
         job=relaunch.job if relaunch else names.job_id(work.stem, env.entropy(4)),
         cluster=located.inventory.cluster,
@@ -148,8 +148,8 @@ def _job(
         code_hash=code_hash,
         env_from_caller=tuple(name for name, flag in last_flags.items() if "=" not in flag),
         secrets=tuple(with_absolute_path(env.cwd, source) for source in inputs.secrets),
-        endurance=endurance,
-        script=work.named,
+        resilience=endurance,
+        script=work.display_name,
     )
 
 

@@ -38,7 +38,7 @@ def follower_of(
         # `viewer.line` is replaced when the job has started, so it is looked up for every line.
         on_line=lambda line: viewer.line(line),
         stopping=viewer.stopping,
-        clear=partial(_clean_up, decision),
+        clean_up=partial(_clean_up, decision),
     )
 
 
@@ -62,7 +62,7 @@ def launch(
         with locked(env, located, session.links, "train", wait_s) as held:
             decision = decide(env, located, session, inputs, viewer, held, ticket is not None, relaunch)
             context = decision.context
-            context.guard = held.check
+            context.guard = held.raise_if_lost
             if relaunch:
                 clear_fetched_hosts(located, relaunch.job)
             _start(decision.workers_plan, context, held)
@@ -75,7 +75,7 @@ def launch(
     except KeyboardInterrupt:
         if started is None:
             raise
-        raise follower_of(env, located, session, started, viewer).interrupted() from None
+        raise follower_of(env, located, session, started, viewer).stop_on_ctrl_c() from None
     return decision
 
 

@@ -84,7 +84,7 @@ def make_capsule(
         env=redacted_env(job.env),
         env_from_caller=job.env_from_caller,
         secrets=job.secrets,
-        endurance=job.endurance.as_json(),
+        resilience=job.resilience.as_json(),
         requirements=_requirements(wish.requirements),
         inventory=config_json(ConfigView(redacted(inventory), str(scene.located.path))),
         request=request_fields(env.cwd, request, tree.root),
@@ -125,8 +125,8 @@ def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
 def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
     """Return the content hash of the image without requirements, "" if unknown. `named` is the image that the
     head has under the name of the cluster's image."""
-    if worker and worker.base:
-        return worker.base
+    if worker and worker.base_content:
+        return worker.base_content
     if worker is None or (named and named.id == worker.image_id):
         return named.content if named else ""
     from hvdocker.observe.engine import see_images

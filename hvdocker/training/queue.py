@@ -79,7 +79,7 @@ def observe_with_queue(
     with ThreadPoolExecutor(max_workers=1) as beside:
         asked = None
         if not has_turn:
-            asked = beside.submit(read_queue, links, held.orders if held else {}, held is not None)
+            asked = beside.submit(read_queue, links, held.sort_keys if held else {}, held is not None)
         state = members_state(located, session, may_miss=may_miss)
     return state, waiting_tickets(asked.result(), inventory.cluster) if asked else []
 
@@ -95,14 +95,14 @@ def place_unless_others_wait(
     except NotEnoughSlots as error:
         if _fits_when_idle(place, state):
             error.fix = "wait for them with --queue" + (f"; or {error.fix}" if error.fix else "")
-            error.lines = (*error.lines, *(f"{ticket.words} waits for slots too" for ticket in waiting))
+            error.lines = (*error.lines, *(f"{ticket.description} waits for slots too" for ticket in waiting))
         raise
     if waiting:
         first, *more = waiting
         verb = "wait" if more else "waits"
         also = f" and {pluralize(len(more), 'other')}" if more else ""
         raise NotEnoughSlots(
-            f"{_free_text(placement)}, but {first.words}{also} {verb} before you",
+            f"{_free_text(placement)}, but {first.description}{also} {verb} before you",
             lines=[_ticket_line(ticket) for ticket in waiting],
             fix="queue up behind: --queue (without -d)",
         )
@@ -134,7 +134,7 @@ def _host_without_jobs(seen: HostSeen) -> HostSeen:
     return replace(
         seen,
         containers=tuple(one for one in seen.containers if one.role != names.ROLE_MASTER),
-        others=(),
+        other_containers=(),
         gpus=tuple(replace(gpu, processes=()) for gpu in seen.gpus),
     )
 
@@ -155,11 +155,11 @@ def wait_in_queue(
 
     sight = _StateCache(located, session)
     # A request that would not fit even on idle hosts fails now, not after hours of waiting.
-    place(without_running_jobs(sight.again(is_near=True)))
+    place(without_running_jobs(sight.refresh(is_near=True)))
     claim = make_claim(env, located, "train")
     try:
         with hold_ticket(session.links, claim, WAITS, wish, env.listener) as ticket:
-            return _QueueWait(env, located, sight, place, ticket).for_turn(launch)
+            return _QueueWait(env, located, sight, place, ticket).until_launched(launch)
     except KeyboardInterrupt:
         raise Interrupted("left the queue") from None
 
@@ -174,7 +174,7 @@ class _StateCache:
     _looked: float = 0.0
     _looked_whole: float = 0.0
 
-    def again(self, is_near: bool) -> ClusterState:
+    def refresh(self, is_near: bool) -> ClusterState:
         """Return the state, refreshed where it is too old. With `is_near` (first in the queue) the labels are
         read every time."""
         from hvdocker.observe.hosts import refresh_containers
@@ -214,7 +214,7 @@ class _QueueWait:
     ticket: HeldTicket
     _last: str = field(default="", init=False)
 
-    def for_turn(self, launch: Callable[[HeldTicket], T]) -> T:
+    def until_launched(self, launch: Callable[[HeldTicket], T]) -> T:
         while True:
             before = self._before()
             problem = self._problem(is_near=not before)
@@ -230,7 +230,7 @@ class _QueueWait:
             time.sleep(POLL_S)
 
     def _before(self) -> list[Ticket]:
-        line = waiting_tickets(self.ticket.look(), self.located.inventory.cluster)
+        line = waiting_tickets(self.ticket.renew_and_list(), self.located.inventory.cluster)
         place = next((n for n, found in enumerate(line) if found.token == self.ticket.token), len(line))
         return line[:place]
 
@@ -240,13 +240,13 @@ class _QueueWait:
         Any other error, such as a worker that is just being replaced, counts as None: `launch` reports it
         under the locks if it persists."""
         try:
-            self.place(self.sight.again(is_near))
+            self.place(self.sight.refresh(is_near))
         except NotEnoughSlots as error:
             return error
         except HvdockerError as error:
             if error.exit_code == ExitCode.UNREACHABLE:
                 # If the unreachable host holds the queue, this raises with what happens to the ticket.
-                self.ticket.look()
+                self.ticket.renew_and_list()
                 error.fix = "it has left the queue: run it again when the host is back"
                 raise
             self.sight.forget()
@@ -277,6 +277,6 @@ def _holders(problem: HvdockerError) -> Iterable[str]:
 
 
 def _owners_text(tickets: Sequence[Ticket]) -> str:
-    shown = [ticket.words for ticket in tickets[:_MOST_NAMED]]
+    shown = [ticket.description for ticket in tickets[:_MOST_NAMED]]
     more = len(tickets) - len(shown)
     return ", ".join([*shown, *([f"{more} more"] if more else [])])

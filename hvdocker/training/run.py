@@ -67,10 +67,10 @@ class RunReport:
     train: TrainReport | None = None
     fetched: FetchedFiles | None = None
     error: BaseException | None = None
-    trouble: HvdockerError | None = None
+    cleanup_error: HvdockerError | None = None
     is_kept: bool = False
     is_asked_to_keep: bool = False
-    is_adrift: bool = False
+    may_be_running: bool = False
     planned: UpReport | None = None
 
     @property
@@ -83,23 +83,23 @@ class RunReport:
         return self.located.jobs / self.job
 
     @property
-    def watch(self) -> str:
+    def logs_command(self) -> str:
         return f"hvdocker logs -f {self.job}{self.located.flag}"
 
     @property
-    def give_back(self) -> str:
+    def down_command(self) -> str:
         return f"hvdocker down{self.located.flag}"
 
     @property
-    def left(self) -> str | None:
+    def leftover_hint(self) -> str | None:
         """A hint how to reach or remove what is still there; None where nothing is left."""
-        if self.is_adrift:
-            return f"the job may go on; watch it: {self.watch}; then give everything back: {self.give_back}"
-        if self.trouble and not self.is_asked_to_keep:
-            return f"not everything was given back; do it with: {self.give_back}"
+        if self.may_be_running:
+            return f"the job may go on; watch it: {self.logs_command}; then give everything back: {self.down_command}"
+        if self.cleanup_error and not self.is_asked_to_keep:
+            return f"not everything was given back; do it with: {self.down_command}"
         if self.is_kept:
-            look = f"look: {self.watch}; " if self.job else ""
-            return f"{look}give it back: {self.give_back}"
+            look = f"look: {self.logs_command}; " if self.job else ""
+            return f"{look}give it back: {self.down_command}"
         return None
 
 
@@ -108,7 +108,7 @@ class RunVerbs:
     """The functions that a run calls, replaceable in tests."""
 
     check: Callable[..., SlotRequest | None] = run_preflight
-    alive: Callable[..., AbstractContextManager[None]] = run_heartbeat
+    heartbeat: Callable[..., AbstractContextManager[None]] = run_heartbeat
     up: Callable[..., UpReport] = up
     train: Callable[..., TrainReport] = train
     fetch: Callable[..., FetchReport] = fetch
@@ -136,11 +136,11 @@ def run(
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
         return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
-    hooks = hooks.of(own) if hooks else Hooks(env, own, "run", is_skipped=True)
+    hooks = hooks.for_cluster(own) if hooks else Hooks(env, own, "run", is_skipped=True)
     report: RunReport | None = None
     try:
-        with verbs.alive(env, own, claim, _slots_text(request), wanted.exclude if wanted else ()):
-            report = _Run(env, own, _on_all_slots(wish), keep, viewer, options, verbs, hooks).to_the_end()
+        with verbs.heartbeat(env, own, claim, _slots_text(request), wanted.exclude if wanted else ()):
+            report = _Run(env, own, _on_all_slots(wish), keep, viewer, options, verbs, hooks).execute()
     except KeyboardInterrupt:
         # Ctrl-C while the tickets are removed: they expire by themselves, and the report is still wanted.
         if report is None:
@@ -152,9 +152,9 @@ def run(
 def final_error(report: RunReport) -> BaseException | None:
     """Return the error that the run exits with, or None. Where possible its `fix` names what is left behind,
     or where the fetched logs are."""
-    error = report.error or report.trouble
-    if can_take_fix(error) and report.left and report.give_back not in (error.fix or ""):
-        error.fix = report.left
+    error = report.error or report.cleanup_error
+    if can_take_fix(error) and report.leftover_hint and report.down_command not in (error.fix or ""):
+        error.fix = report.leftover_hint
     elif isinstance(error, JobFailed) and report.fetched and error.fix:
         error.fix = _with_local_logs(error.fix, report)
     return error
@@ -175,7 +175,7 @@ def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
 
 def _slot_request(located: Located, wish: JobInputs) -> SlotRequest | None:
     """Return the request for slots, or None for all slots."""
-    wanted, elastic = wish.request.wanted, wish.endurance.elastic
+    wanted, elastic = wish.request.slot_flags, wish.resilience.elastic
     if wanted.is_everything and elastic is None:
         return None
     return replace(request_of(wanted, located.inventory), elastic=elastic)
@@ -221,7 +221,7 @@ class _Run:
     def __post_init__(self) -> None:
         self.report = RunReport(self.located)
 
-    def to_the_end(self) -> RunReport:
+    def execute(self) -> RunReport:
         try:
             self._up_and_train()
         except KeyboardInterrupt:
@@ -230,13 +230,13 @@ class _Run:
             self.report.error = error
         if self.hosts is None and self.report.error:
             raise self.report.error
-        if self._is_adrift:
-            self.report.is_adrift = self.report.is_kept = True
+        if self._may_be_running:
+            self.report.may_be_running = self.report.is_kept = True
         elif self._is_kept:
             self.report.is_asked_to_keep = self.report.is_kept = True
-            self._bring_home()
+            self._fetch_results()
         else:
-            self._give_back()
+            self._take_down()
         return self.report
 
     def _up_and_train(self) -> None:
@@ -270,7 +270,7 @@ class _Run:
         )
 
     @property
-    def _is_adrift(self) -> bool:
+    def _may_be_running(self) -> bool:
         """Whether the job was started and its end was not seen: it may be running."""
         ended = (JobFailed, JobStopped, Interrupted, HeadLost)
         return bool(self.report.job) and self.report.error is not None and not self._ended_by(*ended)
@@ -284,16 +284,16 @@ class _Run:
     def _ended_by(self, *kinds: type[BaseException]) -> bool:
         return isinstance(self.report.error, kinds)
 
-    def _bring_home(self) -> None:
+    def _fetch_results(self) -> None:
         if self.report.job:
-            self._after(self._fetch)
+            self._clean_up(self._fetch)
 
     def _fetch(self) -> None:
-        report = self.verbs.fetch(self.env, self._used(), self.report.job, None)
+        report = self.verbs.fetch(self.env, self._only_used_hosts(), self.report.job, None)
         self.report.fetched = report.fetched
         report.complain()
 
-    def _used(self) -> Located:
+    def _only_used_hosts(self) -> Located:
         """Return the inventory with only the hosts on which something was made. Others may be unreachable
         and have nothing of the run. Workers of a local cluster are one machine, so all are kept."""
         inventory = self.located.inventory
@@ -302,28 +302,28 @@ class _Run:
             return self.located
         return replace(self.located, inventory=replace(inventory, hosts=used))
 
-    def _give_back(self) -> None:
+    def _take_down(self) -> None:
         wait_s = max(CLEANUP_LOCK_WAIT_S, self.wish.request.lock_wait_s)
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:
             self.hooks.with_job(self.report.job, self.report.hosts).before("down")
-            done = self.verbs.down(self.env, self._used(), options)
+            done = self.verbs.down(self.env, self._only_used_hosts(), options)
             self.report.fetched = done.fetched.get(self.report.job)
 
-        if not self._after(work):
+        if not self._clean_up(work):
             self.report.is_kept = True
 
-    def _after(self, work: Callable[[], None]) -> bool:
+    def _clean_up(self, work: Callable[[], None]) -> bool:
         """Run `work` after the job has ended; only a second Ctrl-C abandons it. Return whether it
         succeeded."""
-        text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.give_back}"
+        text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.down_command}"
         try:
             finish_despite_ctrl_c(work, lambda: self.env.listener(Event("note", text)))
         except SecondCtrlC:
-            self.report.trouble = Interrupted("left by Ctrl-C before everything was given back")
+            self.report.cleanup_error = Interrupted("left by Ctrl-C before everything was given back")
         except HvdockerError as error:
-            self.report.trouble = error
+            self.report.cleanup_error = error
         except Exception as error:
-            self.report.trouble = HvdockerError(f"giving back failed: {type(error).__name__}: {error}")
-        return self.report.trouble is None
+            self.report.cleanup_error = HvdockerError(f"giving back failed: {type(error).__name__}: {error}")
+        return self.report.cleanup_error is None

@@ -34,7 +34,7 @@ class Relaunch:
     the restarts that are left."""
 
     job: str
-    endurance: Resilience
+    resilience: Resilience
     np: int
     code_hash: str
     # The reason, shown to the user if the job cannot be placed again.
@@ -48,7 +48,7 @@ def choose_slots(
 
     `anew` is the lost job where it is placed again: then missing hosts are allowed, `-H` is reduced to the
     hosts that are left, and fewer ranks will do. Raises NotEnoughSlots."""
-    inventory, request, elastic = located.inventory, wish.request, wish.endurance.elastic
+    inventory, request, elastic = located.inventory, wish.request, wish.resilience.elastic
     placed = host_plans_for(inventory, state, anew)
     check_workers(inventory, placed, state, located.flag, may_miss=anew is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
@@ -83,4 +83,4 @@ def slot_request_for(
 ) -> SlotRequest:
     """Return the slot flags as a request; `-H` may also name hosts by their training address."""
     addresses = {name: found.address for name, found in placed.items()}
-    return request_of(request.wanted, inventory, addresses)
+    return request_of(request.slot_flags, inventory, addresses)

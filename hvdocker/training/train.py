@@ -65,15 +65,15 @@ def _once(
         store_capsule(env, located, decision.capsule)
         viewer.started(Started(report.job, report.placement, report.placement.np))
     except KeyboardInterrupt:
-        raise follower.interrupted() from None
+        raise follower.stop_on_ctrl_c() from None
     if request.is_detached:
         return report
     try:
-        end = follower.to_the_end()
+        end = follower.follow_to_end()
     except HeadLost as lost:
         return _relaunch_of(env, located, inputs, decision.job, lost)
-    before = decision.job.endurance.first_restart
-    return replace(report, end=end, last_lines=follower.last, restarts_before=before)
+    before = decision.job.resilience.first_restart
+    return replace(report, end=end, last_lines=follower.last_lines, restarts_before=before)
 
 
 def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[[str], None]) -> T:
@@ -93,11 +93,11 @@ def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[
 
 def _relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, lost: HeadLost) -> Relaunch:
     """Return how the job is launched again. Raises HeadLost if no restart is left."""
-    most, number = inputs.endurance.restarts, max(job.endurance.first_restart, lost.restart) + 1
+    most, number = inputs.resilience.restarts, max(job.resilience.first_restart, lost.restart) + 1
     if number > most:
         clean_up_lost_job(env, located, job.job, has_secrets=bool(job.secrets))
         raise lost
     where = f"{job.job} is started again on the hosts that still respond"
     env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
-    endurance = replace(job.endurance, restarts=most - number, first_restart=number)
+    endurance = replace(job.resilience, restarts=most - number, first_restart=number)
     return Relaunch(job.job, endurance, job.placement.np, job.code_hash, lost)

@@ -22,7 +22,7 @@ class BackgroundThreads:
         self._tasks: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self._free = threading.Semaphore(0)
 
-    def do(self, task: Callable[[], object]) -> None:
+    def submit(self, task: Callable[[], object]) -> None:
         """Run the task in a background thread and return at once. Exceptions of the task are dropped."""
         self._tasks.put(task)
         if not self._free.acquire(blocking=False):
@@ -71,7 +71,7 @@ class UninterruptedTask:
             # A bounded wait: Python handles a signal that another thread received only between waits.
             self._over.wait(_POLL_S)
 
-    def settle(self) -> None:
+    def raise_error(self) -> None:
         """Raise the exception that the work raised, if any."""
         for error in self._errors:
             raise error
@@ -85,6 +85,6 @@ def run_uninterrupted(work: Callable[[], object]) -> None:
             apart.wait()
         except KeyboardInterrupt as interrupt:
             interrupts.append(interrupt)
-    apart.settle()
+    apart.raise_error()
     for pressed in interrupts:
         raise pressed

@@ -34,9 +34,9 @@ class ReconnectingLink:
         try:
             return link.run(command, stdin, timeout_s)
         except HostUnreachable:
-            return self._opened_anew(link).run(command, stdin, timeout_s)
+            return self._reopen(link).run(command, stdin, timeout_s)
 
-    def _opened_anew(self, lost: HostLink) -> HostLink:
+    def _reopen(self, lost: HostLink) -> HostLink:
         with self._opening:
             if self._link is lost:
                 lost.close()

@@ -30,7 +30,7 @@ class Session:
     links: dict[str, HostLink]
     failed: Mapping[str, HvdockerError]
 
-    def put(self, link: HostLink) -> None:
+    def replace_link(self, link: HostLink) -> None:
         """Replace the broken link to a host by a new one, and close the old one."""
         broken = self.links.get(link.name)
         self.links[link.name] = link

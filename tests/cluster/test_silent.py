@@ -30,7 +30,7 @@ SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT
 FREEZE = "pkill -STOP -u trainer sshd"
 THAW = "pkill -CONT -u trainer sshd"
 KNOWN_S = max(tcp.DEAD_HOST_S, KeepaliveTimes().longest_s)
-HASTY = KeepaliveTimes(beat_s=1, silence_s=4)
+HASTY = KeepaliveTimes(keepalive_after_s=1, no_answer_s=4)
 PATIENT = "patient"
 DEADLINE_S = KNOWN_S + 60  # for a machine that is busy with other things
 
@@ -141,7 +141,7 @@ def test_a_slow_upload_through_a_jump_host_is_not_cut(lab: Lab, pair: list[LabHo
     question waits behind 2 MB that are under way."""
     jump, host = pair
     limit = "-m hashlimit --hashlimit-above 256kb/s --hashlimit-name slow"
-    link = open_link(lab, host, jump, KeepaliveTimes(beat_s=0.2, silence_s=3))
+    link = open_link(lab, host, jump, KeepaliveTimes(keepalive_after_s=0.2, no_answer_s=3))
     host.exec(f"iptables -w -A INPUT -p tcp --dport 22 {limit} -j DROP")
     data = os.urandom(1 << 22)
     try:

@@ -54,7 +54,7 @@ def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, floa
 
 
 def probed_whole(link: HostLink) -> bool:
-    return read_probe(link.run(probe("scale", link.name, ())).text).is_whole
+    return read_probe(link.run(probe("scale", link.name, ())).text).is_complete
 
 
 def timed(hosts: Mapping[str, Host], work: Callable[[str], T]) -> tuple[Mapping[str, T], float]:

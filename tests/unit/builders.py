@@ -102,7 +102,7 @@ CAPSULE = Capsule(
     env_from_caller=("SEED",),
     secrets=(SecretSource("TOKEN"), SecretSource("KEY", "/home/ada/key")),
     script="train.py",
-    endurance={"restarts": 2, "elastic": None, "rules": []},
+    resilience={"restarts": 2, "elastic": None, "rules": []},
     requirements={
         "source": "/home/ada/code/requirements.txt",
         "lines": ["rich"],

@@ -30,7 +30,7 @@ class Join:
     job: str
     share: Share
 
-    def on(self, spec: ContainerSpec) -> ContainerSpec:
+    def label_worker(self, spec: ContainerSpec) -> ContainerSpec:
         """Return the specification with labels that give the worker's slots to the job while it runs.
 
         They have to be there from the start, and do not count in the specification's fingerprint."""
@@ -108,7 +108,7 @@ def _why_not_join(
     has_gpus = any(share.devices for share in job.placement.shares)
     if room == 0:
         return "it has as many ranks as it may have"
-    if job.requirements:
+    if job.requirements_key:
         return _LACKS_REQUIREMENTS
     if head not in placed or not runs_image(job, placed[head], image):
         return "it runs another image than new workers do"
@@ -148,7 +148,7 @@ def steps_to_update_masters(
             continue
         shares = _shares_after(state, job, placed, fresh, joins) if job.elastic else []
         seats = [JobHost(share.host, placed[share.host].address, share.slots) for share in shares]
-        seats += [one.seat_in(job.job) for one in absent.values() if job.job in one.slots]
+        seats += [one.job_host_in(job.job) for one in absent.values() if job.job in one.slots]
         yield UpdateMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(seats))
 
 
@@ -171,7 +171,7 @@ def _hosts_not_returning(state: ClusterState, job: ContainerSeen, fresh: Collect
 
     These are all but the hosts that the job started with: a host that joined has to join again. If the job
     has requirements, none of its hosts comes back, because a new worker lacks them."""
-    back = () if job.requirements else job.placement.hosts
+    back = () if job.requirements_key else job.placement.hosts
     return {name for name in fresh if name not in back and name != state.host_of(job)}
 
 
@@ -180,9 +180,9 @@ def _step_to_join(job: ContainerSeen, head: HostPlan, place: HostPlan, share: Sh
         place.name,
         job=job.job,
         head=head.name,
-        source=head.folder,
+        head_folder=head.folder,
         folder=place.folder,
-        seat=JobHost(place.name, place.address, share.slots),
+        job_host=JobHost(place.name, place.address, share.slots),
         master=job.name,
         worker=place.worker_name,
         uid=place.uid,

@@ -35,7 +35,7 @@ def is_outdated(
     """Return whether a worker that stays (`kept`) trusts other hosts than the members.
 
     Clusters of earlier versions have no members file: they do not count as outdated."""
-    return any(placed[name].seen.members not in ("", _members_line(members)) for name in kept)
+    return any(placed[name].seen.members_line not in ("", _members_line(members)) for name in kept)
 
 
 def steps_to_write_members(
@@ -56,7 +56,7 @@ def notes_on_removed_hosts(
     absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> list[str]:
     """Return notes on hosts that were removed from the inventory, so that hvdocker cannot clean them."""
-    known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members.split())
+    known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members_line.split())
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "
         f"back into the inventory and run hvdocker down; or there: "

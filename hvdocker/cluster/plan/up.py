@@ -145,6 +145,6 @@ def _image_of_worker(inventory: Inventory, worker: ContainerSeen, image: ImagePl
     """Return the image that the worker should have: the cluster's, or a requirements layer on it.
 
     `train` adds such layers. A worker with a layer on the cluster's current image is kept."""
-    if worker.requirements and worker.base == image.content:
-        return names.requirements_image(worker.requirements)
+    if worker.requirements_key and worker.base_content == image.content:
+        return names.requirements_image(worker.requirements_key)
     return inventory.image

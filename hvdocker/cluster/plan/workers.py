@@ -79,7 +79,7 @@ def worker_stages(
         for name in kept
         if is_told
     ]
-    wanted = {name: joins[name].on(specs[name]) if name in joins else specs[name] for name in fresh}
+    wanted = {name: joins[name].label_worker(specs[name]) if name in joins else specs[name] for name in fresh}
     created = [CreateWorker(n, wanted[n], placed[n].address, placed[n].port) for n in fresh]
     told = list(steps_to_update_masters(state, placed, fresh, joins, absent)) if is_told else []
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
@@ -134,9 +134,9 @@ def _trust(
         cluster=inventory.cluster,
         port=next(iter(placed.values())).port,
         members=members,
-        client_from=client_from,
-        client_container=placed[client_from].worker_name if client_from else None,
-        brought=(inventory.keys.private, inventory.keys.public) if inventory.keys else None,
+        client_key_host=client_from,
+        client_key_container=placed[client_from].worker_name if client_from else None,
+        user_key_files=(inventory.keys.private, inventory.keys.public) if inventory.keys else None,
         known_host_keys=pinned,
         new_host_keys=tuple(fresh),
     )

@@ -13,8 +13,8 @@ from hvdocker.units import pluralize, show_seconds
 
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
     """Print the rest of a dry run after the plan of `up`: the ranks per host, and what follows."""
-    width = max((len(name) for name in planned.places), default=0)
-    for name, place in planned.places.items():
+    width = max((len(name) for name in planned.host_plans), default=0)
+    for name, place in planned.host_plans.items():
         console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
                                     pluralize(place.slots, "slot")))  # fmt: skip
     cluster = report.located.inventory.cluster
@@ -27,15 +27,15 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
     done, fetched = report.train, report.fetched
     for line in fetched.skipped if fetched else ():
         console.print(f"left out: {line}")
-    if report.left and not can_take_fix(report.error or report.trouble):
-        console.print(report.left)
+    if report.leftover_hint and not can_take_fix(report.error or report.cleanup_error):
+        console.print(report.leftover_hint)
     if is_quiet:
         return
     for name in fetched.clashes if fetched else ():
         console.print(f"differs between hosts, kept as {name}.HOST: {name}")
     if done and done.end and done.end.record:
         show_summary(console, done.job, done.placement, done.end.record, done.restarts_before)
-    if report.job and not report.is_adrift:
+    if report.job and not report.may_be_running:
         console.print(_summary(report), style="quiet")
 
 

@@ -24,11 +24,11 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
     """Return the code hash and the edited files. Files whose size, mode or times changed are hashed on the
     host, because touching a file without editing it is no drift. `hash` is None where nothing was synced."""
     held = _read_index(link, folder)
-    if not held.marks:
+    if not held.rows:
         return CodeSeen(is_unfinished=bool(held.unfinished))
     return CodeSeen(
-        hash=_hash(held.marks),
-        files=len(held.marks),
+        hash=_hash(held.rows),
+        files=len(held.rows),
         edited=_edited(link, folder, held),
         is_unfinished=bool(held.unfinished),
     )
@@ -48,7 +48,7 @@ def _read_index(link: HostLink, folder: str) -> HostIndex:
 def _hash(marks: Mapping[str, list[object]]) -> str:
     """Return the same hash as for a local tree: over contents, executable bits and symlink targets."""
     entries = {path: _entry(mark) for path, mark in marks.items()}
-    text = json.dumps([[path, *entry.content_mark()] for path, entry in sorted(entries.items())])
+    text = json.dumps([[path, *entry.content_key()] for path, entry in sorted(entries.items())])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -61,7 +61,7 @@ def _entry(mark: list[object]) -> Entry:
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
     """Return the touched paths whose content differs. All touched paths count where hashing failed."""
-    touched = [_entry(held.marks[path]) for path in sorted(held.touched) if path in held.marks]
+    touched = [_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows]
     files = [entry for entry in touched if entry.sha256]
     if not files:
         return tuple(entry.path for entry in touched)

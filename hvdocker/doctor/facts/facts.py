@@ -32,7 +32,7 @@ class GpuState:
     used_mb: int | None = None
     driver: str = ""
     is_persistent: bool | None = None
-    is_split: bool = False  # MIG is on: a job cannot use the whole card
+    is_mig: bool = False  # MIG is on: a job cannot use the whole card
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class MachineSeen:
     gpu_error: str | None = None
     gpu_processes: tuple[GpuProcessSeen, ...] = ()
     nvidia_cards: int = 0
-    fabric: tuple[InfinibandPort, ...] = ()
+    infiniband_ports: tuple[InfinibandPort, ...] = ()
     is_selinux_enforcing: bool | None = None
     has_apparmor: bool = False
     has_apparmor_parser: bool = False
@@ -136,7 +136,7 @@ class TrialResult:
     gpu_error: str | None = None
     error: str | None = None
     has_gpus: bool = False
-    is_other: bool = False
+    is_substitute: bool = False
 
 
 @dataclass(frozen=True)
@@ -157,9 +157,9 @@ class HostFacts:
 
     name: str
     login: str | None = None
-    unreached: HvdockerError | None = None
+    connect_error: HvdockerError | None = None
     seen: HostSeen | None = None
-    unfit: HvdockerError | None = None
+    observe_error: HvdockerError | None = None
     machine: MachineSeen | None = None
     clock: ClockSeen | None = None
     engine: EngineState | None = None

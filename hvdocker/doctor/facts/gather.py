@@ -38,7 +38,7 @@ class Attempts:
     host: str
     failures: list[HvdockerError] = field(default_factory=list)
 
-    def to(self, what: str, work: Callable[[], T]) -> T | None:
+    def attempt(self, what: str, work: Callable[[], T]) -> T | None:
         """Return the result of `work`, or None if it failed. `what` describes the attempt in the error."""
         try:
             with translating_errors(self.host, what):

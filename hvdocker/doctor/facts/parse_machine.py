@@ -14,7 +14,7 @@ _KB = 1024
 def read_machine(text: str) -> MachineSeen | None:
     """Return the parsed facts, or None if the script did not run to its end."""
     answer = read_probe(text)
-    if not answer.is_whole:
+    if not answer.is_complete:
         return None
     memory, available = answer.number("memtotal", 0), answer.number("memfree", -1)
     selinux = answer.values.get("selinux")
@@ -31,7 +31,7 @@ def read_machine(text: str) -> MachineSeen | None:
         gpu_error=" ".join(answer.all("gpuerror")) or None,
         gpu_processes=tuple(_processes(answer.all("gpuuser"))),
         nvidia_cards=len(answer.all("card")),
-        fabric=tuple(_infiniband_ports(answer.all("fabric"))),
+        infiniband_ports=tuple(_infiniband_ports(answer.all("fabric"))),
         is_selinux_enforcing=None if selinux is None else selinux == "1",
         has_apparmor=answer.values.get("apparmor") == "Y",
         has_apparmor_parser="parser" in answer.values,
@@ -89,7 +89,7 @@ def _gpus(lines: Iterable[str]) -> Iterator[GpuState]:
             used_mb=_number(fields[4]),
             driver=fields[5],
             is_persistent={"Enabled": True, "Disabled": False}.get(persistence),
-            is_split=mig == "Enabled",
+            is_mig=mig == "Enabled",
         )
 
 

@@ -60,11 +60,11 @@ def _content(name: str, host: HostSeen) -> str | None:
 
 def _runs_host_image(worker: ContainerSeen, host: HostSeen) -> bool:
     assert host.image is not None
-    return worker.image_id == host.image.id or worker.base == host.image.content
+    return worker.image_id == host.image.id or worker.base_content == host.image.content
 
 
 def _versions(healths: Mapping[str, HostFacts], up: str) -> Iterator[Finding]:
-    trials = {n: h.trial for n, h in healths.items() if h.trial and not h.trial.is_other}
+    trials = {n: h.trial for n, h in healths.items() if h.trial and not h.trial.is_substitute}
     inside = {name: trial.inside.versions for name, trial in trials.items() if trial.inside}
     for package in (*MUST_MATCH, *SHOULD_MATCH):
         found = {name: versions[package] for name, versions in inside.items() if package in versions}

@@ -16,7 +16,7 @@ LOW_OPEN_FILES = 4096
 
 
 def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> Iterator[Finding]:
-    if trial is None or trial.is_other:
+    if trial is None or trial.is_substitute:
         return  # the image check already says that the image is missing
     if trial.error or trial.inside is None:
         command, said = manual_command(trial.image, trial.has_gpus), [trial.error or "it said nothing"]
@@ -32,7 +32,9 @@ def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> I
 
 def _needs_memlock(machine: MachineSeen | None) -> bool:
     """Only GPUs and InfiniBand transfer data through pinned memory."""
-    return machine is not None and bool(machine.gpus or any(port.is_active for port in machine.fabric))
+    return machine is not None and bool(
+        machine.gpus or any(port.is_active for port in machine.infiniband_ports)
+    )
 
 
 def _shm(size_bytes: int) -> Finding:

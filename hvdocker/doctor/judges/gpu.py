@@ -63,9 +63,9 @@ def _cards(machine: MachineSeen) -> Finding:
         kinds[f"{gpu.model}{memory}"] = kinds.get(f"{gpu.model}{memory}", 0) + 1
     shown = ", ".join(f"{count}× {kind}" for kind, count in kinds.items())
     shown = f"{shown}, driver {machine.gpus[0].driver}"
-    split = [f"GPU {gpu.index}: MIG is on" for gpu in machine.gpus if gpu.is_split]
+    split = [f"GPU {gpu.index}: MIG is on" for gpu in machine.gpus if gpu.is_mig]
     if split:
-        fix = f"sudo nvidia-smi -i {','.join(str(gpu.index) for gpu in machine.gpus if gpu.is_split)} -mig 0"
+        fix = f"sudo nvidia-smi -i {','.join(str(gpu.index) for gpu in machine.gpus if gpu.is_mig)} -mig 0"
         evidence = [*split, "a rank gets a slice, and slices of one card cannot talk by NCCL"]
         return warn("gpus", f"split by MIG: {shown}", evidence, "nvidia-smi -L", fix)
     if any(gpu.is_persistent is False for gpu in machine.gpus):

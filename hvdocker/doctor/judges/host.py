@@ -29,7 +29,7 @@ class FixCommands:
 
     flag: str = ""
     cluster_flag: str = ""
-    asked: str = ""
+    scope_label: str = ""
 
     @property
     def cluster(self) -> str:
@@ -37,7 +37,7 @@ class FixCommands:
 
     @property
     def up(self) -> str:
-        return f"{up_again(self.asked)}{self.cluster}"
+        return f"{up_again(self.scope_label)}{self.cluster}"
 
     @property
     def push(self) -> str:
@@ -74,8 +74,8 @@ class JudgeInput:
 
 
 def judge_host(case: JudgeInput) -> HostReport:
-    findings = judge_connection(case.host, case.health.unreached, case.health.login)
-    if case.health.unreached is None:
+    findings = judge_connection(case.host, case.health.connect_error, case.health.login)
+    if case.health.connect_error is None:
         findings += [*_engine(case), *_machine(case), *_gpu(case), *_cluster(case), *_network(case)]
         findings += [_missing_fact(error) for error in case.health.failures]
     return HostReport(case.host.name, tuple(findings))
@@ -89,9 +89,9 @@ def _missing_fact(error: HvdockerError) -> Finding:
 
 def _engine(case: JudgeInput) -> Iterator[Finding]:
     health = case.health
-    if health.unfit:
-        check = "answers" if isinstance(health.unfit, HostUnreachable) else "engine"
-        yield error_finding(check, health.unfit)
+    if health.observe_error:
+        check = "answers" if isinstance(health.observe_error, HostUnreachable) else "engine"
+        yield error_finding(check, health.observe_error)
     if health.seen and health.engine:
         yield from judge_engine(health.seen, health.engine)
         if health.machine:
@@ -119,7 +119,7 @@ def _gpu(case: JudgeInput) -> Iterator[Finding]:
         yield from judge_gpus(machine)
         if case.health.seen and (toolkit := judge_toolkit(machine, trial, case.words.push)):
             yield toolkit
-        if machine.gpus and trial and trial.inside and not trial.is_other:
+        if machine.gpus and trial and trial.inside and not trial.is_substitute:
             yield judge_cuda(machine.gpus[0].driver, trial.inside.cuda)
     if case.health.seen:
         yield from judge_container(trial, machine)

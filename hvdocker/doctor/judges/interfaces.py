@@ -40,7 +40,7 @@ class _TrainingInterface:
     address: ipaddress.IPv4Address
     network: ipaddress.IPv4Network
     interface: InterfaceSeen
-    all: tuple[InterfaceSeen, ...]
+    interfaces: tuple[InterfaceSeen, ...]
 
 
 def judge_interfaces(
@@ -110,7 +110,7 @@ def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
 def _own_complaints(seat: _TrainingInterface) -> list[_Complaint]:
     """Return what is wrong with the address or its interface by itself, without regard to other hosts."""
     name, host, interface = seat.interface.name, seat.host, seat.interface
-    quoted, other = shlex.quote(name), _other_address(seat.all, str(seat.address))
+    quoted, other = shlex.quote(name), _other_address(seat.interfaces, str(seat.address))
     found = []
     if seat.address.is_loopback:
         line = f"{seat.address} is the loopback address: other hosts cannot reach it"
@@ -138,7 +138,7 @@ def _same_subnet(seat: _TrainingInterface) -> list[_Complaint]:
     """Complain about two interfaces in one subnet: Linux sends by either and answers ARP for both."""
     others = [
         (one.name, text)
-        for one in seat.all
+        for one in seat.interfaces
         for text in one.addresses
         if one.name != seat.interface.name and ipaddress.IPv4Interface(text).network.overlaps(seat.network)
     ]

@@ -110,13 +110,13 @@ def _is_little(disk: DiskSeen) -> bool:
 
 def judge_fabric(machine: MachineSeen) -> Finding | None:
     """Judge the InfiniBand ports. A machine without InfiniBand has no finding."""
-    if not machine.fabric:
+    if not machine.infiniband_ports:
         return None
     shown = ", ".join(
-        f"{port.device}:{port.port} {port.state} {port.rate}".strip() for port in machine.fabric
+        f"{port.device}:{port.port} {port.state} {port.rate}".strip() for port in machine.infiniband_ports
     )
-    down = [port for port in machine.fabric if not port.is_active]
-    if len(down) == len(machine.fabric):
+    down = [port for port in machine.infiniband_ports if not port.is_active]
+    if len(down) == len(machine.infiniband_ports):
         evidence = [f"{port.device} port {port.port}: {port.state}" for port in down]
         fix = "check cable and subnet manager: sudo systemctl start opensm"
         return warn("infiniband", "no port is active", evidence, "ibstat", fix)

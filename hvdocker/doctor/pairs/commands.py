@@ -61,9 +61,9 @@ class MtuFound:
 
     link: int
     passed: int | None = None
-    told: int | None = None
+    kernel_mtu: int | None = None
     error: str | None = None
-    bulk: str | None = None
+    bulk_error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class PairAnswer:
     ssh: Problem | None
     ports: Mapping[int, Problem | None]
     mtu: MtuFound
-    trip_s: float | None
+    round_trip_s: float | None
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def _answer(one: Mapping[str, Any]) -> PairAnswer:
         ssh=_problem(one["ssh"]),
         ports={port["port"]: _problem(port["problem"]) for port in one["tcp"]},
         mtu=MtuFound(mtu["link"], mtu.get("passed"), mtu.get("told"), mtu.get("error"), mtu.get("bulk")),
-        trip_s=one["trip_s"],
+        round_trip_s=one["trip_s"],
     )
 
 

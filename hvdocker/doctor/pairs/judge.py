@@ -32,6 +32,6 @@ def _unknown(survey: PairResults, pair: Pair) -> tuple[Finding, ...]:
     """Return UNKNOWN findings for a pair without results. If both hosts were skipped, the reason of the
     second is used, so that all pairs to one host show the same text."""
     nothing = SkipReason("?", ("it was not tried",))
-    why = survey.absent.get(pair[1]) or survey.absent.get(pair[0]) or nothing
+    why = survey.skipped.get(pair[1]) or survey.skipped.get(pair[0]) or nothing
     checks = (*CHECKS, "bandwidth") if survey.speeds is not None else CHECKS
     return tuple(Finding(check, Mark.UNKNOWN, why.shown, why.evidence, fix=why.fix) for check in checks)

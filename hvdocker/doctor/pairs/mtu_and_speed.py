@@ -39,9 +39,9 @@ def judge_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     full = min(found.link, LARGEST_PACKET)
     if found.passed >= full:
         return Finding("mtu", Mark.GOOD, str(found.link))
-    start = survey.posts[pair[0]]
+    start = survey.listeners[pair[0]]
     shown = f"{found.passed} of {found.link}"
-    if found.told is not None and found.told <= found.passed:
+    if found.kernel_mtu is not None and found.kernel_mtu <= found.passed:
         line = f"{where}: a router says that packets above {found.passed} bytes are too large"
         mine = f"{start.host}'s {start.interface} sends up to {found.link}"
         fix = set_mtu(start.host, start.interface, found.passed)
@@ -51,7 +51,7 @@ def judge_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
 
 def _black_hole(survey: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
     """Report packets that leave the sender's interface but do not arrive, with no ICMP to say why."""
-    start, end = survey.posts[pair[0]], survey.posts[pair[1]]
+    start, end = survey.listeners[pair[0]], survey.listeners[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
     lines = [f"{survey.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
     if link > ETHERNET_MTU and passed <= ETHERNET_MTU:
@@ -60,17 +60,17 @@ def _black_hole(survey: PairResults, pair: Pair, answer: PairAnswer, shown: str)
         lines.append(f"both ends have MTU {link}: something between them takes less")
         return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(start.host, start.interface, passed))
     lines.append(f"{start.host}'s {start.interface} has MTU {link}, {end.host}'s {end.interface} {end.mtu}")
-    usual = common_mtu(post.mtu for post in survey.posts.values())
+    usual = common_mtu(post.mtu for post in survey.listeners.values())
     odd = start if end.mtu == usual else end
     return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(odd.host, odd.interface, usual))
 
 
 def _unknown_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge without UDP results. Blocked UDP is no fault, because training uses TCP; sizes stay unknown."""
-    where, start = survey.named(pair), survey.posts[pair[0]]
+    where, start = survey.named(pair), survey.listeners[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
-    if answer.mtu.bulk:
-        why = f"a TCP connection opens, but full packets do not arrive: {answer.mtu.bulk}"
+    if answer.mtu.bulk_error:
+        why = f"a TCP connection opens, but full packets do not arrive: {answer.mtu.bulk_error}"
         mtu = ETHERNET_MTU if start.mtu > ETHERNET_MTU else TUNNEL_MTU
         fix = set_mtu(start.host, start.interface, mtu)
         return Finding("mtu", Mark.BAD, "stalls", (line, why), fix=fix)
@@ -81,10 +81,10 @@ def _unknown_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding
 
 def judge_round_trip(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge the shortest round trip."""
-    if answer.trip_s is None:
+    if answer.round_trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: no open port to time it on",))
-    shown = f"{answer.trip_s * 1000:.2g} ms"
-    if answer.trip_s <= SLOW_ROUND_TRIP_S:
+    shown = f"{answer.round_trip_s * 1000:.2g} ms"
+    if answer.round_trip_s <= SLOW_ROUND_TRIP_S:
         return Finding("rtt", Mark.GOOD, shown)
     line = (
         f"{survey.named(pair)}: the shortest round trip took {shown}; "
@@ -105,7 +105,7 @@ def judge_speed(survey: PairResults, pair: Pair) -> Finding:
     if len(others) < 2 or own.gbit_s >= median(others) * SLOW_FRACTION:
         return Finding("bandwidth", Mark.GOOD, shown)
     line = f"{survey.named(pair)}: {shown}; the others' median is {median(others):.2g} Gbit/s"
-    start = survey.posts[pair[0]]
+    start = survey.listeners[pair[0]]
     look = shlex.join(("ethtool", start.interface))
     return Finding(
         "bandwidth", Mark.WARN, shown, (line,),

@@ -26,10 +26,10 @@ class PairResults:
 
     order: tuple[str, ...]
     port: int
-    posts: Mapping[str, Listener] = field(default_factory=dict)
+    listeners: Mapping[str, Listener] = field(default_factory=dict)
     answers: Mapping[Pair, PairAnswer] = field(default_factory=dict)
-    absent: Mapping[str, SkipReason] = field(default_factory=dict)
-    ways: Mapping[str, SshCheck] = field(default_factory=dict)
+    skipped: Mapping[str, SkipReason] = field(default_factory=dict)
+    ssh_checks: Mapping[str, SshCheck] = field(default_factory=dict)
     speeds: Mapping[Pair, Speed] | None = None
 
     @property
@@ -40,5 +40,5 @@ class PairResults:
     def named(self, pair: Pair, port: int | None = None) -> str:
         """Return the text for a pair in evidence lines: `a → b 10.0.0.12:4711`."""
         start, end = pair
-        address = self.posts[end].address
+        address = self.listeners[end].address
         return f"{start} → {end} {address}:{port}" if port else f"{start} → {end} {address}"

@@ -32,7 +32,7 @@ class _PortCheck:
 
     check: str
     port: int | None
-    fine: str
+    good_text: str
 
 
 def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
@@ -40,7 +40,7 @@ def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
     found: dict[Pair, Finding] = {}
     troubles: dict[Pair, _Failure | None] = {}
     for pair, answer in survey.answers.items():
-        way = survey.ways[pair[1]]
+        way = survey.ssh_checks[pair[1]]
         if way is SshCheck.HELD:
             found[pair] = _port_held(survey, pair)
         elif answer.ssh is not None and answer.ssh.kind not in _BLOCKED:
@@ -51,7 +51,7 @@ def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
     greeted = {
         pair: Finding("ssh", Mark.GOOD, "greets", (f"{survey.named(pair, survey.port)}: its worker greets",))
         for pair, finding in blamed.items()
-        if finding.mark is Mark.GOOD and survey.ways[pair[1]] is SshCheck.GREETING
+        if finding.mark is Mark.GOOD and survey.ssh_checks[pair[1]] is SshCheck.GREETING
     }
     return {**found, **blamed, **greeted}
 
@@ -102,7 +102,7 @@ def _assign_blame(
         into = {other: troubles[other] for other in troubles if other[1] == end}
         out_of = {other: troubles[other] for other in troubles if other[0] == start}
         if trouble is None:
-            found[pair] = Finding(door.check, Mark.GOOD, door.fine)
+            found[pair] = Finding(door.check, Mark.GOOD, door.good_text)
         elif len(into) > 1 and all(into.values()):
             found[pair] = _blocked_into_host(survey, door, end, into)
         elif len(out_of) > 1 and all(out_of.values()):
@@ -118,7 +118,7 @@ def _blocked_into_host(
     survey: PairResults, door: _PortCheck, end: str, into: Mapping[Pair, _Failure | None]
 ) -> Finding:
     told = [trouble for trouble in into.values() if trouble]
-    sources = [survey.posts[start].address for start, _ in into]
+    sources = [survey.listeners[start].address for start, _ in into]
     lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
     return _bad(
         door, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, door.port)}"
@@ -129,7 +129,7 @@ def _blocked_out_of_host(
     survey: PairResults, door: _PortCheck, start: str, out_of: Mapping[Pair, _Failure | None]
 ) -> Finding:
     told = [trouble for trouble in out_of.values() if trouble]
-    targets = [survey.posts[end].address for _, end in out_of]
+    targets = [survey.listeners[end].address for _, end in out_of]
     lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
     return _bad(
         door, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, door.port)}"
@@ -143,7 +143,7 @@ def _blocked_pair(
     lines = trouble.lines
     if does_reverse:
         lines = (*lines, f"the other way works: {end} → {start}; it is {end} that drops what {start} sends")
-    source, target = survey.posts[start].address, survey.posts[end].address
+    source, target = survey.listeners[start].address, survey.listeners[end].address
     if trouble.kind == "own":
         fix = f"on {start}: {_iptables_accept('OUTPUT', '-d', [target], door.port)}"
     elif trouble.kind == "unreachable" and does_reverse:

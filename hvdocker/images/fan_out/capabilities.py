@@ -33,8 +33,8 @@ class FeedCapabilities:
     user: str = ""
     address: str = ""
     addresses: tuple[str, ...] = ()
-    disk_bytes: int | None = None
-    room_bytes: int = 0
+    engine_disk_bytes: int | None = None
+    feed_disk_bytes: int = 0
     is_one_disk: bool = False
 
 
@@ -52,8 +52,8 @@ def parse_capabilities(text: str) -> FeedCapabilities:
         user=words.get("user", ""),
         address=words.get("address", ""),
         addresses=tuple(words.get("addresses", "").split()),
-        disk_bytes=_free_bytes(disk),
-        room_bytes=_free_bytes(room) or 0,
+        engine_disk_bytes=_free_bytes(disk),
+        feed_disk_bytes=_free_bytes(room) or 0,
         is_one_disk=_is_same_disk(disk, room),
     )
 

@@ -129,7 +129,7 @@ class FanOut:
         for parent, feed in self._feeds_of(node):
             fetching = LongCommand(node.member.link, words.fetch_layers(self._folder, feed, node.number))
             code = fetching.wait(partial(self._watch, node, parent)).code
-            parent.reached(code)
+            parent.record_status(code)
             if code == 0:
                 return True
         return False
@@ -140,7 +140,7 @@ class FanOut:
             loading = LongCommand(node.member.link, words.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
             status = words.missing_layer_status(result.text)
-            parent.reached(status or 0)
+            parent.record_status(status or 0)
             if result.code == 0 or status is None or _is_hopeless(result):
                 return result
         return None
@@ -178,7 +178,7 @@ class FanOut:
         while number:
             number = (number - 1) // 2
             above = self._nodes[number]
-            if above.feed and above.is_worth_a_try:
+            if above.feed and above.should_try:
                 yield above, above.feed
 
     def _send(self, node: FanOutNode) -> None:
@@ -187,7 +187,7 @@ class FanOut:
             run_or_raise(node.member.link, command, "storing a layer failed", self._counted(node, layer))
 
     def _counted(self, node: FanOutNode, layer: ImageLayer) -> Iterator[bytes]:
-        done = node.before(layer.hex)
+        done = node.bytes_before(layer.hex)
         with self._cache.path(layer.digest).open("rb") as file:
             while chunk := file.read(_CHUNK):
                 yield chunk
@@ -200,8 +200,8 @@ class FanOut:
         with contextlib.suppress(HvdockerError, ValueError):
             text = parent.member.link.run(words.read_progress(self._folder, node.number)).text
             name, _, sent = text.partition(" ")
-            done = node.before(name) + int(sent)
-            parent.is_reached = True
+            done = node.bytes_before(name) + int(sent)
+            parent.was_reached = True
         self._tell(node.name, done, node.size, parent.name)
 
 

@@ -50,8 +50,8 @@ class FanOutNode:
     client_key: SshKeyPair = field(default_factory=make_pair)
     is_ready: bool = False
     feed: words.Feed | None = None
-    is_missed: bool = False
-    is_reached: bool = False
+    was_unreachable: bool = False
+    was_reached: bool = False
     loading: LongCommand | None = None
 
     @property
@@ -63,19 +63,19 @@ class FanOutNode:
         return sum(layer.size for layer in self.layers)
 
     @property
-    def is_worth_a_try(self) -> bool:
+    def should_try(self) -> bool:
         """Return False where every host so far failed to connect to this feed.
 
         Each try may take seconds, and the hosts below wait for it. Where some host could connect, the
         problem is on the hosts that could not, so others may try."""
-        return self.is_reached or not self.is_missed
+        return self.was_reached or not self.was_unreachable
 
-    def reached(self, status: int) -> None:
+    def record_status(self, status: int) -> None:
         """Record the exit status of a host that fetched from this feed."""
-        self.is_reached |= status == 0
-        self.is_missed |= status == words.SSH_FAILED
+        self.was_reached |= status == 0
+        self.was_unreachable |= status == words.SSH_FAILED
 
-    def before(self, name: str) -> int:
+    def bytes_before(self, name: str) -> int:
         """Return the total size in bytes of the layers before the one whose hex digest is `name`."""
         done = 0
         for layer in self.layers:
@@ -92,7 +92,7 @@ def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -
 
 
 def _missing_bytes(member: FanOutHost, image: ExportedImage) -> int:
-    return sum(layer.size for layer in member.present.lacks(image))
+    return sum(layer.size for layer in member.present.missing_layers(image))
 
 
 def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[FanOutNode]:
@@ -101,7 +101,7 @@ def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[Fa
     Hosts that lack most layers come first, because a host passes on only what it receives: an engine exports
     an image only as a whole, so layers that it has already cannot be served. Hosts without disk space for
     the files come last, where they feed no other host."""
-    layers = {member.name: member.present.lacks(image) for member in members}
+    layers = {member.name: member.present.missing_layers(image) for member in members}
     has_room = {member.name: _has_disk_to_feed(member, image) for member in members}
     order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))
     return [
@@ -117,4 +117,4 @@ def _has_disk_to_feed(member: FanOutHost, image: ExportedImage) -> bool:
     needs = 1.1 * _missing_bytes(member, image)
     if member.ability.is_one_disk:
         needs += member.present.needs_bytes(image)
-    return member.ability.room_bytes > needs
+    return member.ability.feed_disk_bytes > needs

@@ -72,7 +72,7 @@ class LayerCache:
                 if draft.stat().st_mtime < time.time() - _DRAFT_STALE_S:
                     draft.unlink()
         spared = {self.path(digest) for digest in spare}
-        seen = list(self._kept())
+        seen = list(self._layer_files())
         total = sum(status.st_size for _, status in seen)
         for path, status in sorted(seen, key=lambda entry: entry[1].st_mtime_ns):
             if total <= self.limit_bytes:
@@ -81,7 +81,7 @@ class LayerCache:
                 path.unlink(missing_ok=True)
                 total -= status.st_size
 
-    def _kept(self) -> Iterator[tuple[Path, os.stat_result]]:
+    def _layer_files(self) -> Iterator[tuple[Path, os.stat_result]]:
         for path in self.root.iterdir():
             with contextlib.suppress(FileNotFoundError):  # another run trims at the same time
                 if path.name.startswith("sha256-"):

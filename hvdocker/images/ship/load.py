@@ -40,7 +40,7 @@ class LayersPresent:
     count: int
     is_containerd: bool = False
 
-    def lacks(self, image: ExportedImage) -> tuple[ImageLayer, ...]:
+    def missing_layers(self, image: ExportedImage) -> tuple[ImageLayer, ...]:
         """Return the layers that have to be sent."""
         return image.layers if self.is_containerd else image.layers[self.count :]
 

@@ -40,11 +40,11 @@ class ShipmentRequest:
     source: str
     engine: APIClient
     links: Mapping[str, HostLink]
-    say: ReportProgress
+    report_progress: ReportProgress
 
-    def read(self, done: int) -> None:
+    def report_read(self, done: int) -> None:
         """Report how many bytes were read from the source; the total is unknown."""
-        self.say("reading", self.source, done, 0)
+        self.report_progress("reading", self.source, done, 0)
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Shipment:
 
     `failed` collects the hosts on which parts of the image may be left."""
 
-    errand: ShipmentRequest
+    request: ShipmentRequest
     image: ExportedImage
     members: Mapping[str, FanOutHost]
     cache: LayerCache
-    swarm: FanOut | None
+    fan_out: FanOut | None
     failed: list[str] = field(default_factory=list)
 
     def deliver(self, host: str) -> None:
@@ -67,15 +67,15 @@ class Shipment:
         stay on the host and the next try continues from them."""
         engine = self.members[host].link.engine()
         try:
-            if self.swarm and self.swarm.deliver(host):
+            if self.fan_out and self.fan_out.deliver(host):
                 finish_load(engine, self.image)
             else:
-                self._send_from_here(host, engine)
+                self._send_from_controller(host, engine)
         except HvdockerError:
             self.failed.append(host)
             raise
 
-    def _send_from_here(self, host: str, engine: APIClient) -> None:
+    def _send_from_controller(self, host: str, engine: APIClient) -> None:
         try:
             self._send(host, engine)
         except LayersGone:
@@ -84,29 +84,31 @@ class Shipment:
 
     def _send(self, host: str, engine: APIClient) -> None:
         has = find_layers_present(engine, tuple(layer.digest for layer in self.image.layers))
-        image = self._at_hand(has)
-        total = sum(layer.size for layer in has.lacks(image))
+        image = self._with_cached_layers(has)
+        total = sum(layer.size for layer in has.missing_layers(image))
 
         def sent(done: int) -> None:
-            self.errand.say("", host, min(done, total), total)
+            self.request.report_progress("", host, min(done, total), total)
 
         load_image(engine, image, has.parts(image), self.cache, sent)
 
-    def _at_hand(self, has: LayersPresent) -> ExportedImage:
+    def _with_cached_layers(self, has: LayersPresent) -> ExportedImage:
         """Return the image with every layer that the host lacks in the cache.
 
         These may be more than when the shipment began; then the source is read again."""
-        lacking = has.lacks(self.image)
+        lacking = has.missing_layers(self.image)
         if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
             return self.image
         needed = [layer.digest for layer in lacking]
-        image = export_image(self.errand.engine, self.errand.reference, needed, self.cache, self.errand.read)
+        image = export_image(
+            self.request.engine, self.request.reference, needed, self.cache, self.request.report_read
+        )
         if image.digest != self.image.digest:
-            what = f"{self.errand.reference} on {self.errand.source} was replaced while it was being sent"
+            what = f"{self.request.reference} on {self.request.source} was replaced while it was being sent"
             raise HvdockerError(what, fix="run the command again")
         return replace(image, sent_at=self.image.sent_at)
 
-    def forget_failed(self) -> None:
+    def remove_failed_parts(self) -> None:
         """Remove the parts on the hosts that failed.
 
         Call it after the fan-out has stopped and no engine loads any more: later parts would stay."""
@@ -131,15 +133,17 @@ def open_shipment(errand: ShipmentRequest) -> Iterator[Shipment]:
     )
     needed = {digest for member in members.values() for digest in _missing_digests(chain, member.present)}
     began = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    image = replace(export_image(errand.engine, errand.reference, needed, cache, errand.read), sent_at=began)
+    image = replace(
+        export_image(errand.engine, errand.reference, needed, cache, errand.report_read), sent_at=began
+    )
     raise_all("some hosts have too little disk", _disk_errors(image, members))
     able = [members[name] for name in errand.links if members[name].ability.has_tools]
     shipment = Shipment(errand, image, members, cache, None)
     try:
         with _open_fan_out(errand, able, image, cache) as swarm:
-            yield replace(shipment, swarm=swarm)
+            yield replace(shipment, fan_out=swarm)
     finally:
-        shipment.forget_failed()
+        shipment.remove_failed_parts()
         cache.trim(spare=[image.digest, *chain])
 
 
@@ -153,7 +157,7 @@ def _open_fan_out(
         return
 
     def tell(host: str, done: int, total: int, source: str) -> None:
-        errand.say(source, host, done, total)
+        errand.report_progress(source, host, done, total)
 
     with FanOut(able, image, cache, tell) as swarm:
         yield swarm
@@ -201,7 +205,7 @@ def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> lis
     errors: list[HvdockerError] = []
     for name, member in members.items():
         needs = member.present.needs_bytes(image)
-        free = member.ability.disk_bytes
+        free = member.ability.engine_disk_bytes
         if free is not None and free < needs:
             errors.append(
                 HostUnfit(

@@ -32,28 +32,28 @@ class SshConfig:
 
     `system` is the path of the system's file. `notes` are messages about the files for the user."""
 
-    own: tuple[SshConfigLine, ...] = ()
-    of_system: tuple[SshConfigLine, ...] = ()
+    user_lines: tuple[SshConfigLine, ...] = ()
+    system_lines: tuple[SshConfigLine, ...] = ()
     system: str = str(SYSTEM_CONFIG)
     notes: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that the user's file names, in its order, without patterns."""
-        return tuple(dict.fromkeys(_host_names(self.own)))
+        return tuple(dict.fromkeys(_host_names(self.user_lines)))
 
     def lookup(self, host: str) -> Mapping[str, Any]:
         """Return the options of a host. Any: paramiko returns text or lists of text."""
-        return _expand_tokens(self._said(host))
+        return _expand_tokens(self._options_for(host))
 
-    def _said(self, host: str) -> SshHostOptions:
-        return options_for_host(host, self.own, self.of_system)
+    def _options_for(self, host: str) -> SshHostOptions:
+        return options_for_host(host, self.user_lines, self.system_lines)
 
-    def reach(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
+    def effective_ssh(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
         """Combine the inventory's settings of a host with its options in the files and the defaults.
 
         `origins` has the line of the inventory for each setting that the inventory has."""
-        found = self._said(host.host)
+        found = self._options_for(host.host)
         said = _expand_tokens(found)
 
         def setting(name: str, ours: str | int | None, theirs: str, default: str | int | None) -> Setting:
@@ -109,8 +109,8 @@ def _expand_tokens(said: SshHostOptions) -> Mapping[str, Any]:
 
 def _host_names(lines: Iterable[SshConfigLine]) -> Iterator[str]:
     for line in lines:
-        if line.word == "host":
-            yield from (word for word in line.words if not re.search(r"[*?!]", word))
+        if line.keyword == "host":
+            yield from (word for word in line.arguments if not re.search(r"[*?!]", word))
         for file in line.files:
             yield from _host_names(file)
 

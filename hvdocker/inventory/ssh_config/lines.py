@@ -35,8 +35,8 @@ class SshConfigLine:
 
     `files` are the lines of the files that an Include names, `criteria` the conditions of a Match."""
 
-    word: str
-    words: tuple[str, ...]
+    keyword: str
+    arguments: tuple[str, ...]
     value: str
     files: tuple[tuple[SshConfigLine, ...], ...] = ()
     criteria: tuple[Criterion, ...] = ()
@@ -72,9 +72,9 @@ class SshConfigSource:
                     lines=[bare],
                     fix="mend that line; what ssh makes of the file: ssh -G host",
                 ) from error
-            if line.word == "include":
-                files = tuple(self.read(found, (*above, path)) for found in self._included(line.words))
-                line = SshConfigLine(line.word, line.words, line.value, files)
+            if line.keyword == "include":
+                files = tuple(self.read(found, (*above, path)) for found in self._included(line.arguments))
+                line = SshConfigLine(line.keyword, line.arguments, line.value, files)
             yield line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:

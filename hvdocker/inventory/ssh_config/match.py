@@ -41,7 +41,7 @@ class SshHostOptions:
 
     def take(self, line: SshConfigLine, is_own: bool) -> None:
         """Apply a line. Of ProxyJump and ProxyCommand the one that comes first wins."""
-        word = line.word
+        word = line.keyword
         if word not in self.values:
             if word in _PROXY_KEYWORDS and any(way in self.values for way in _PROXY_KEYWORDS):
                 return
@@ -66,7 +66,7 @@ def options_for_host(
     for lines, is_own in files:
         first.read(lines, is_own)
     is_canonical = said.get("canonicalizehostname").lower() in ("yes", "always")
-    if is_canonical or first.wants_another:
+    if is_canonical or first.needs_second_pass:
         named = said.address(host)
         actual = _canonical_name(named, said) if is_canonical else named
         said.values["hostname"] = [actual]  # set first, so the second pass cannot change it
@@ -88,7 +88,7 @@ class _Pass:
     host: str
     original: str
     is_final: bool = False
-    wants_another: bool = False
+    needs_second_pass: bool = False
 
     def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_meant: bool = True) -> None:
         """Apply the lines that match. `is_meant` is whether lines before the first Host or Match apply.
@@ -97,12 +97,12 @@ class _Pass:
         can make lines apply."""
         is_outer_meant = is_meant
         for line in lines:
-            if line.word == "host":
-                is_meant = is_outer_meant and matches_patterns(line.words, self.host)
-            elif line.word == "match":
-                self.wants_another |= any(criterion.kind == "final" for criterion in line.criteria)
+            if line.keyword == "host":
+                is_meant = is_outer_meant and matches_patterns(line.arguments, self.host)
+            elif line.keyword == "match":
+                self.needs_second_pass |= any(criterion.kind == "final" for criterion in line.criteria)
                 is_meant = is_outer_meant and all(self._holds(criterion) for criterion in line.criteria)
-            elif line.word == "include":
+            elif line.keyword == "include":
                 for file in line.files:
                     self.read(file, is_own, is_meant)
             elif is_meant:

@@ -154,7 +154,7 @@ class Capsule:
     env: Mapping[str, str] = field(default_factory=dict)
     env_from_caller: tuple[str, ...] = ()
     secrets: tuple[SecretSource, ...] = ()
-    endurance: Mapping[str, object] = field(default_factory=dict)
+    resilience: Mapping[str, object] = field(default_factory=dict)
     script: str = ""
     requirements: Mapping[str, object] | None = None
     inventory: Mapping[str, object] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class Capsule:
             "env": dict(self.env),
             "env_from_caller": list(self.env_from_caller),
             "secrets": [{"name": secret.name, "path": secret.path} for secret in self.secrets],
-            "endurance": dict(self.endurance),
+            "endurance": dict(self.resilience),
             "np": self.placement.np,
             "port": self.port,
             "placement": [
@@ -245,7 +245,7 @@ def _read(value: Any) -> Capsule:  # Any: as above
         env=_texts(value.get("env")),
         env_from_caller=_words(value.get("env_from_caller") or ()),
         secrets=tuple(_secret(secret) for secret in value.get("secrets") or ()),
-        endurance=dict(value.get("endurance") or {}),
+        resilience=dict(value.get("endurance") or {}),
         script=str(value.get("script") or ""),
         requirements=_maybe(dict, value.get("requirements")),
         inventory=dict(value.get("inventory") or {}),

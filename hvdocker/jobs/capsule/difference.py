@@ -211,7 +211,7 @@ def _inventory(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _endurance(ran: ComparedJob) -> dict[str, str | None]:
-    return dict(_flattened("", ran.capsule.endurance))
+    return dict(_flattened("", ran.capsule.resilience))
 
 
 def _flattened(name: str, value: object) -> Iterator[tuple[str, str | None]]:

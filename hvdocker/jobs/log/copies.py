@@ -32,17 +32,17 @@ def find_log_copy(found: FoundJob) -> LogCopy:
     """Return the best copy; raises where there is none.
 
     In this order: the whole output on the controller, ranks' logs on hosts, fetched ranks' logs."""
-    home = found.home
+    home = found.local
     if home and home.output:
         return LogCopy(f"the copy at home, {home.output}", _from_file(home.output, found))
-    there = [name for name in found.sighting.having(found.job) if _ranks_on(found, name)]
+    there = [name for name in found.observed.hosts_with_files(found.job) if _ranks_on(found, name)]
     if there:
         return LogCopy(f"what the ranks on {', '.join(there)} said, rank by rank", _from_hosts(found, there))
     if home and (logs := home.rank_logs()):
         return LogCopy(
             f"what came home of single ranks, {home.folder / 'logs'}", _from_rank_files(logs, found)
         )
-    raise_all("some hosts cannot be reached", list(found.sighting.away.values()))
+    raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
     raise HvdockerError(
         f"the output of {found.job} is gone: its container is, and nothing of it lies at home or on the hosts"
     )
@@ -50,7 +50,7 @@ def find_log_copy(found: FoundJob) -> LogCopy:
 
 def last_matching(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Iterator[Line]:
     """Yield the last `count` lines that pass the filter; all of them if `count` is None."""
-    taken = (line for line in lines if wanted.takes(line))
+    taken = (line for line in lines if wanted.matches(line))
     if count is None:
         yield from taken
         return
@@ -77,7 +77,7 @@ def _from_hosts(found: FoundJob, hosts: Iterable[str]) -> Iterator[Line]:
     from hvdocker.transport.link import run_or_raise
 
     for name in hosts:
-        link, folder = found.sighting.links[name], found.sighting.folder(name, found.job)
+        link, folder = found.observed.links[name], found.observed.folder(name, found.job)
         for rank in _ranks_on(found, name):
             told = run_or_raise(
                 link, end_of_rank_log(folder, rank, MAX_RANK_LOG_BYTES), f"reading what rank {rank} said"
@@ -91,9 +91,9 @@ def _ranks_on(found: FoundJob, name: str) -> list[int]:
     from hvdocker.jobs.log.rank_logs import list_rank_logs, read_rank_logs
     from hvdocker.transport.link import run_or_raise
 
-    link: HostLink = found.sighting.links[name]
+    link: HostLink = found.observed.links[name]
     listed = run_or_raise(
-        link, list_rank_logs(found.sighting.folder(name, found.job)), "looking for the ranks' logs"
+        link, list_rank_logs(found.observed.folder(name, found.job)), "looking for the ranks' logs"
     )
     return read_rank_logs(listed.text)
 

@@ -32,7 +32,7 @@ class LogReader:
     link: HostLink
     container: str
     runs: Callable[[HostLink], bool]
-    again: ReopenLink | None = None
+    reopen: ReopenLink | None = None
     tail: int | None = None
     since: float | None = None
     _recent: dict[bytes, list[bytes]] = field(default_factory=dict, init=False)
@@ -49,9 +49,9 @@ class LogReader:
                 if is_over:
                     yield from self._stream(follow=False)
             except (HostUnreachable, HostUnfit) as error:
-                if self.again is None:
+                if self.reopen is None:
                     raise
-                self.link = self.again(error)
+                self.link = self.reopen(error)
                 is_over = False
 
     def _stream(self, follow: bool) -> Iterator[bytes]:
@@ -60,17 +60,17 @@ class LogReader:
         known = Counter(piece for pieces in self._recent.values() for piece in pieces)
         with translating_container_errors(self.link, self.container, "reading the job's output"):
             for piece in self.link.engine().logs(
-                self.container, stream=True, follow=follow, timestamps=True, **self._from()
+                self.container, stream=True, follow=follow, timestamps=True, **self._start_arguments()
             ):
                 if known[piece]:
                     known[piece] -= 1
                     continue
                 found = _STAMPED.match(piece)
                 if found:
-                    self._keep(found[1], piece)
+                    self._remember(found[1], piece)
                 yield piece[found.end() :] if found else piece
 
-    def _from(self) -> dict[str, object]:
+    def _start_arguments(self) -> dict[str, object]:
         """Return the arguments of `logs` that start at the oldest remembered second, or at the beginning."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
@@ -78,7 +78,7 @@ class LogReader:
         oldest = datetime.strptime(min(self._recent).decode(), "%Y-%m-%dT%H:%M:%S")
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
-    def _keep(self, second: bytes, piece: bytes) -> None:
+    def _remember(self, second: bytes, piece: bytes) -> None:
         """Remember a piece, so that it is skipped when the stream is reopened at its second."""
         if second not in self._recent:
             self._recent[second] = []

@@ -59,7 +59,7 @@ def read_tail(
         found = [
             line
             for line in without_launcher_traceback(_lines(pieces, placement, is_open))
-            if wanted.takes(line)
+            if wanted.matches(line)
         ]
         last = pieces[-1].second if pieces else 0.0
         has_last_second = any(piece.second < last for piece in pieces[:1])

@@ -20,7 +20,7 @@ from hvdocker.transport.errors import translating_errors
 def _put(step: PutSecrets, context: Context) -> None:
     if not step.is_master:
         # A master needs no undo here: undoing its creation removes it with all its files.
-        context.made(
+        context.add_undo(
             step.host,
             f"the secrets of {step.job}",
             lambda: _remove(context, step.host, step.container, [step.job]),
@@ -57,7 +57,7 @@ def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
         raise
     except HvdockerError as error:
         why = ": ".join([error.what, *error.lines[-1:]])
-        context.say(
+        context.report_progress(
             "note", f"secrets of an earlier job may be left there ({why}); down removes them", step.host
         )
 

@@ -58,7 +58,7 @@ class TrainRequest:
     replay: StoredCapsule | None = None
 
     @property
-    def wanted(self) -> SlotFlags:
+    def slot_flags(self) -> SlotFlags:
         return SlotFlags(self.np, self.hosts, self.strategy, self.gpu, self.include, self.exclude)
 
 
@@ -67,11 +67,11 @@ class JobInputs:
     """A request with everything that was read for it on the controller."""
 
     request: TrainRequest
-    work: UserCommand
+    user_command: UserCommand
     requirements: Requirements | None
     variables: Mapping[str, str]
     secrets: Mapping[SecretSource, Secret[bytes]]
-    endurance: Resilience = field(default_factory=Resilience)
+    resilience: Resilience = field(default_factory=Resilience)
 
 
 def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInputs:
@@ -91,7 +91,7 @@ def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInpu
 def check_request(request: TrainRequest) -> None:
     """Raise UsageProblem for flags that are invalid or exclude each other."""
     queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
-    check_wanted(request.wanted)
+    check_wanted(request.slot_flags)
     if request.requirements and request.ignores_requirements:
         raise UsageProblem("--requirements and --no-requirements exclude each other")
     if request.propagates_exit and request.is_detached:

@@ -23,7 +23,7 @@ class UserCommand:
     command: tuple[str, ...]
     source: Path
     stem: str
-    named: str = ""
+    display_name: str = ""
 
 
 def user_command(

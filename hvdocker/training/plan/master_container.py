@@ -21,7 +21,7 @@ def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpe
     }
     if job.script:
         labels[names.LABEL_SCRIPT] = job.script
-    if elastic := job.endurance.elastic:
+    if elastic := job.resilience.elastic:
         labels[names.LABEL_ELASTIC] = f"{elastic.min_np}:{elastic.max_np or ''}"
     if job.secrets:
         labels[names.LABEL_SECRETS] = ",".join(secret.name for secret in job.secrets)

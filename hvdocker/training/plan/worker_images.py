@@ -67,7 +67,9 @@ def requirements_layer(
 def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence[str]) -> bool:
     """Return whether the workers of all these hosts run one build of the layer's image, by their labels."""
     workers = state.workers()
-    return {workers[name].requirements for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
+    return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(
+        state, hosts
+    )
 
 
 def have_one_image_id(state: ClusterState, hosts: Sequence[str]) -> bool:
@@ -97,7 +99,7 @@ def plan_with_requirements(
         name
         for name in hosts
         if name in lacking
-        or workers[name].requirements != layer.key
+        or workers[name].requirements_key != layer.key
         or workers[name].image_id != seen[name].id
     ]
     size = seen[where].size_bytes if source else 0
@@ -119,7 +121,7 @@ def _shipper(
     """Return who ships the image, or None where it is nowhere. Hosts whose workers run it come first, so that
     these workers need not be replaced."""
     workers = state.workers()
-    running = [name for name in hosts if name in seen and workers[name].requirements == layer.key]
+    running = [name for name in hosts if name in seen and workers[name].requirements_key == layer.key]
     return next(iter([*running, *(name for name in (CONTROLLER, *seen) if name in seen)]), None)
 
 
@@ -162,8 +164,10 @@ def plan_without_requirements(
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
-    layered = [name for name in hosts if workers[name].requirements and not _runs_cluster_image(state, name)]
-    bases = {name: workers[name].base if name in layered else contents[name] for name in hosts}
+    layered = [
+        name for name in hosts if workers[name].requirements_key and not _runs_cluster_image(state, name)
+    ]
+    bases = {name: workers[name].base_content if name in layered else contents[name] for name in hosts}
     offered = {seen.content if (seen := state.hosts[name].image) else None for name in layered}
     if len({*bases.values(), *offered}) > 1:
         raise HostUnfit(

@@ -84,16 +84,18 @@ class Login:
         halves = {half: path for path in self.files if (half := _public_half(path))}
         named = [key for key in of_agent if key.asbytes() in halves]
         for key in named:
-            yield from self._forms(f"{halves[key.asbytes()]} (agent)", key)
+            yield from self._with_certificates(f"{halves[key.asbytes()]} (agent)", key)
         done = {halves[key.asbytes()] for key in named}
         for path in self.files:
             if path not in done:
-                yield from self._forms_of_file(path, locked)
+                yield from self._keys_of_file(path, locked)
         for key in of_agent:
             if key not in named and not self.is_agent_limited:
-                yield from self._forms(f"{getattr(key, 'comment', '') or key.get_name()} (agent)", key)
+                yield from self._with_certificates(
+                    f"{getattr(key, 'comment', '') or key.get_name()} (agent)", key
+                )
 
-    def _forms_of_file(self, path: str, locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
+    def _keys_of_file(self, path: str, locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
         try:
             key = self.keyring.key(path)
         except paramiko.PasswordRequiredException:
@@ -101,9 +103,9 @@ class Login:
         except paramiko.SSHException as error:
             self._tried.append(f"{path} ({error})")
         else:
-            yield from self._forms(path, key)
+            yield from self._with_certificates(path, key)
 
-    def _forms(self, name: str, key: paramiko.PKey) -> Iterator[tuple[str, paramiko.PKey]]:
+    def _with_certificates(self, name: str, key: paramiko.PKey) -> Iterator[tuple[str, paramiko.PKey]]:
         """Yield the key with each of its certificates, then the plain key, as OpenSSH does. Certificates are
         those of CertificateFile and the `-cert.pub` files beside the key files."""
         beside = [f"{path}-cert.pub" for path in self.files]

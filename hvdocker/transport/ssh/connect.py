@@ -61,8 +61,8 @@ class _Transport(ClosingTransport):
 
     def __init__(self, sock: Any, **settings: Any) -> None:
         """Any: as paramiko calls it. `keepalive` reads the time of the last data from `monitored_socket`."""
-        self.ear = MonitoredSocket(sock)
-        ear: Any = self.ear  # Any: a socket in all but type
+        self.monitored_socket = MonitoredSocket(sock)
+        ear: Any = self.monitored_socket  # Any: a socket in all but type
         super().__init__(ear, **settings)
 
 
@@ -82,7 +82,7 @@ class Credentials:
         found = ssh_config.load()
         self.notes = found.notes
         self._ssh_config = found
-        self.pulse = pulse or KeepaliveMonitor()
+        self.keepalive = pulse or KeepaliveMonitor()
 
     def config(self) -> Any:
         """Return a new fabric configuration. Each connection needs its own: opening one clears and refills
@@ -164,7 +164,7 @@ def _connect(host: Host, way: SshRoute) -> Any:
         connection.client.close()
         sock.close()
         raise
-    way.credentials.pulse.watch(connection.transport)
+    way.credentials.keepalive.watch(connection.transport)
     return connection
 
 

@@ -93,16 +93,16 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         BadHostKeyException if another key is known, UnknownHostKey if none is."""
         shown = key.asbytes()
         if shown in self._revoked:
-            raise self._stolen(key)
+            raise self._revoked_error(key)
         if any(line.key == shown for line in self._known):
             return
         if known := self._known:
             expected = paramiko.PKey.from_type_string(known[0].key_type, known[0].key)
             raise paramiko.BadHostKeyException(hostname, key, expected)
         if (hostname, key.get_base64()) not in self._accepted:
-            raise self._unknown(hostname, key)
+            raise self._unknown_error(hostname, key)
 
-    def _stolen(self, key: paramiko.PKey) -> HostUnreachable:
+    def _revoked_error(self, key: paramiko.PKey) -> HostUnreachable:
         error = HostUnreachable(
             f"the host key is revoked: {key.get_name()} {fingerprint(key.asbytes())}",
             host=self._name,
@@ -112,7 +112,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         error.stage = "hostkey"
         return error
 
-    def _unknown(self, entry: str, key: paramiko.PKey) -> UnknownHostKey:
+    def _unknown_error(self, entry: str, key: paramiko.PKey) -> UnknownHostKey:
         error = UnknownHostKey(
             self._name,
             entry,

@@ -31,18 +31,18 @@ _CHECKS_PER_INTERVAL = 10
 class KeepaliveTimes:
     """Limits: send a request after `keepalive_after_s` without data, give up after `no_answer_s` more."""
 
-    beat_s: float = KEEPALIVE_AFTER_S
-    silence_s: float = NO_ANSWER_S
+    keepalive_after_s: float = KEEPALIVE_AFTER_S
+    no_answer_s: float = NO_ANSWER_S
 
     @property
-    def look_s(self) -> float:
+    def check_every_s(self) -> float:
         """The interval between two checks."""
-        return self.beat_s / _CHECKS_PER_INTERVAL
+        return self.keepalive_after_s / _CHECKS_PER_INTERVAL
 
     @property
     def longest_s(self) -> float:
         """The longest time from the last received byte to the close, on a machine that is not busy."""
-        return self.beat_s + self.silence_s + 2 * self.look_s
+        return self.keepalive_after_s + self.no_answer_s + 2 * self.check_every_s
 
 
 class MonitoredSocket:
@@ -51,11 +51,11 @@ class MonitoredSocket:
     def __init__(self, sock: Any) -> None:
         """Any: a socket, a jump host's channel, or a ProxyCommand."""
         self._sock = sock
-        self.heard_at = time.monotonic()
+        self.received_at = time.monotonic()
 
     def recv(self, size: int) -> bytes:
         data: bytes = self._sock.recv(size)
-        self.heard_at = time.monotonic()
+        self.received_at = time.monotonic()
         return data
 
     def send(self, data: bytes) -> int:
@@ -78,22 +78,22 @@ class MonitoredConnection:
 
     transport: Any
     asked_at: float | None = None
-    is_asking: bool = False
+    is_sending: bool = False
 
     def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
         """Return what to do now: nothing, send a request, or give the connection up."""
         heard_at = self.transport.ear.heard_at
         if self.asked_at is not None and heard_at < self.asked_at:
-            return Verdict.LOST if now - self.asked_at >= patience.silence_s else Verdict.FINE
-        self.asked_at = now if now - heard_at >= patience.beat_s else None
+            return Verdict.LOST if now - self.asked_at >= patience.no_answer_s else Verdict.FINE
+        self.asked_at = now if now - heard_at >= patience.keepalive_after_s else None
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
-    def excuse(self, now: float) -> None:
+    def restart_wait(self, now: float) -> None:
         """Restart the wait for an answer: the host may have answered while this process was suspended."""
         if self.asked_at is not None:
             self.asked_at = now
 
-    def ask(self) -> None:
+    def send_keepalive(self) -> None:
         """Send a request that must be answered; a refusal is a sign of life too. Paramiko's `global_request`
         cannot be used: it either waits for the answer or requests none."""
         question = Message()
@@ -103,7 +103,7 @@ class MonitoredConnection:
         try:
             self.transport._send_user_message(question)
         finally:
-            self.is_asking = False
+            self.is_sending = False
 
 
 class KeepaliveMonitor:
@@ -111,38 +111,40 @@ class KeepaliveMonitor:
 
     def __init__(self, patience: KeepaliveTimes | None = None) -> None:
         self._patience = patience or KeepaliveTimes()
-        self._aside = BackgroundThreads()
+        self._background = BackgroundThreads()
         self._lock = threading.Lock()
-        self._hearts: list[MonitoredConnection] = []
+        self._connections: list[MonitoredConnection] = []
 
     def watch(self, transport: Any) -> None:
         with self._lock:
-            self._hearts.append(MonitoredConnection(transport))
-            if len(self._hearts) == 1:
+            self._connections.append(MonitoredConnection(transport))
+            if len(self._connections) == 1:
                 threading.Thread(target=self._watch, name="pulse", daemon=True).start()
 
     def _watch(self) -> None:
         looked_at = time.monotonic()
         while True:
-            time.sleep(self._patience.look_s)
+            time.sleep(self._patience.check_every_s)
             now = time.monotonic()
-            was_stopped = now - looked_at > self._patience.look_s + self._patience.silence_s / 2
+            was_stopped = now - looked_at > self._patience.check_every_s + self._patience.no_answer_s / 2
             looked_at = now
             with self._lock:
-                self._hearts = [heart for heart in self._hearts if self._beats(heart, now, was_stopped)]
-                if not self._hearts:
+                self._connections = [
+                    heart for heart in self._connections if self._is_alive(heart, now, was_stopped)
+                ]
+                if not self._connections:
                     return
 
-    def _beats(self, heart: MonitoredConnection, now: float, was_stopped: bool) -> bool:
+    def _is_alive(self, heart: MonitoredConnection, now: float, was_stopped: bool) -> bool:
         if not heart.transport.is_active():
             return False
         if was_stopped:
-            heart.excuse(now)
+            heart.restart_wait(now)
         verdict = heart.judge(now, self._patience)
-        if verdict is Verdict.ASK and not heart.is_asking:
+        if verdict is Verdict.ASK and not heart.is_sending:
             # Otherwise the last request still waits to be sent, behind a large upload.
-            heart.is_asking = True
-            self._aside.do(heart.ask)
+            heart.is_sending = True
+            self._background.submit(heart.send_keepalive)
         elif verdict is Verdict.LOST:
-            self._aside.do(heart.transport.close)
+            self._background.submit(heart.transport.close)
         return verdict is not Verdict.LOST

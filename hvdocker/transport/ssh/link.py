@@ -50,7 +50,7 @@ class SshLink:
         self.name = host.name
         self._host = host
         self._connection = connection
-        self._way = way
+        self._route = way
         # The usual socket, so that the engine can be queried while the probe still looks for the actual one.
         self._access = EngineAccess(socket="/var/run/docker.sock")
         self._engine: APIClient | None = None
@@ -187,7 +187,7 @@ class SshLink:
         if self._engine is not None:
             self._engine.close()
         self._connection.close()
-        self._way.close()
+        self._route.close()
 
     def _exec(self, command: Command, timeout_s: float | None) -> HostChannel:
         channel = open_session(self._transport, CONNECT_TIMEOUT_S)

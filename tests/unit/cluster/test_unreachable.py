@@ -58,6 +58,6 @@ def test_a_file_that_is_damaged_tells_nothing(text: str) -> None:
 
 def test_a_host_of_two_jobs() -> None:
     member, key = MEMBERS[0], KEYS["a"]
-    both = UnreachableHost(member, key, {"one": 1}).also(UnreachableHost(member, key, {"two": 2}))
+    both = UnreachableHost(member, key, {"one": 1}).merged_with(UnreachableHost(member, key, {"two": 2}))
     assert both == UnreachableHost(member, key, {"two": 2, "one": 1})
-    assert both.seat_in("two") == JobHost("a", "10.0.0.11", 2)
+    assert both.job_host_in("two") == JobHost("a", "10.0.0.11", 2)

@@ -32,8 +32,8 @@ def of_run(cluster: str, run: str, owner: str = "ada") -> ContainerSeen:
 
 
 def test_a_run_without_a_sign_of_life_where_its_containers_are_is_dead() -> None:
-    here = HostLeftovers((of_run("lab-aaaa", "a1"), of_run("lab-bbbb", "b2")), living=frozenset({"b2"}))
-    there = HostLeftovers((of_run("lab-aaaa", "a1"),), living=frozenset({"b2"}))
+    here = HostLeftovers((of_run("lab-aaaa", "a1"), of_run("lab-bbbb", "b2")), live_tokens=frozenset({"b2"}))
+    there = HostLeftovers((of_run("lab-aaaa", "a1"),), live_tokens=frozenset({"b2"}))
     assert dead_runs({"h1": here, "h2": there}) == [DeadRun("lab-aaaa", ("ada",), ("h1", "h2"))]
 
 
@@ -44,7 +44,7 @@ def test_one_sign_of_life_on_one_host_is_enough() -> None:
 
 def test_a_folder_without_containers_is_a_dead_runs_by_its_mark() -> None:
     left = HostLeftovers(folders=(RunFolder("lab-aaaa", "a1", "kim"), RunFolder("lab-bbbb", "b2", "kim")))
-    heard = HostLeftovers(folders=left.folders, living=frozenset({"b2"}))
+    heard = HostLeftovers(folders=left.folders, live_tokens=frozenset({"b2"}))
     [dead] = dead_runs({"h1": heard})
     assert dead == DeadRun("lab-aaaa", ("kim",), ("h1",))
     assert dead.is_of("kim") and not dead.is_of("ada")

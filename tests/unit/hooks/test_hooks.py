@@ -236,7 +236,7 @@ def test_another_cluster_has_the_same_hooks(world: World) -> None:
     world.hook("pre-down", "#!/bin/sh\necho $HVDOCKER_CLUSTER\n")
     hooks = world.hooks()
     own = replace(hooks.located, inventory=replace(hooks.located.inventory, cluster="lab-abcd"))
-    hooks.of(own).before("down")
+    hooks.for_cluster(own).before("down")
     assert world.said == [b"lab-abcd\n"]
 
 

@@ -29,7 +29,7 @@ def test_what_ssh_adds_reads_back_too() -> None:
         jump=Setting("ssh://no inventory can say this", "~/.ssh/config"),
         address=Setting("10.0.0.1", "~/.ssh/config"),
     )
-    text = config_yaml(ConfigView(Inventory("lab", (host,)), "/x", "why", reaches=(reach,)))
+    text = config_yaml(ConfigView(Inventory("lab", (host,)), "/x", "why", effective_ssh=(reach,)))
     [read] = parse(text, "config", "other").hosts
     assert read == replace(host, ssh=SshSettings("kim", 2222, "/k"))
     assert "      user: kim  # ~/.ssh/config\n" in text

@@ -98,9 +98,9 @@ def ctrl_c(
         workers={"b": "hvdocker-lab-worker"},
         on_line=lambda line: None,
         stopping=stopping,
-        clear=lambda end: None,
+        clean_up=lambda end: None,
     )
-    return watching.interrupted()
+    return watching.stop_on_ctrl_c()
 
 
 def test_once_leaves_ranks_elsewhere_to_the_supervisor(tmp_path: Path) -> None:

@@ -69,7 +69,9 @@ def test_a_job_that_is_live_and_at_home_is_one_row_and_the_record_fills_the_gaps
     killed = replace(LIVE, state="ended", exit_code=137, seconds=None, script="")
     (row,) = merge_local_jobs([killed], [home])
     folder = str(tmp_path / ".hvdocker" / "jobs" / "train-abcd")
-    assert row == replace(killed, state="failed", seconds=10.0, script="train", restarts=3, home=folder)
+    assert row == replace(
+        killed, state="failed", seconds=10.0, script="train", restarts=3, local_folder=folder
+    )
 
 
 def test_what_runs_is_running_whatever_came_home_before(tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ def test_of_two_containers_of_a_job_the_newest_counts_once() -> None:
 def test_jobs_of_equal_names_in_two_clusters_are_two(tmp_path: Path) -> None:
     other = replace(LIVE, cluster="other")
     rows = merge_local_jobs([LIVE, other], [at_home(tmp_path, "train-abcd")])
-    assert [(row.cluster, bool(row.home)) for row in rows] == [("lab", True), ("other", False)]
+    assert [(row.cluster, bool(row.local_folder)) for row in rows] == [("lab", True), ("other", False)]
 
 
 def test_home_copies_without_papers_and_with_damaged_ones(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class World:
             self.session,
             "train-abcd",
             "a",
-            judge=lambda: self.verdict,
+            diagnose=lambda: self.verdict,
             open=self.open,
             clock=lambda: self.now,
             sleep=self.sleep,
@@ -258,7 +258,7 @@ def test_a_job_whose_head_is_gone_is_started_anew(
     notes: list[str] = []
     env = Env(listener=lambda event: notes.append(event.text))
     job = replace(
-        JOB, endurance=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de"
+        JOB, resilience=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de"
     )
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
     assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch(

@@ -98,7 +98,7 @@ def until(condition: Callable[[], object]) -> None:
 def test_all_hosts_are_locked_for_as_long_as_the_block_lasts(hosts: dict[str, Machine]) -> None:
     with hold_locks(hosts, ADA) as held:
         assert locked(hosts) == ["a", "b", "c"]
-        held.check()
+        held.raise_if_lost()
         assert {answer.holder and answer.holder.who for answer in query_locks(hosts).done.values()} == {
             "ada@laptop"
         }
@@ -145,7 +145,7 @@ def test_what_to_do_about_a_lock_means_this_cluster(hosts: dict[str, Machine]) -
         )
         until(lambda: held.is_lost)
         with pytest.raises(Locked) as lost:
-            held.check()
+            held.raise_if_lost()
     assert str(lost.value.fix).startswith("see hvdocker lock status -i ../lab.yaml, ")
 
 
@@ -161,7 +161,7 @@ def test_a_full_disk_is_shown_as_one_and_stops_only_who_needs_the_lock(hosts: di
     assert locked(hosts) == [] and told == []
     with hold_locks(hosts, ADA, told.append, manner=LockOptions(is_needed=False)) as held:
         assert locked(hosts) == ["a", "c"]
-        held.check()
+        held.raise_if_lost()
     assert locked(hosts) == []
     [note] = told
     assert (note.stage, note.host) == ("note", "b") and note.text.startswith("goes on without a lock: ")
@@ -266,7 +266,7 @@ def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine
         with pytest.raises(
             Locked, match=r"^the lock of a was taken away from this run: bob@desk is running `train`"
         ):
-            held.check()
+            held.raise_if_lost()
     assert locked(hosts) == ["a"], "what is another's is not given back"
     other.give_back()
 
@@ -288,7 +288,7 @@ def test_a_lock_that_a_person_released_is_noticed(hosts: dict[str, Machine]) -> 
         release_locks_of(hosts, {"a": holders["a"]})
         until(lambda: held.is_lost)
         with pytest.raises(Locked, match=r"^the lock of a was .*somebody released it"):
-            held.check()
+            held.raise_if_lost()
         until(lambda: told)
     [event] = told
     assert event.text.startswith("the lock of a was taken away from this run: somebody released it")

@@ -83,7 +83,10 @@ def test_a_ticket_is_on_the_lowest_host_for_as_long_as_the_block_lasts(hosts: di
     with hold_ticket(hosts, ADA, wish="4 slots") as ada, hold_ticket(hosts, BOB, RUNS) as bob:
         assert (ada.host, bob.host) == ("a", "a")
         assert (
-            owners(ada.look()) == owners(bob.look()) == owners(read_queue(hosts, {}, True)) == ["ada", "bob"]
+            owners(ada.renew_and_list())
+            == owners(bob.renew_and_list())
+            == owners(read_queue(hosts, {}, True))
+            == ["ada", "bob"]
         )
         assert {name: owners(found) for name, found in query_tickets(hosts).done.items()} == {
             "a": ["ada", "bob"], "b": [], "c": []
@@ -92,7 +95,7 @@ def test_a_ticket_is_on_the_lowest_host_for_as_long_as_the_block_lasts(hosts: di
         assert read_queue(hosts, told, True) == (), "what hosts said already is believed"
         ada.leave()
         ada.leave()
-        assert owners(bob.look()) == ["bob"]
+        assert owners(bob.renew_and_list()) == ["bob"]
     assert [list(host.folder.iterdir()) for host in hosts.values()] == [[], [], []]
 
 
@@ -113,7 +116,7 @@ def test_who_lost_its_place_is_the_last_and_says_so(hosts: dict[str, Machine], b
         hosts["a"].tickets[0].unlink()
         if by_thread:
             until(lambda: said)
-        assert owners(ada.look()) == ["bob", "ada"] == owners(bob.look())
+        assert owners(ada.renew_and_list()) == ["bob", "ada"] == owners(bob.renew_and_list())
     assert [event.text.partition(":")[0] for event in said] == [
         "this machine was silent for a minute and lost its place"
     ]
@@ -129,13 +132,13 @@ def test_a_process_of_this_machine_that_is_gone_waits_for_nothing(hosts: dict[st
             hold_ticket(hosts, replace(BOB, process=theirs), beat_s=60),
             hold_ticket(hosts, ADA) as ada,
         ):
-            assert owners(ada.look()) == ["bob", "ada"]
+            assert owners(ada.renew_and_list()) == ["bob", "ada"]
             child.kill()
             child.wait()
             assert owners(query_tickets(hosts).done["a"]) == ["ada"] and len(hosts["a"].tickets) == 2, (
                 "only looked"
             )
-            assert owners(ada.look()) == ["ada"] and len(hosts["a"].tickets) == 1
+            assert owners(ada.renew_and_list()) == ["ada"] and len(hosts["a"].tickets) == 1
 
 
 def test_ctrl_c_does_not_keep_anyone_from_leaving(hosts: dict[str, Machine]) -> None:
@@ -152,7 +155,7 @@ def test_a_lost_link_is_named_with_what_becomes_of_the_place(hosts: dict[str, Ma
     said: list[Event] = []
     with pytest.raises(HostUnreachable) as caught, hold_ticket(hosts, ADA, listener=said.append) as ada:
         hosts["a"].is_gone = True
-        ada.look()
+        ada.renew_and_list()
     assert caught.value.exit_code == ExitCode.UNREACHABLE and caught.value.host == "a"
     assert "where the queue is kept" in caught.value.what and "kept there for 60 s" in str(caught.value.fix)
     assert [event.text for event in said] == [

@@ -110,8 +110,8 @@ def test_a_stale_lock_is_taken_over_and_its_holder_notices(lock: Lock, parent: P
     lock.age(75)
     assert (found := lock.look().holder) and found.is_stale
     taken = lock.take(BOB)
-    assert taken.is_taken and taken.robbed and taken.robbed.who == "ada@laptop"
-    assert 75 <= taken.robbed.age_s < 135
+    assert taken.is_taken and taken.replaced_holder and taken.replaced_holder.who == "ada@laptop"
+    assert 75 <= taken.replaced_holder.age_s < 135
     assert lock.names() == ["who.json"]
     late = lock.beat(ADA)
     assert late.state == "held" and late.holder and late.holder.who == "bob@desk"
@@ -140,7 +140,11 @@ def test_whoever_took_over_and_died_before_tidying_up_is_the_holder(lock: Lock, 
     assert lock.release(ADA).state == "held", "the first of the chain is not removed from under the last"
     lock.age(90, "next.aaaa")
     cyd = replace(ADA, token="cccc", owner="cyd")
-    assert (taken := lock.take(cyd)).is_taken and taken.robbed and taken.robbed.who == "bob@desk"
+    assert (
+        (taken := lock.take(cyd)).is_taken
+        and taken.replaced_holder
+        and taken.replaced_holder.who == "bob@desk"
+    )
     assert (found := lock.look().holder) and found.who == "cyd@laptop"
     lock.release(cyd)
     assert list(parent.iterdir()) == []
@@ -263,7 +267,7 @@ def test_of_many_at_once_exactly_one_gets_it(lock: Lock, parent: Path, is_stale:
             answers = list(pool.map(lock.take, crowd))
         [winner] = [claim for claim, answer in zip(crowd, answers, strict=True) if answer.is_taken]
         assert {answer.state for answer in answers} == {"taken", "held"}
-        assert [bool(answer.robbed) for answer in answers].count(True) == is_stale
+        assert [bool(answer.replaced_holder) for answer in answers].count(True) == is_stale
         assert lock.beat(winner).is_taken and lock.names() == ["who.json"]
         with ThreadPoolExecutor(len(crowd)) as pool:
             list(pool.map(lock.release, crowd))
@@ -329,7 +333,7 @@ def test_a_record_cannot_pass_for_a_line_of_the_script(lock: Lock) -> None:
     (lock.folder / "who.json").write_text('{"token": "aaaa"}\x0bstate taken\x0bage 0\x0bwas_age 9\n')
     lock.age(5)
     answer = lock.take(BOB)
-    assert answer.state == "held" and answer.robbed is None
+    assert answer.state == "held" and answer.replaced_holder is None
 
 
 def test_a_script_that_did_not_run_is_no_answer() -> None:

@@ -50,8 +50,8 @@ def test_models_differ_and_processes_have_owners_and_containers() -> None:
     )
     assert rtx.processes == (inner, unknown)
     assert (t4.model, t4.processes) == ("Tesla T4", ())
-    assert rtx.foreigners(()) == (inner, unknown)
-    assert rtx.foreigners({CONTAINER}) == ()
+    assert rtx.foreign_processes(()) == (inner, unknown)
+    assert rtx.foreign_processes({CONTAINER}) == ()
 
 
 def test_a_desktop_is_of_no_consequence() -> None:
@@ -60,8 +60,8 @@ def test_a_desktop_is_of_no_consequence() -> None:
         ("/usr/lib/xorg/Xorg", "root"),
         ("/opt/google/chrome/chrome", "ada"),
     ]
-    assert gpu.foreigners(()) == ()
-    assert len(gpu.foreigners((), busy_bytes=272 << 20)) == 2
+    assert gpu.foreign_processes(()) == ()
+    assert len(gpu.foreign_processes((), busy_bytes=272 << 20)) == 2
 
 
 def test_what_an_old_card_does_not_tell_is_none() -> None:
@@ -69,7 +69,7 @@ def test_what_an_old_card_does_not_tell_is_none() -> None:
     first, second = told("old-card").gpus
     assert (first.utilization, first.processes) == (None, (GpuProcess(0, used_mb=1810),))
     assert (second.model, second.memory_mb, second.used_mb) == ("Quadro, K620", None, None)
-    assert second.foreigners(()) == (GpuProcess(99),)
+    assert second.foreign_processes(()) == (GpuProcess(99),)
 
 
 def test_cards_beside_a_lost_one_are_used() -> None:

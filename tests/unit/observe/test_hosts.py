@@ -137,6 +137,6 @@ def test_looking_again_sees_what_others_changed_and_asks_for_nothing_else() -> N
     after = refresh_state(LAB, {"a": link}, before)
     seen = after.hosts["a"]
     assert [container.id for container in seen.containers] == ["new"] and seen.image is None
-    assert [container.id for container in seen.others] == ["kims"]
+    assert [container.id for container in seen.other_containers] == ["kims"]
     assert (seen.listening_ports, seen.home) == (frozenset({12345, 22}), "/home/kim")
     assert len(link.ran) == 1

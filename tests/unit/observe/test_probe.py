@@ -39,7 +39,7 @@ done
 
 def test_an_answer_read() -> None:
     answer = read_probe(ANSWER)
-    assert answer.is_whole
+    assert answer.is_complete
     assert (answer.number("uid", 0), answer.number("gid", 0), answer.number("free", 0)) == (
         1000,
         1001,
@@ -58,7 +58,7 @@ def test_an_answer_read() -> None:
 
 def test_an_answer_cut_short_is_not_whole() -> None:
     answer = read_probe(ANSWER.partition("clusterdir")[0])
-    assert not answer.is_whole
+    assert not answer.is_complete
 
 
 @pytest.mark.parametrize("text", ["", "free \n", "free df: no such file\n", "free -5\n"])
@@ -103,7 +103,7 @@ def test_the_script_really_run(tmp_path: Path) -> None:
     nasty = f"{tmp_path}/not there; $(touch {tmp_path}/evil)"
     text = run_here(probe("lab", "a", [str(tmp_path / "there"), nasty]).argv, tmp_path)
     answer = read_probe(text)
-    assert answer.is_whole
+    assert answer.is_complete
     assert answer.values["home"] == str(tmp_path.resolve())
     assert answer.number("uid", -1) >= 0
     assert answer.number("free", 0) > 0
@@ -126,7 +126,7 @@ def test_a_tool_that_the_host_lacks_is_named(tmp_path: Path, missing: str) -> No
         assert real is not None
         (tmp_path / tool).symlink_to(real)
     answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path, str(tmp_path)))
-    assert answer.all("lacks") == [missing] and answer.is_whole
+    assert answer.all("lacks") == [missing] and answer.is_complete
 
 
 def test_in_a_shared_home_a_host_has_a_folder_of_its_own(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_in_a_shared_home_a_host_has_a_folder_of_its_own(tmp_path: Path) -> None
 
 def test_the_script_where_the_cluster_never_was(tmp_path: Path) -> None:
     answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path))
-    assert answer.is_whole
+    assert answer.is_complete
     assert "clusterdir" not in answer.values
     assert answer.all("job") == [] and answer.all("missing") == []
 
@@ -161,6 +161,6 @@ def test_a_jobs_folder_cannot_speak_for_the_host(
     argv = [shell, *probe("lab", "a", ["/no\\nsuch", "/no\ngpu 3"]).argv[1:]]
     out = subprocess.run(argv, capture_output=True, check=True).stdout.decode()
     answer = read_probe(out)
-    assert answer.is_whole and not any("GPU-evil" in gpu or gpu == "3" for gpu in answer.all("gpu"))
+    assert answer.is_complete and not any("GPU-evil" in gpu or gpu == "3" for gpu in answer.all("gpu"))
     assert sorted(answer.all("job")) == sorted(names[1:])
     assert answer.all("missing") == ["/no\\nsuch", "/no"]

@@ -65,7 +65,9 @@ def made(wanted: Inventory, state: ClusterState, extent: ClusterScope) -> Cluste
 def of_others(seen: HostSeen, held: tuple[str, ...], state: str = "running") -> HostSeen:
     labels = {"hvdocker.cluster": "theirs", "hvdocker.owner": "kim", "hvdocker.role": "worker",
               "hvdocker.host": "x", "hvdocker.gpus": ",".join(held)}  # fmt: skip
-    return replace(seen, others=(ContainerSeen("id-x", "hvdocker-theirs-worker", state, "i", labels),))
+    return replace(
+        seen, other_containers=(ContainerSeen("id-x", "hvdocker-theirs-worker", state, "i", labels),)
+    )
 
 
 def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
@@ -145,7 +147,7 @@ def test_a_cluster_does_not_grow_beneath_a_running_job() -> None:
     one = inventory("hosts: [a]\nport: 12345\nimage: doc-hvd:cpu\n")
     small = made(one, state_of(held), everything(one, state_of(held)))
     assert as_it_is(one, small).shares["a"].devices == devices("a", 0)
-    free = replace(small.hosts["a"], others=())
+    free = replace(small.hosts["a"], other_containers=())
     assert everything(one, state_of(free)).shares["a"].devices == devices("a", 0, 1)
     job = master("train-abcd", '{"a":["GPU-a0"]}')
     busy = state_of(replace(free, containers=(*free.containers, job)))
@@ -202,7 +204,7 @@ def test_slots_in_the_inventory_are_the_most_that_is_taken() -> None:
     # What the cluster has it keeps, also where others became free.
     held = of_others(host_seen("a", gpus=gpus("a", 4)), devices("a", 0, 1))
     small = made(capped, state_of(held), everything(capped, state_of(held)))
-    free = state_of(replace(small.hosts["a"], others=()))
+    free = state_of(replace(small.hosts["a"], other_containers=()))
     assert everything(capped, free).shares["a"].devices == devices("a", 2, 3)
 
 

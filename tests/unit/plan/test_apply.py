@@ -71,7 +71,7 @@ def test_the_steps_of_a_host_in_order_and_every_one_told() -> None:
 def test_a_run_that_may_not_go_on_stops_at_the_next_step_and_undoing_does_not() -> None:
     a = Engine()
     made, _ = context(a=a)
-    made.made("a", "start 0", lambda: a.called.append(("undo", "0")))
+    made.add_undo("a", "start 0", lambda: a.called.append(("undo", "0")))
 
     def guard() -> None:
         if a.called:
@@ -137,9 +137,9 @@ def test_what_was_made_is_undone_newest_first() -> None:
         undone.append("two")
         raise docker.errors.APIError("x", explanation="no")
 
-    made.made("a", "one", lambda: undone.append("one"))
-    made.made("a", "two", failing)
-    made.made("a", "three", lambda: undone.append("three"))
+    made.add_undo("a", "one", lambda: undone.append("one"))
+    made.add_undo("a", "two", failing)
+    made.add_undo("a", "three", lambda: undone.append("three"))
     errors = roll_back(made)
     assert undone == ["three", "two", "one"]
     assert [str(error) for error in errors] == ["a: the Docker engine refused: undoing: two"]
@@ -177,10 +177,10 @@ def test_files_of_another_user_are_removed_as_root() -> None:
 
 def test_after_ctrl_c_work_ends_at_its_next_sign_of_progress() -> None:
     made, events = context(a=Engine())
-    made.say("image", "10 of 20 MB", "a")
+    made.report_progress("image", "10 of 20 MB", "a")
     made.cancel()
     with pytest.raises(Interrupted) as caught:
-        made.say("image", "20 of 20 MB", "a")
+        made.report_progress("image", "20 of 20 MB", "a")
     assert caught.value.exit_code == ExitCode.INTERRUPTED
     assert [event.text for event in events] == [
         "10 of 20 MB",
@@ -191,8 +191,8 @@ def test_after_ctrl_c_work_ends_at_its_next_sign_of_progress() -> None:
 def test_after_ctrl_c_what_was_made_is_still_undone() -> None:
     a = Engine()
     made, events = context(a=a)
-    made.made("a", "create w", lambda: made.engine("a").remove_container("w", force=True, v=True))
-    made.made("a", "say", lambda: made.say("undo", "undoing", "a"))
+    made.add_undo("a", "create w", lambda: made.engine("a").remove_container("w", force=True, v=True))
+    made.add_undo("a", "say", lambda: made.report_progress("undo", "undoing", "a"))
     made.cancel()
     assert roll_back(made) == []
     assert a.called == [("remove", "w")]

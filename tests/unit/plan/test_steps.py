@@ -35,11 +35,13 @@ TRUST = Trust("lab", 1, (ClusterMember("a", "10.0.0.11", "hvd"),), new_host_keys
         (ShipImage("a", "x:y", "b", 3 << 30), "load x:y from b, 3.0 GB"),
         (steps.MakeKeys(CONTROLLER, TRUST), "make a client key, make host keys for a, b"),
         (
-            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), client_from="c", new_host_keys=("a",))),
+            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), client_key_host="c", new_host_keys=("a",))),
             "take the client key from c, make host keys for a",
         ),
         (
-            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), brought=("k", "k.pub"), new_host_keys=("a",))),
+            steps.MakeKeys(
+                CONTROLLER, Trust("lab", 1, (), user_key_files=("k", "k.pub"), new_host_keys=("a",))
+            ),
             "use the client key you brought, make host keys for a",
         ),
         (steps.MakeFolders("a", "/h/.hvdocker/lab", ()), "make /h/.hvdocker/lab"),
@@ -56,7 +58,7 @@ TRUST = Trust("lab", 1, (ClusterMember("a", "10.0.0.11", "hvd"),), new_host_keys
         (steps.RefreshTrust("a", "c", 1, 1), "tell c who is in the cluster"),
         (steps.WriteMembers("a", "/h/.hvdocker/lab", "a=10.0.0.11"), "write /h/.hvdocker/lab/members"),
         (
-            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), client_from="c")),
+            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), client_key_host="c")),
             "take the client key from c",
         ),
         (

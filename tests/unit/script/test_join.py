@@ -70,7 +70,9 @@ def test_what_the_new_host_gets(tmp_path: Path, spec: JobSpec) -> None:
     ran, step = joined_by_hand(tmp_path, spec)
     home = tmp_path / "c" / ".hvdocker" / "lab"
     told = (home / "jobs" / JOB / "job.json").read_text()
-    assert json.loads(told) == json.loads(job_file_for_new_host(spec.for_host("a"), step.seat, step.devices))
+    assert json.loads(told) == json.loads(
+        job_file_for_new_host(spec.for_host("a"), step.job_host, step.devices)
+    )
     assert json.loads(told)["env"] == ENV
     assert (home / "code" / "train.py").read_text() == "print(1)\n"
     assert (home / "jobs" / JOB / "capsule.json").read_text() == "{}"

@@ -17,7 +17,7 @@ LARGE = 2 << 20
 def tree_of(path: Path, sha256: str, is_settled: bool) -> Tree:
     status = path.stat()
     look = file_stat(status) if is_settled else None
-    entry = Entry(path.name, sha256, size=status.st_size, mtime_ns=status.st_mtime_ns, look=look)
+    entry = Entry(path.name, sha256, size=status.st_size, mtime_ns=status.st_mtime_ns, stat=look)
     return Tree(path.parent, {path.name: entry})
 
 

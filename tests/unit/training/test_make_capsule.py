@@ -71,7 +71,7 @@ def test_what_a_capsule_says(tmp_path: Path) -> None:
         env={"API_KEY": "***", "SEED": "7"},
         env_from_caller=("SEED",),
         secrets=(SecretSource("TOKEN"),),
-        endurance=JOB.endurance.as_json(),
+        resilience=JOB.resilience.as_json(),
         requirements={
             "source": "/r.txt",
             "lines": ["rich"],

@@ -122,7 +122,7 @@ WHOLE = ["check", "alive every slot", "up", "train", "down", "gone"]
 def test_success(world: World) -> None:
     report = world.run()
     assert world.did == WHOLE
-    assert (report.job, report.error, report.trouble, report.is_kept, report.left) == (
+    assert (report.job, report.error, report.cleanup_error, report.is_kept, report.leftover_hint) == (
         JOB,
         None,
         None,
@@ -186,7 +186,12 @@ def test_a_failed_job_can_be_kept(world: World) -> None:
 def test_always_keeps_also_what_succeeded(world: World) -> None:
     report = world.run("always")
     assert world.did == [*WHOLE[:4], f"fetch {JOB}", "gone"]
-    assert report.is_kept and report.left and DOWN in report.left and final_error(report) is None
+    assert (
+        report.is_kept
+        and report.leftover_hint
+        and DOWN in report.leftover_hint
+        and final_error(report) is None
+    )
 
 
 def test_a_lost_link_leaves_the_job_alone(world: World) -> None:
@@ -201,7 +206,7 @@ def test_a_lost_link_leaves_the_job_alone(world: World) -> None:
 def test_a_job_that_ended_with_its_head_is_not_adrift(world: World) -> None:
     world.train = raising(HeadLost("the head a does not answer: the job ended with it"))
     report = world.run()
-    assert world.did == WHOLE and not report.is_adrift
+    assert world.did == WHOLE and not report.may_be_running
     assert isinstance(final_error(report), HeadLost)
 
 
@@ -242,7 +247,7 @@ def test_both_are_told_where_giving_back_fails_too(world: World) -> None:
     report = world.run()
     error = final_error(report)
     assert isinstance(error, JobFailed) and error.fix and DOWN in error.fix
-    assert report.is_kept and report.trouble and report.trouble.what == "away"
+    assert report.is_kept and report.cleanup_error and report.cleanup_error.what == "away"
 
 
 def test_giving_back_that_fails_after_success_is_the_error(world: World) -> None:
@@ -250,7 +255,7 @@ def test_giving_back_that_fails_after_success_is_the_error(world: World) -> None
     report = world.run()
     error = final_error(report)
     assert isinstance(error, HostErrors) and error.exit_code is ExitCode.UNREACHABLE
-    assert report.left and DOWN in report.left
+    assert report.leftover_hint and DOWN in report.leftover_hint
     world.down = raising(ValueError("odd"))
     error = final_error(world.run())
     assert isinstance(error, HvdockerError) and "ValueError: odd" in error.what
@@ -274,7 +279,7 @@ def hooked(world: World, fails: str = "") -> tuple[Hooks, list[str]]:
     said: list[str] = []
     env = Env(cwd=world.tmp, environ={})
     located = read_inventory(env, world.tmp / "inventory.yaml")
-    return Hooks(env, located, "run", say=lambda line: said.append(line.decode().strip())), said
+    return Hooks(env, located, "run", on_output=lambda line: said.append(line.decode().strip())), said
 
 
 def names_of(said: list[str], report: RunReport) -> list[str]:
@@ -314,8 +319,8 @@ def test_a_hook_that_stops_giving_back_leaves_all_and_says_how(world: World) -> 
     hooks, _ = hooked(world, fails="pre-down")
     report = run_with(world, hooks)
     assert "down" not in world.did and report.is_kept
-    assert report.trouble is not None and "pre-down" in report.trouble.what
-    assert DOWN in (report.left or "")
+    assert report.cleanup_error is not None and "pre-down" in report.cleanup_error.what
+    assert DOWN in (report.leftover_hint or "")
 
 
 def test_a_hook_that_fails_first_stops_everything(world: World) -> None:

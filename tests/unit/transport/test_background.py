@@ -27,7 +27,7 @@ def who(aside: BackgroundThreads) -> threading.Thread:
         found.append(threading.current_thread())
         is_done.set()
 
-    aside.do(task)
+    aside.submit(task)
     assert is_done.wait(DEADLINE_S)
     return found[0]
 
@@ -42,7 +42,7 @@ def test_a_task_that_is_stuck_holds_up_nobody(gate: threading.Event) -> None:
     aside = BackgroundThreads()
     stuck = threading.Semaphore(0)
     for _ in range(3):
-        aside.do(lambda: (stuck.release(), gate.wait(DEADLINE_S)))
+        aside.submit(lambda: (stuck.release(), gate.wait(DEADLINE_S)))
     assert all(stuck.acquire(timeout=DEADLINE_S) for _ in range(3))
     who(aside)
 
@@ -59,7 +59,7 @@ def test_a_task_that_fails_does_not_end_its_thread() -> None:
     aside = BackgroundThreads()
     first = who(aside)
     await_free(aside)
-    aside.do(lambda: 1 / 0)
+    aside.submit(lambda: 1 / 0)
     await_free(aside)
     assert who(aside) is first
 

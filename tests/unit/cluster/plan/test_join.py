@@ -222,7 +222,7 @@ def test_a_host_in_place_of_one_that_left_the_inventory() -> None:
     wanted = inventory("hosts: [a, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd:cpu\n")
     state = state_of(running(with_worker(wanted, "a"), elastic("2")), host_seen("c"))
     (told,) = [step for step in up(wanted, state).steps if isinstance(step, UpdateMaster)]
-    assert told.seats == (A, JobHost("c", "10.0.0.13", 1))
+    assert told.job_hosts == (A, JobHost("c", "10.0.0.13", 1))
 
 
 def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
@@ -254,7 +254,7 @@ def test_why_a_new_host_does_not_join(job: ContainerSeen, why: str) -> None:
     assert plan.notes == (f"c does not join train-abcd: {why}",)
     assert "hvdocker.joined" not in made(plan)["c"].labels
     (told,) = [step for step in plan.steps if isinstance(step, UpdateMaster)]
-    assert told.seats == (A, B)
+    assert told.job_hosts == (A, B)
 
 
 def test_requirements_do_not_come_back_with_a_host() -> None:
@@ -315,7 +315,7 @@ def test_gpus_that_joined_a_job_are_leased_by_it() -> None:
     state = state_of(a, host_seen("c", gpus=cards["c"]))
     plan = up(wanted, state)
     (step,) = [step for step in plan.steps if isinstance(step, JoinJob)]
-    assert (step.seat.slots, step.devices) == (1, ("GPU-c0",))
+    assert (step.job_host.slots, step.devices) == (1, ("GPU-c0",))
     after = state_of(a, host_seen("c", gpus=cards["c"], containers=(made(plan)["c"],)))
     assert {device: leases[0].job for device, leases in job_leases(after.hosts.values()).items()} == {
         "GPU-a0": JOB, "GPU-a1": JOB, "GPU-c0": JOB,

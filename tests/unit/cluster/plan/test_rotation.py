@@ -41,7 +41,7 @@ def test_a_rotation_goes_on_where_another_was_cut_off() -> None:
         RemoveContainer("b", WORKER, "id-b", "the keys are rotated")
     ]
     (made,) = [step for step in plan.steps if isinstance(step, MakeKeys)]
-    assert (made.trust.client_from, made.trust.new_host_keys) == (None, ("a", "b"))
+    assert (made.trust.client_key_host, made.trust.new_host_keys) == (None, ("a", "b"))
 
 
 def test_a_rotation_keeps_a_layer_of_requirements() -> None:
@@ -60,7 +60,7 @@ def test_a_rotation_with_a_brought_pair_takes_it_again() -> None:
     state = state_of(with_worker(brought, "a"), with_worker(brought, "b"))
     (made,) = [step for step in rotation(brought, state, CLIENT_KEY).steps if isinstance(step, MakeKeys)]
     pair = ("keys/mine", "keys/mine.pub")
-    assert made.trust == Trust("lab", 12345, MEMBERS, brought=pair, new_host_keys=("a", "b"))
+    assert made.trust == Trust("lab", 12345, MEMBERS, user_key_files=pair, new_host_keys=("a", "b"))
 
 
 def test_a_rotation_needs_a_cluster_and_spares_a_running_job() -> None:

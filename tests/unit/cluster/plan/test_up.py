@@ -135,8 +135,8 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
         "lab",
         12345,
         MEMBERS,
-        client_from="b",
-        client_container=WORKER,
+        client_key_host="b",
+        client_key_container=WORKER,
         known_host_keys={"b": HOST_KEYS["b"]},
         new_host_keys=("a",),
     )
@@ -370,7 +370,7 @@ def test_a_brought_key_is_used_and_taken_from_no_host() -> None:
     state = state_of(host_seen("a"), with_worker(brought, "b"))
     keys = next(step for step in up(brought, state, CLIENT_KEY).steps if isinstance(step, MakeKeys))
     assert keys.trust == Trust(
-        "lab", 12345, MEMBERS, brought=("keys/mine", "keys/mine.pub"), known_host_keys={"b": HOST_KEYS["b"]},
+        "lab", 12345, MEMBERS, user_key_files=("keys/mine", "keys/mine.pub"), known_host_keys={"b": HOST_KEYS["b"]},
         new_host_keys=("a",),
     )  # fmt: skip
 
@@ -420,4 +420,4 @@ def test_a_worker_that_goes_anyway_makes_no_discord() -> None:
     removals = [step for step in plan.steps if isinstance(step, RemoveContainer)]
     assert removals == [RemoveContainer("b", WORKER, "id-b", "it is paused")]
     (made,) = [step for step in plan.steps if isinstance(step, MakeKeys)]
-    assert made.trust.client_from == "a"
+    assert made.trust.client_key_host == "a"

@@ -165,7 +165,9 @@ def test_the_history_of_jobs(said) -> None:
     )
     endless = replace(running, job="more-abcd", elastic=Elastic(1))
     failed = ListedJob("old-efgh", "lab", "bob", "failed", two, "a", 40.0, 5.0, "old.py", 1)
-    home = ListedJob("home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", home="/x")
+    home = ListedJob(
+        "home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", local_folder="/x"
+    )
     report = JobsReport(inventory("hosts: [a, b]"), (running, endless, failed, home), ())
     show_jobs(out(), report, now=160.0)
     assert [" ".join(line.split()) for line in said()] == [

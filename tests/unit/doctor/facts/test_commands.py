@@ -74,21 +74,21 @@ def test_the_script_sees_what_the_kernel_says(top: Path) -> None:
         1.5,
     )
     assert seen.cpus and seen.kernel.startswith("Linux")
-    (port,) = seen.fabric
+    (port,) = seen.infiniband_ports
     assert (port.device, port.port, port.state, port.is_active) == ("mlx5_0", "1", "ACTIVE", True)
     assert seen.is_selinux_enforcing and seen.has_apparmor and seen.nvidia_cards == 1
     assert [disk.what for disk in seen.disks] == ["images", "home", "mount"]
     assert all(disk.total_bytes > disk.free_bytes > 0 for disk in seen.disks)
     assert seen.resolved["localhost"] and seen.clusters == ("lab",)
     (gpu,) = seen.gpus
-    assert (gpu.model, gpu.driver, gpu.is_persistent, gpu.is_split) == ("Tesla T4", "535.183.01", True, False)
+    assert (gpu.model, gpu.driver, gpu.is_persistent, gpu.is_mig) == ("Tesla T4", "535.183.01", True, False)
     (process,) = seen.gpu_processes
     assert (process.gpu, process.name, process.used_mb) == ("GPU-1", "python", "100")
 
 
 def test_an_nvidia_smi_that_knows_fewer_fields_or_fails(top: Path) -> None:
     (gpu,) = looked(top, OLD="1").gpus
-    assert (gpu.memory_mb, gpu.is_persistent, gpu.is_split) == (15360, None, False)
+    assert (gpu.memory_mb, gpu.is_persistent, gpu.is_mig) == (15360, None, False)
     broken = looked(top, OLD="1", BROKEN="1")
     assert (broken.gpus, broken.gpu_error) == ((), "Failed to initialize NVML")
     (top / "bin" / "timeout").write_text("#!/bin/sh\nexit 137\n")

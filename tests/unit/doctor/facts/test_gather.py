@@ -33,9 +33,9 @@ def test_a_clock_is_compared_in_the_middle_of_the_round_trip() -> None:
 def test_what_cannot_be_found_out_is_kept_beside_the_rest() -> None:
     attempts = Attempts("a")
     link = FakeLink(answer=lambda command, stdin: (127, b"", b"sh: not found"))
-    assert attempts.to("looking", lambda: see_machine(link, "/", [], [])) is None
-    assert attempts.to("timing", lambda: see_clock(link, lambda: 0.0)) is None
-    assert attempts.to("reckoning", lambda: 1 + 1) == 2
+    assert attempts.attempt("looking", lambda: see_machine(link, "/", [], [])) is None
+    assert attempts.attempt("timing", lambda: see_clock(link, lambda: 0.0)) is None
+    assert attempts.attempt("reckoning", lambda: 1 + 1) == 2
     assert [(error.host, error.lines) for error in attempts.failures] == [("a", ("sh: not found",))] * 2
 
 

@@ -66,7 +66,7 @@ def machines(path: str) -> Iterator[MachineSeen]:
     yield from (replace(plain, disks=(disk,), can_write_home=can) for disk in disks for can in (True, False))
     yield replace(plain, feeds=(path,), clusters=("lab",), gpu_error=f"cannot open {path}")
     yield replace(plain, resolved={"a": ("127.0.1.1",), "b": ("127.0.0.1",)}, hostname="a")
-    yield replace(plain, fabric=(InfinibandPort("mlx5_0", "1", "1: DOWN"),))
+    yield replace(plain, infiniband_ports=(InfinibandPort("mlx5_0", "1", "1: DOWN"),))
 
 
 def trials() -> Iterator[TrialResult | None]:

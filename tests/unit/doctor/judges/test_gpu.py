@@ -15,7 +15,7 @@ def test_a_cuda_that_nobody_can_read_is_not_known() -> None:
 
 def test_cards_that_are_split_and_used() -> None:
     seen = machine("a100-mig")
-    assert [gpu.is_split for gpu in seen.gpus] == [False, True]
+    assert [gpu.is_mig for gpu in seen.gpus] == [False, True]
     cards, users = judge_gpus(seen)
     assert marks([cards, users]) == {"gpus": "warn", "gpu-users": "warn"}
     assert cards.shown == "split by MIG: 2× NVIDIA A100-SXM4-40GB 40 GB, driver 535.183.01"

@@ -55,16 +55,16 @@ def test_a_healthy_host() -> None:
 def test_a_host_that_was_not_reached_says_how_far_the_way_led() -> None:
     error = HostUnreachable("no SSH key was accepted", host="a", lines=["tried x"], fix="ssh-copy-id a")
     error.stage = "login"
-    found = judged(HostFacts("a", unreached=error))
+    found = judged(HostFacts("a", connect_error=error))
     assert list(found) == ["resolves", "answers", "hostkey", "login"] and bad(found) == {"login"}
     assert found["login"].is_unreachable and found["login"].evidence == ("tried x",)
-    odd = judged(HostFacts("a", unreached=HvdockerError("the SSH key is not there")))
+    odd = judged(HostFacts("a", connect_error=HvdockerError("the SSH key is not there")))
     assert bad(odd) == {"answers"} and odd["answers"].is_unreachable
 
 
 def test_without_an_engine_the_machine_is_known_all_the_same() -> None:
     unfit = HostUnfit("no Docker engine is running", host="a", fix="sudo systemctl start docker")
-    found = judged(HostFacts("a", unfit=unfit, machine=machine("plain"), clock=ClockSeen(0, 0.01)))
+    found = judged(HostFacts("a", observe_error=unfit, machine=machine("plain"), clock=ClockSeen(0, 0.01)))
     assert bad(found) == {"engine"} and found["memory"].mark.value == "good"
     assert "image" not in found and "port" not in found
 

@@ -12,7 +12,7 @@ from hvdocker.doctor.report import Finding, Mark, PairReport
 from tests.unit.builders import ADDRESSES
 
 PORTS = (41001, 42002, 43003)
-FINE = PairAnswer(None, dict.fromkeys(PORTS), MtuFound(1500, 1500, 1500), trip_s=0.0002)
+FINE = PairAnswer(None, dict.fromkeys(PORTS), MtuFound(1500, 1500, 1500), round_trip_s=0.0002)
 TIMED_OUT = Problem("timeout", "timed out after 3 s")
 REFUSED = Problem("refused", "Connection refused")
 NO_ROUTE = Problem("unreachable", "No route to host")
@@ -179,7 +179,7 @@ def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
         (MtuFound(9000, 1500, 9000), 1500, Mark.BAD, "1500 of 9000", mtu_fix("a", 1500)),
         (MtuFound(1500, error="no answer within 3 s"), 1500, Mark.UNKNOWN, "no UDP", None),
         (
-            MtuFound(1500, error="no answer within 3 s", bulk="262144 bytes over TCP: timed out after 3 s"),
+            MtuFound(1500, error="no answer within 3 s", bulk_error="262144 bytes over TCP: timed out after 3 s"),
             1500,
             Mark.BAD,
             "stalls",
@@ -203,7 +203,9 @@ def test_the_loopbacks_size_is_more_than_a_packet_can_have() -> None:
 
 
 def test_long_trips_hurt_and_untimed_ones_are_unknown() -> None:
-    seen = found(survey({("a", "b"): replace(FINE, trip_s=0.04), ("b", "a"): replace(FINE, trip_s=None)}))
+    seen = found(
+        survey({("a", "b"): replace(FINE, round_trip_s=0.04), ("b", "a"): replace(FINE, round_trip_s=None)})
+    )
     assert (seen["a", "b", "rtt"].mark, seen["a", "b", "rtt"].shown) == (Mark.WARN, "40 ms")
     assert seen["b", "a", "rtt"].mark is Mark.UNKNOWN
 

@@ -35,4 +35,4 @@ def test_whether_engine_and_feed_share_a_disk(disk: str, room: str, is_one: bool
 def test_a_folder_shares_its_disk_with_itself() -> None:
     """What this machine's own df says is understood."""
     said = subprocess.run(capabilities_command("/var/tmp").argv, capture_output=True, text=True).stdout
-    assert parse_capabilities(said).is_one_disk and parse_capabilities(said).room_bytes
+    assert parse_capabilities(said).is_one_disk and parse_capabilities(said).feed_disk_bytes

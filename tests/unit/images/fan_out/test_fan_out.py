@@ -77,7 +77,7 @@ def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> FanOut:
     with kept.draft() as draft:
         draft.write(BODY)
         kept.keep(draft, LAYER.digest)
-    able = FeedCapabilities(True, "ann", room_bytes=1 << 40)
+    able = FeedCapabilities(True, "ann", feed_disk_bytes=1 << 40)
     links: list[Any] = hosts  # Any: they stand in for HostLinks
     members = [
         FanOutHost(host.name, link, LayersPresent(0), able, "10.0.0.1")

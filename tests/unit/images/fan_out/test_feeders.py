@@ -15,7 +15,9 @@ NO_LINK: Any = None
 
 
 def member(name: str, has: int = 0, room: int = 1 << 40) -> FanOutHost:
-    return FanOutHost(name, NO_LINK, LayersPresent(has), FeedCapabilities(True, room_bytes=room), "10.0.0.1")
+    return FanOutHost(
+        name, NO_LINK, LayersPresent(has), FeedCapabilities(True, feed_disk_bytes=room), "10.0.0.1"
+    )
 
 
 def test_feeding_begins_with_four_hosts_that_lack_enough() -> None:
@@ -44,7 +46,11 @@ def test_hosts_keep_their_order_and_feed_two_each() -> None:
 def test_a_host_is_fed_only_by_one_that_lacks_as_much() -> None:
     """It can pass on only what it receives itself; one that wants every layer comes before all others."""
     stored = FanOutHost(
-        "s", NO_LINK, LayersPresent(0, is_containerd=True), FeedCapabilities(True, room_bytes=1 << 40), ""
+        "s",
+        NO_LINK,
+        LayersPresent(0, is_containerd=True),
+        FeedCapabilities(True, feed_disk_bytes=1 << 40),
+        "",
     )
     nodes = arrange_tree([member("a", has=1), member("b"), stored, member("c", has=1)], IMAGE)
     assert [node.member.name for node in nodes] == ["b", "s", "a", "c"]
@@ -62,7 +68,7 @@ def test_a_host_without_room_feeds_nobody() -> None:
 def test_room_on_the_engines_own_disk_counts_once() -> None:
     """Passing on takes 36 MiB, loading 68 MiB more, and both come from the same bytes."""
     for room, is_feeding in ((100 * MIB, False), (110 * MIB, True)):
-        able = FeedCapabilities(True, disk_bytes=room, room_bytes=room, is_one_disk=True)
+        able = FeedCapabilities(True, engine_disk_bytes=room, feed_disk_bytes=room, is_one_disk=True)
         nodes = arrange_tree(
             [FanOutHost(name, NO_LINK, LayersPresent(0), able, "") for name in "abcd"], IMAGE
         )
@@ -72,4 +78,4 @@ def test_room_on_the_engines_own_disk_counts_once() -> None:
 
 def test_bytes_before_a_layer() -> None:
     node = arrange_tree([member("a"), member("b")], IMAGE)[0]
-    assert (node.before("a"), node.before("b"), node.size) == (0, LARGE, LARGE + 10)
+    assert (node.bytes_before("a"), node.bytes_before("b"), node.size) == (0, LARGE, LARGE + 10)

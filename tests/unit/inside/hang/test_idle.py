@@ -57,11 +57,11 @@ def test_horovods_complaint_of_a_stall_is_no_output_and_names_who_is_missing() -
     out = 0
     for now in (60.0, 120.0):
         for line in (WARNING, "Missing ranks:", "1: [grads/a, grads/b ...]", "3!: [grads/a]"):
-            silence.hear(0, line, now)
+            silence.note_line(0, line, now)
             out += len(line) + 1
         silence.beat(beat(0, 1.0, out), now + 1)
     assert (silence.since, silence.missing) == (0.0, {1, 3})
-    silence.hear(0, "step 7", 130.0)
+    silence.note_line(0, "step 7", 130.0)
     assert (silence.since, silence.missing) == (130.0, set())
 
 
@@ -72,13 +72,13 @@ def test_a_beat_that_overtakes_a_complaint_counts_once_at_most() -> None:
     for now in (60.0, 120.0, 180.0):
         out += len(WARNING) + 1
         silence.beat(beat(0, 1.0, out), now)
-        silence.hear(0, WARNING, now + 0.1)
+        silence.note_line(0, WARNING, now + 0.1)
     assert silence.since == 60.0
 
 
 def test_what_looks_like_a_complaint_but_stands_alone_is_output() -> None:
     silence = IdleTimer(0.0)
-    silence.hear(0, "1: [0.5, 0.25]", 9.0)
+    silence.note_line(0, "1: [0.5, 0.25]", 9.0)
     assert (silence.since, silence.missing) == (9.0, set())
 
 

@@ -39,7 +39,7 @@ def test_a_job_knows_its_own_host_and_the_head() -> None:
         grace_s=4.0,
         host_count=2,
         other_hosts=("a",),
-        seats=(JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 1)),
+        hosts=(JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 1)),
     )
 
 

@@ -16,13 +16,13 @@ def end(host: str, **more: Any) -> dict[str, Any]:  # Any: JSON
 def test_the_third_quick_failure_in_a_row_drops_a_host() -> None:
     dropped: list[str] = []
     strikes = FailingHosts("h1", dropped.append)
-    assert [strikes.see(end("h2"), True) for _ in range(2)] == [False, False]
-    strikes.see(end("h3"), True)
-    strikes.see(end("h2"), False)
+    assert [strikes.note_exit(end("h2"), True) for _ in range(2)] == [False, False]
+    strikes.note_exit(end("h3"), True)
+    strikes.note_exit(end("h2"), False)
     assert dropped == []
-    assert not strikes.see(end("h2", code=137, signal=9), True)
+    assert not strikes.note_exit(end("h2", code=137, signal=9), True)
     assert dropped == ["h2"]
-    assert strikes.struck["h2"].as_json() == {
+    assert strikes.dropped["h2"].as_json() == {
         "host": "h2", "times": 3, "how": "signal SIGKILL", "then": "drop",
     }  # fmt: skip
 
@@ -31,18 +31,18 @@ def test_a_rank_that_lived_a_while_and_a_host_that_left_begin_anew() -> None:
     dropped: list[str] = []
     strikes = FailingHosts("h1", dropped.append)
     for host, seconds in (("h2", 2.0), ("h2", 2.0), ("h2", 61.0), ("h2", 2.0), ("h2", 2.0)):
-        strikes.see(end(host, seconds=seconds), True)
-    strikes.forgive("h2")
-    strikes.see(end("h2"), True)
-    assert (dropped, strikes.struck) == ([], {})
+        strikes.note_exit(end(host, seconds=seconds), True)
+    strikes.reset("h2")
+    strikes.note_exit(end("h2"), True)
+    assert (dropped, strikes.dropped) == ([], {})
 
 
 def test_the_head_is_not_dropped_it_ends_the_run() -> None:
     dropped: list[str] = []
     strikes = FailingHosts("h1", dropped.append)
-    assert [strikes.see(end("h1"), True) for _ in range(3)] == [False, False, True]
+    assert [strikes.note_exit(end("h1"), True) for _ in range(3)] == [False, False, True]
     strikes.begin()
-    assert [strikes.see(end("h1"), True) for _ in range(3)] == [False, False, True]
+    assert [strikes.note_exit(end("h1"), True) for _ in range(3)] == [False, False, True]
     assert dropped == []
 
 

@@ -48,11 +48,11 @@ def test_a_rule_that_cannot_be_read_is_left_out(capsys: pytest.CaptureFixture[st
 def test_where_two_ranks_have_one_number_nobody_is_dropped(capsys: pytest.CaptureFixture[str]) -> None:
     dropped: list[str] = []
     judge = RuleMatcher([Rule("ECC", "drop")], "h1", dropped.append)
-    assert not judge.hear(2, "ECC", lambda _rank: None)
+    assert not judge.match_line(2, "ECC", lambda _rank: None)
     assert (dropped, judge.dropped) == ([], {})
     assert "it cannot be told on which host that is" in capsys.readouterr().err
-    assert judge.hear(2, "ECC", lambda _rank: "h2")
-    assert not judge.hear(2, "ECC", lambda _rank: "h2")
+    assert judge.match_line(2, "ECC", lambda _rank: "h2")
+    assert not judge.match_line(2, "ECC", lambda _rank: "h2")
     assert dropped == ["h2"]
     assert "h2 is dropped from the job" in capsys.readouterr().err
     assert [match.host for match in judge.left_out(["h1"])] == ["h2"]

@@ -80,7 +80,7 @@ def test_before_its_start_a_rank_is_where_it_is_expected() -> None:
 
 def test_who_follows_another_is_not_the_first_to_fail() -> None:
     ledger = RankStates()
-    ledger.follow(1)
+    ledger.note_consequence(1)
     ledger.add(mark("rank-exit", 1, code=1, signal=None))
     assert ledger.first_failure() == {"rank": 1, "code": 1, "signal": None}
     ledger.add(mark("rank-exit", 2, code=143, signal=15))
@@ -109,7 +109,7 @@ def test_what_an_elastic_job_has_survived_is_not_why_it_fails() -> None:
     ledger = RankStates(first_np=2)
     ledger.add(mark("rank-start", 0, host="a", started=1.0))
     ledger.add(mark("rank-start", 1, host="b", started=1.0))
-    ledger.follow(0)
+    ledger.note_consequence(0)
     ledger.add(mark("rank-exit", 1, host="b", code=137, signal=9, started=1.0))
     assert (ledger.first_failure() or {})["rank"] == 1
     ledger.add(mark("rank-start", 1, host="c", started=2.0))
@@ -167,27 +167,27 @@ def test_what_failed_on_a_host_that_was_dropped_is_not_why_the_job_fails_later()
 def test_a_rank_of_which_only_the_launcher_tells() -> None:
     ledger = RankStates({0: "a", 1: "b"})
     ledger.add(mark("rank-start", 0, host="a"))
-    ledger.miss(1, 137)
+    ledger.note_first_failed(1, 137)
     assert ledger.first_failure() is None, "it never started"
     ledger.add(mark("rank-start", 1, host="b"))
-    ledger.miss(1, 255)
-    assert (ledger.vanished(), ledger.first_failure()) == ("b", None)
-    ledger.miss(1, 137)
+    ledger.note_first_failed(1, 255)
+    assert (ledger.vanished_host(), ledger.first_failure()) == ("b", None)
+    ledger.note_first_failed(1, 137)
     assert ledger.first_failure() == {"rank": 1, "host": "b", "code": 137, "signal": 9}
-    assert (ledger.vanished(), ledger.living()) == (None, [(0, "a")])
+    assert (ledger.vanished_host(), ledger.living()) == (None, [(0, "a")])
 
 
 def test_a_rank_that_raised_and_never_told_its_end_is_suspect_where_others_only_followed() -> None:
     ledger = RankStates()
     for rank, host in enumerate("abc"):
         ledger.add(mark("rank-start", rank, host=host))
-    ledger.cry(1, 100.0)
-    assert ledger.suspect(101.0) is None, "nobody has failed"
+    ledger.note_exception(1, 100.0)
+    assert ledger.suspected_cause(101.0) is None, "nobody has failed"
     for rank in (0, 2):
-        ledger.cry(rank, 100.5)
-        ledger.follow(rank)
+        ledger.note_exception(rank, 100.5)
+        ledger.note_consequence(rank)
     ledger.add(mark("rank-exit", 0, host="a", code=1, signal=None))
-    assert ledger.suspect(101.0) == (1, "b")
-    assert ledger.suspect(161.0) is None, "what it said long ago was something else"
+    assert ledger.suspected_cause(101.0) == (1, "b")
+    assert ledger.suspected_cause(161.0) is None, "what it said long ago was something else"
     ledger.add(mark("rank-exit", 1, host="b", code=1, signal=None))
-    assert ledger.suspect(101.0) is None, "it told its end"
+    assert ledger.suspected_cause(101.0) is None, "it told its end"

@@ -128,18 +128,20 @@ def test_the_inventory_counts_then_the_users_file_then_the_systems(home: Path) -
     write(home, "Host a\n  User kim\n  HostName 10.0.0.1\n  IdentityFile ~/.ssh/lab\n")
     write(home, "no key", "lab")
     (home / "etc" / "ssh_config").write_text("Host a\n  User nobody\n  Port 2200\n  ProxyJump hop\n")
-    reach = load(home).reach(Host("a", "a"), {})
+    reach = load(home).effective_ssh(Host("a", "a"), {})
     assert reach.user == Setting("kim", "~/.ssh/config")
     assert reach.port == Setting(2200, str(home / "etc" / "ssh_config"))
     assert reach.jump == Setting("hop", str(home / "etc" / "ssh_config"))
     assert reach.address == Setting("10.0.0.1", "~/.ssh/config")
     assert reach.keys == (str(home / ".ssh" / "lab"),)
-    own = load(home).reach(Host("a", "a", ssh=SshSettings("root", 22, "/k", "none")), {"user": "line 3"})
+    own = load(home).effective_ssh(
+        Host("a", "a", ssh=SshSettings("root", 22, "/k", "none")), {"user": "line 3"}
+    )
     assert own.user == Setting("root", "line 3")
     assert (own.port.value, own.key.value, own.jump.value, own.keys) == (22, "/k", None, ())
 
 
 def test_without_a_word_openssh_decides(home: Path) -> None:
-    reach = load(home).reach(Host("a", "a"), {})
+    reach = load(home).effective_ssh(Host("a", "a"), {})
     assert (reach.port, reach.address, reach.keys) == (Setting(22, "OpenSSH's default"), None, ())
     assert reach.user.origin == "OpenSSH's default" and reach.user.value

@@ -97,10 +97,10 @@ def test_lines_are_counted_after_the_filter() -> None:
 def test_the_launchers_lines_are_no_ranks_and_no_hosts() -> None:
     launcher = Line("launching rank 0")
     assert [
-        LineFilter().takes(launcher),
-        LineFilter(ranks=frozenset({0})).takes(launcher),
-        LineFilter(hosts=frozenset({"a"})).takes(launcher),
-        line_filter([], [], "rank").takes(launcher),
+        LineFilter().matches(launcher),
+        LineFilter(ranks=frozenset({0})).matches(launcher),
+        LineFilter(hosts=frozenset({"a"})).matches(launcher),
+        line_filter([], [], "rank").matches(launcher),
     ] == [True, False, False, True]
 
 

@@ -15,8 +15,8 @@ from hvdocker.transport.ssh.keepalive import (
 )
 
 DEADLINE_S = 10.0
-PATIENCE = KeepaliveTimes(beat_s=10, silence_s=20)
-HASTY = KeepaliveTimes(beat_s=0.02, silence_s=0.1)
+PATIENCE = KeepaliveTimes(keepalive_after_s=10, no_answer_s=20)
+HASTY = KeepaliveTimes(keepalive_after_s=0.02, no_answer_s=0.1)
 # Far longer than a test lasts: what it is right to end, and only that, ends.
 NEVER_S = 1000.0
 
@@ -60,7 +60,7 @@ class Transport:
 
 def heart(heard_at: float, asked_at: float | None = None) -> MonitoredConnection:
     transport = Transport()
-    transport.ear.heard_at = heard_at
+    transport.ear.received_at = heard_at
     return MonitoredConnection(transport, asked_at)
 
 
@@ -95,7 +95,7 @@ def test_a_host_is_asked_once_until_it_is_heard() -> None:
 def test_a_process_that_was_stopped_gives_hosts_another_chance() -> None:
     waiting, talking = heart(100, 110), heart(100)
     for one in (waiting, talking):
-        one.excuse(500)
+        one.restart_wait(500)
     assert waiting.judge(500, PATIENCE) is waiting.judge(519, PATIENCE) is Verdict.FINE
     assert waiting.judge(520, PATIENCE) is Verdict.LOST
     assert talking.judge(500, PATIENCE) is Verdict.ASK
@@ -103,7 +103,7 @@ def test_a_process_that_was_stopped_gives_hosts_another_chance() -> None:
 
 def test_the_question_wants_an_answer_and_nobody_waits_for_it() -> None:
     asked = heart(100)
-    asked.ask()
+    asked.send_keepalive()
     assert asked.transport.asked == [b"\x50" + b"\0\0\0\x15keepalive@openssh.com" + b"\x01"]
 
 
@@ -170,7 +170,7 @@ class Stuck(Transport):
 def test_a_slow_upload_is_not_cut_though_the_question_never_gets_through() -> None:
     """The host takes piece after piece and says so; beside it, one after the other that says nothing is given
     up. Nor does every beat leave another question stuck."""
-    pulse, uploading = KeepaliveMonitor(KeepaliveTimes(beat_s=0.02, silence_s=0.5)), Stuck()
+    pulse, uploading = KeepaliveMonitor(KeepaliveTimes(keepalive_after_s=0.02, no_answer_s=0.5)), Stuck()
     pulse.watch(uploading)
     assert uploading.is_asked.wait(DEADLINE_S)
     for _ in range(2):
@@ -220,7 +220,7 @@ def no_watchers() -> Callable[[], None]:
 
 
 def test_one_thread_watches_all_and_ends_with_the_last(no_watchers: Callable[[], None]) -> None:
-    pulse = KeepaliveMonitor(KeepaliveTimes(beat_s=0.1, silence_s=NEVER_S))
+    pulse = KeepaliveMonitor(KeepaliveTimes(keepalive_after_s=0.1, no_answer_s=NEVER_S))
     transports = [Transport(answers=1 << 30) for _ in range(500)]
     for transport in transports:
         pulse.watch(transport)

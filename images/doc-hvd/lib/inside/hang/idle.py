@@ -34,7 +34,7 @@ class IdleTimer:
         self.since = now
         self.missing.clear()
 
-    def hear(self, rank: int, line: str, now: float) -> None:
+    def note_line(self, rank: int, line: str, now: float) -> None:
         """Note a line of a rank. Horovod's own stall warnings do not reset the timer."""
         if self._is_stall(rank, line):
             self._stall_bytes[rank] = self._stall_bytes.get(rank, 0) + len(line.encode()) + 1

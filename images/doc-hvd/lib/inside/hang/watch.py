@@ -42,7 +42,7 @@ class HangSettings:
 
     after_s: float
     logs: Path
-    by_horovod: bool = True
+    trusts_rank_numbers: bool = True
     is_excused: Callable[[], bool] = lambda: False
 
 
@@ -52,7 +52,7 @@ class HangWatch:
     def __init__(
         self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
     ) -> None:
-        self.silence = IdleTimer(time.monotonic())
+        self.idle_timer = IdleTimer(time.monotonic())
         self._loop = loop
         self._settings = settings
         self._living = living
@@ -74,7 +74,7 @@ class HangWatch:
             return time.monotonic()
         if not self._is_armed():
             return None
-        return self.silence.since + self._settings.after_s
+        return self.idle_timer.since + self._settings.after_s
 
     def tick(self) -> None:
         """Report a hang when the silence is long enough, or finish the report when the stacks are
@@ -83,12 +83,12 @@ class HangWatch:
             if self._errands.is_done:
                 self._conclude(self._errands)
         elif self._settings.is_excused():
-            self.silence.end(time.monotonic())
+            self.idle_timer.end(time.monotonic())
             self._reported = None
-        elif self._reported is not None and self.silence.since > self._reported:
+        elif self._reported is not None and self.idle_timer.since > self._reported:
             self._reported = None
             say("the ranks go on")
-        elif self._is_armed() and time.monotonic() >= self.silence.since + self._settings.after_s:
+        elif self._is_armed() and time.monotonic() >= self.idle_timer.since + self._settings.after_s:
             self._report()
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class HangWatch:
         )
 
     def _report(self) -> None:
-        self._reported = self.silence.since
+        self._reported = self.idle_timer.since
         self._ranks = self._living()
         say(
             f"no output and no work from any rank for {self._settings.after_s:g} s: this looks like a hang; "
@@ -118,7 +118,7 @@ class HangWatch:
         self._errands = None
         answers = bundle.parse_answers(errands.outputs)
         stacks = bundle.rank_stacks(self._ranks, answers)
-        odd = odd_rank(stacks, self.silence.missing if self._settings.by_horovod else ())
+        odd = odd_rank(stacks, self.idle_timer.missing if self._settings.trusts_rank_numbers else ())
         lines = bundle.summary(stacks, odd)
         for line in lines:
             say(line)

@@ -43,8 +43,8 @@ class Job:
     other_hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    seats: tuple[JobHost, ...] = ()
-    endurance: Resilience = field(default_factory=Resilience)
+    hosts: tuple[JobHost, ...] = ()
+    resilience: Resilience = field(default_factory=Resilience)
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
@@ -75,8 +75,8 @@ def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
             other_hosts=tuple(name for name in addresses if name != data["host"]),
             secrets=tuple(data.get("secrets", ())),
             devices=tuple(data.get("devices", ())),
-            seats=tuple(JobHost(h["name"], h["address"], int(h.get("slots", 1))) for h in data["hosts"]),
-            endurance=parse_resilience(data.get("endurance", {})),
+            hosts=tuple(JobHost(h["name"], h["address"], int(h.get("slots", 1))) for h in data["hosts"]),
+            resilience=parse_resilience(data.get("endurance", {})),
         )
     except (KeyError, IndexError, TypeError) as error:
         raise JobError(f"job.json is incomplete: {error!r}") from error

@@ -145,19 +145,19 @@ class Rank:
         rank_registry.register_rank(self._job.name, entry, self._run)
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(message_line(message))
-        every_s = beat_interval_s(self._job.endurance.hang_after_s)
+        every_s = beat_interval_s(self._job.resilience.hang_after_s)
         vigil = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
         vigil.keep(child, Heartbeat(self._report.who, UsageMeter(child.pid), (err, out), every_s))
         how = child.reap()
-        for_memory = not vigil.has_asked and memory.ended(how)
+        for_memory = not vigil.has_sent_end and memory.ended(how)
         vigil.drain()
         if vigil.launcher_is_gone:
             log.write(message_line(LINK_LOST))
         log.close()
-        if vigil.launcher_is_gone and not self._job.endurance.goes_on:
+        if vigil.launcher_is_gone and not self._job.resilience.goes_on:
             # The job cannot restart, and no supervisor is left that would remove its secrets from this host.
             remove_secrets(self._job.name, self._run)
-        code = self._report.ended(how, for_memory, vigil.has_asked)
+        code = self._report.ended(how, for_memory, vigil.has_sent_end)
         # Last, because the rank whose exit arrives first counts as the one that failed first.
         end_children(CHILDREN_GRACE_S)
         return code

@@ -33,7 +33,7 @@ class RankWait:
         # A hang-up on one of these means that the launcher or the guard is gone.
         self._links = {sys.stdout.fileno(), guard_link.fileno()}
         self.launcher_is_gone = False
-        self.has_asked = False
+        self.has_sent_end = False
 
     def keep(self, child: Child, beats: Heartbeat) -> None:
         """Wait until the command has ended."""
@@ -64,7 +64,7 @@ class RankWait:
                     relay.cut()
 
     def _end(self, child: Child, number: int) -> None:
-        self.has_asked = True
+        self.has_sent_end = True
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:

@@ -28,7 +28,7 @@ class Loop:
     """Waits for all members at once. `stop_requests` counts the SIGTERM and SIGINT received."""
 
     def __init__(self) -> None:
-        self.stops = 0
+        self.stop_requests = 0
         self._wakeups = SignalPipe((*STOP_SIGNALS, signal.SIGCHLD))
         self._poll = select.poll()
         self._poll.register(self._wakeups.fd, select.POLLIN)
@@ -60,7 +60,7 @@ class Loop:
             read = self._readers.get(fd)
             if read:
                 read()
-        self.stops += sum(number in STOP_SIGNALS for number in self._wakeups.take())
+        self.stop_requests += sum(number in STOP_SIGNALS for number in self._wakeups.take())
         for member in tuple(self._members):
             member.tick()
 
@@ -71,7 +71,7 @@ class Loop:
 
     def pause(self, seconds: float) -> None:
         """Wait, but not longer than until a stop request."""
-        self.run_until(lambda: self.stops > 0, time.monotonic() + seconds)
+        self.run_until(lambda: self.stop_requests > 0, time.monotonic() + seconds)
 
     def _wait_ms(self, until: float | None) -> int | None:
         times = [until, *(member.due() for member in self._members)]

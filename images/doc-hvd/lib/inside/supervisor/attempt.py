@@ -43,10 +43,10 @@ class AttemptContext:
     """The objects that all runs of a job share."""
 
     job: Job
-    places: Layout
+    layout: Layout
     loop: Loop
     record: Record
-    judge: RuleMatcher
+    rule_matcher: RuleMatcher
     # Whether an elastic job has too few slots and is waiting for hosts.
     lacks_hosts: Callable[[], bool]
 
@@ -88,22 +88,22 @@ class Attempt:
         self._is_killed = False
         job, loop = around.job, around.loop
         settings = HangSettings(
-            job.endurance.hang_after_s,
-            paths.logs_folder(job.name, around.places.run),
-            by_horovod=job.endurance.elastic is None,
+            job.resilience.hang_after_s,
+            paths.logs_folder(job.name, around.layout.run),
+            trusts_rank_numbers=job.resilience.elastic is None,
             is_excused=around.lacks_hosts,
         )
-        collect = partial(bundle.start_collecting, loop, around.places, job.name, job.host)
-        self._watch = HangWatch(loop, settings, around.record.ledger.living, collect, self._hangs)
+        collect = partial(bundle.start_collecting, loop, around.layout, job.name, job.host)
+        self._watch = HangWatch(loop, settings, around.record.rank_states.living, collect, self._hangs)
 
     def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
         """Run the launcher with these words until it ends. `is_alone`: the run has only the head. `restart`:
         how often the job was restarted before, for the environment of the ranks."""
         around = self._around
-        env = launcher_env(read_image_env(around.places.image_env), around.job.grace_s, restart)
+        env = launcher_env(read_image_env(around.layout.image_env), around.job.grace_s, restart)
         try:
             child = start(
-                launcher_command(around.job, around.places, words, is_alone, env.get("PATH")),
+                launcher_command(around.job, around.layout, words, is_alone, env.get("PATH")),
                 env,
                 around.job.workdir,
                 around.job.grace_s + LAUNCHER_EXTRA_GRACE_S,
@@ -112,7 +112,7 @@ class Attempt:
         except StartError as error:
             say(str(error))
             return Outcome(error.code, is_final=True)
-        naming = HostPrefix(around.job.seats, around.record.ledger.host_of)
+        naming = HostPrefix(around.job.hosts, around.record.rank_states.host_of)
         self._pump = LauncherOutput(around.loop, child, self._report, self._hear, naming, self._overhear)
         around.loop.add(self._watch)
         code = self._pump.run()
@@ -124,12 +124,12 @@ class Attempt:
         """Handle a mark that a rank sent."""
         now = time.monotonic()
         if mark.get("event") == "rank-beat":
-            self._watch.silence.beat(mark, now)
+            self._watch.idle_timer.beat(mark, now)
             return
-        self._watch.silence.end(now)
+        self._watch.idle_timer.end(now)
         self._watch.begin()
         record = self._around.record
-        record.ledger.add(mark)
+        record.rank_states.add(mark)
         if self._was_hung or self._was_given_up:
             # The supervisor is ending the run: this mark only reports that, and is no cause.
             record.change()
@@ -138,21 +138,21 @@ class Attempt:
             self._watch.close()
             self._was_given_up = self._pump is not None and self._pump.end()
         # Computed after the call above, which may have dropped the host: its failure is then no cause.
-        record.attempts[-1].first_failure = record.ledger.first_failure()
+        record.attempts[-1].first_failure = record.rank_states.first_failure()
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:
         """Handle a line that a rank wrote."""
-        record, judge = self._around.record, self._around.judge
+        record, judge = self._around.record, self._around.rule_matcher
         now = time.monotonic()
-        self._watch.silence.hear(rank, line, now)
+        self._watch.idle_timer.note_line(rank, line, now)
         if CONSEQUENCE_ERRORS.search(line):
-            record.ledger.follow(rank)
+            record.rank_states.note_consequence(rank)
         elif line.startswith(TRACEBACK_START):
-            record.ledger.cry(rank, now)
-        if judge.hear(rank, line, record.ledger.host_of):
+            record.rank_states.note_exception(rank, now)
+        if judge.match_line(rank, line, record.rank_states.host_of):
             record.stopped_by = judge.stopped_by
-            if self._around.job.endurance.elastic:
+            if self._around.job.resilience.elastic:
                 # A job that is not elastic keeps the host until its next restart.
                 record.dropped = tuple(judge.dropped.values())
             record.change()
@@ -167,14 +167,14 @@ class Attempt:
     def _miss(self, rank: int, code: int) -> None:
         """Handle the launcher's statement that this rank was the first to fail, with this exit code."""
         record = self._around.record
-        record.ledger.miss(rank, code)
+        record.rank_states.note_first_failed(rank, code)
         if not (self._was_hung or self._was_given_up):
-            record.attempts[-1].first_failure = record.ledger.first_failure()
+            record.attempts[-1].first_failure = record.rank_states.first_failure()
         record.change()
 
     def _hangs(self, hang: Hang) -> None:
         """Act on a hang after its stacks were collected: wait, end the run, or end the job."""
-        then = self._around.job.endurance.on_hang
+        then = self._around.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
         self._around.record.hang = hang.as_json(then)

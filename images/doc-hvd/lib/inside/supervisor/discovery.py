@@ -31,7 +31,7 @@ class Discovery:
         self._file = HostsFile(places.hosts_file)
         self._dropped: set[str] = set()
         self._known: set[str] = set()
-        self._seats = job.seats
+        self._seats = job.hosts
         self._is_gathered = False
         self._is_closed = False
         self._written = ""
@@ -50,19 +50,19 @@ class Discovery:
         self.tick()
         self._changed()
         deadline = time.monotonic() + FIRST_HOSTS_WAIT_S
-        self._loop.run_until(lambda: self._loop.stops > 0 or not self._absent(), deadline)
+        self._loop.run_until(lambda: self._loop.stop_requests > 0 or not self._absent(), deadline)
         self._is_gathered = True
-        for host in [] if self._loop.stops else self._absent():
+        for host in [] if self._loop.stop_requests else self._absent():
             say(f"{host} does not answer: the job begins without it")
-        if not self._loop.stops:
+        if not self._loop.stop_requests:
             self._tell_shortage()
 
     def seats(self) -> tuple[JobHost, ...]:
         """Return the hosts that take part now, the head first: Horovod places rank 0 on the first host."""
         head = self._job.host
-        inside = self._sessions.inside()
+        inside = self._sessions.logged_in()
         others = [seat for seat in self._seats if seat.name != head and seat.name in inside]
-        return (*(seat for seat in self._job.seats if seat.name == head), *others)
+        return (*(seat for seat in self._job.hosts if seat.name == head), *others)
 
     def names(self) -> list[str]:
         """Return the names of all known hosts except the head, dropped ones included."""
@@ -99,7 +99,7 @@ class Discovery:
         self._sessions.keep(name for name in self.names() if name not in self._dropped)
 
     def _absent(self) -> list[str]:
-        inside = self._sessions.inside()
+        inside = self._sessions.logged_in()
         return [name for name in self.names() if name not in inside and name not in self._dropped]
 
     def _changed(self) -> None:
@@ -126,7 +126,7 @@ class Discovery:
     def _tell_shortage(self) -> None:
         """Say when the job has too few slots, and when it has enough again: Horovod waits for slots without a
         message and then gives up."""
-        least = self._job.endurance.elastic.min_np if self._job.endurance.elastic else 0
+        least = self._job.resilience.elastic.min_np if self._job.resilience.elastic else 0
         slots = total_slots(self.seats())
         if (slots < least) == self.is_short:
             return

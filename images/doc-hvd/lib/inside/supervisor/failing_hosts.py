@@ -34,7 +34,7 @@ class FailingHosts:
     part."""
 
     def __init__(self, head: str, drop: Callable[[str], None]) -> None:
-        self.struck: dict[str, DroppedHost] = {}
+        self.dropped: dict[str, DroppedHost] = {}
         self._head = head
         self._drop = drop
         self._counts: dict[str, int] = {}
@@ -43,17 +43,17 @@ class FailingHosts:
         """Reset all counts for a new run. Dropped hosts stay out."""
         self._counts.clear()
 
-    def forgive(self, host: str) -> None:
+    def reset(self, host: str) -> None:
         """Reset the count of a host that left: it may come back repaired, or as another machine."""
         self._counts.pop(host, None)
 
-    def see(self, mark: Mark, is_own: bool) -> bool:
+    def note_exit(self, mark: Mark, is_own: bool) -> bool:
         """Note that a rank ended; `is_own` says that it failed by itself, first in its round and not because
         it was ended. Returns True if the head has failed too often, so the run is to be ended."""
         host = str(mark.get("host"))
         if (mark.get("seconds") or 0) >= QUICK_FAILURE_S:
-            self.forgive(host)
-        elif is_own and (host == self._head or host not in self.struck):
+            self.reset(host)
+        elif is_own and (host == self._head or host not in self.dropped):
             self._counts[host] = self._counts.get(host, 0) + 1
             if self._counts[host] >= MAX_QUICK_FAILURES:
                 return self._strike(host, describe_exit(mark))
@@ -62,7 +62,7 @@ class FailingHosts:
     def _strike(self, host: str, how: str) -> bool:
         """Drop the host, or return True if it is the head."""
         times, is_head = self._counts.pop(host), host == self._head
-        self.struck[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
+        self.dropped[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
         again = FAILED_REPEATEDLY.format(times, how)
         if is_head:
             say(f"{host}, the head, cannot be dropped, and {again}: ending the run")

@@ -21,7 +21,7 @@ def responding_hosts(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[st
     """Return the hosts whose worker accepts a login. If a stop is requested meanwhile, return all hosts:
     those that have not answered yet may still respond."""
     errands = run_parallel(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
-    if loop.stops:
+    if loop.stop_requests:
         return set(hosts)
     return {host for host in hosts if errands.codes.get(host) == 0}
 

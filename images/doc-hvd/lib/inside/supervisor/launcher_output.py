@@ -30,7 +30,7 @@ class LauncherOutput:
         self.was_stopped = False
         self._loop = loop
         self._child = child
-        self._stops = loop.stops
+        self._stops = loop.stop_requests
         self._heard = time.monotonic()
         self._filters: dict[int, MarkFilter] = {}
         self._lines: dict[int, LineSplitter] = {}
@@ -73,7 +73,7 @@ class LauncherOutput:
         has ended, stop requests are ignored."""
         if self._child.has_ended():
             return
-        while self._stops < self._loop.stops:
+        while self._stops < self._loop.stop_requests:
             self._stops += 1
             if self.was_stopped:
                 self._child.kill()

@@ -47,7 +47,7 @@ class RuleMatcher:
         """Return the matches that explain which hosts are missing from a run on `hosts`."""
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
-    def hear(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
+    def match_line(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
         """Apply the rules to a line of a rank; return whether a host was dropped or restarts were stopped."""
         before = (len(self.dropped), self.stopped_by)
         for rule in self._book.matches(line):

@@ -23,7 +23,7 @@ class Login:
     changes."""
 
     def __init__(self, loop: Loop, command: list[str], changed: Callable[[], None]) -> None:
-        self.is_in = False
+        self.is_logged_in = False
         self._loop = loop
         self._command = command
         self._changed = changed
@@ -67,8 +67,8 @@ class Login:
         assert self._process is not None and self._process.stdout is not None
         if not os.read(self._process.stdout.fileno(), 4096):
             self._end()
-        elif not self.is_in:
-            self.is_in, self._due = True, None
+        elif not self.is_logged_in:
+            self.is_logged_in, self._due = True, None
             self._changed()
 
     def _end(self) -> None:
@@ -80,8 +80,8 @@ class Login:
         process.stdout.close()
         process.wait()
         self._due = time.monotonic() + RETRY_S
-        if self.is_in:
-            self.is_in = False
+        if self.is_logged_in:
+            self.is_logged_in = False
             self._changed()
 
 
@@ -104,9 +104,9 @@ class Logins:
             self._sessions[host] = session
             self._loop.add(session)
 
-    def inside(self) -> set[str]:
+    def logged_in(self) -> set[str]:
         """Return the hosts whose login works now."""
-        return {host for host, session in self._sessions.items() if session.is_in}
+        return {host for host, session in self._sessions.items() if session.is_logged_in}
 
     def close(self) -> None:
         """Close all logins: none may outlive the supervisor."""

@@ -107,15 +107,15 @@ class RankStates:
         known = living or [host for number, host in self._ranks if number == rank][-1:]
         return known[0] if len(known) == 1 else None if known else self._expected.get(rank)
 
-    def follow(self, rank: int) -> None:
+    def note_consequence(self, rank: int) -> None:
         """Note that, by its own output, this rank fails because another rank failed."""
         self._followers.add(rank)
 
-    def cry(self, rank: int, now: float) -> None:
+    def note_exception(self, rank: int, now: float) -> None:
         """Note that, by its own output, this rank raised an exception of any kind."""
         self._cries[rank] = now
 
-    def suspect(self, now: float) -> RankKey | None:
+    def suspected_cause(self, now: float) -> RankKey | None:
         """Return a rank that raised an exception recently but never reported its end, if every reported
         failure is only a consequence of another. Its peers ended faster, and the launcher closed its
         connection. None if there is no such rank."""
@@ -132,7 +132,7 @@ class RankStates:
         known = self._ranks.get((end.get("rank"), end.get("host")))  # type: ignore[arg-type]  # foreign words
         return known is not None and known.get("started") == end.get("started")
 
-    def miss(self, rank: int, code: int) -> None:
+    def note_first_failed(self, rank: int, code: int) -> None:
         """Note that the launcher names this rank as the first that failed, with this code. If the rank has
         not reported its own end, either its wrapper was killed, or its host is gone and the code is ssh's own
         (255)."""
@@ -145,7 +145,7 @@ class RankStates:
             number = code - 128 if code > 128 else None
             self.add({"event": "rank-exit", "rank": rank, "host": host, "code": code, "signal": number})
 
-    def vanished(self) -> str | None:
+    def vanished_host(self) -> str | None:
         """Return the host of the rank that the launcher named with ssh's own code, if that rank never
         reported its end and no other rank failed by itself; else None."""
         first = self.first_failure()

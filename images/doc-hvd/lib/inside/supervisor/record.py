@@ -42,9 +42,9 @@ class Record:
 
     def __init__(self, job: Job, places: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
-        self.ledger = RankStates()
+        self.rank_states = RankStates()
         self.dropped: Sequence[MatchedLine] = ()
-        self.struck: Sequence[DroppedHost] = ()
+        self.failing_hosts: Sequence[DroppedHost] = ()
         self.stopped_by: MatchedLine | None = None
         self.hang: Mapping[str, Any] | None = None  # Any: JSON
         self._job = job
@@ -63,7 +63,7 @@ class Record:
 
     def begin(self, np: int, hosts: Sequence[str], ledger: RankStates) -> AttemptRecord:
         """Add the next run, with new rank states."""
-        self.ledger = ledger
+        self.rank_states = ledger
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
         self.write()
         return self.attempts[-1]
@@ -110,13 +110,13 @@ class Record:
             "launcher_code": last.launcher_code if last else None,
             "started": self._started,
             "finished": self._finished,
-            "ranks": self.ledger.ranks(),
+            "ranks": self.rank_states.ranks(),
             "first_failure": last.first_failure if last else None,
             "lost_hosts": last.lost_hosts if last else [],
             "restarts": self.restarts,
             "attempts": [asdict(attempt) for attempt in self.attempts],
             "dropped": [match.as_json() for match in self.dropped],
-            "struck": [one.as_json() for one in self.struck],
+            "struck": [one.as_json() for one in self.failing_hosts],
             "stopped_by_rule": self.stopped_by.as_json() if self.stopped_by else None,
             "hang": self.hang,
             "versions": self._versions,

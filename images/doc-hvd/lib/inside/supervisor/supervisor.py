@@ -74,10 +74,10 @@ class Supervisor:
         self._places = places
         self._loop = Loop()
         self._record = Record(job, places, find_versions(job, places))
-        drop = self._drop if job.endurance.elastic else None
-        self._judge = RuleMatcher(job.endurance.rules, job.host, drop)
+        drop = self._drop if job.resilience.elastic else None
+        self._judge = RuleMatcher(job.resilience.rules, job.host, drop)
         self._strikes = FailingHosts(job.host, self._drop)
-        self._discovery = Discovery(self._loop, places, job, self._left) if job.endurance.elastic else None
+        self._discovery = Discovery(self._loop, places, job, self._left) if job.resilience.elastic else None
         self._around = AttemptContext(job, places, self._loop, self._record, self._judge, self._lacks_hosts)
 
     def run(self) -> int:
@@ -89,8 +89,8 @@ class Supervisor:
         try:
             state = self._runs()
             code = self._record.finish(state)
-            if state != "succeeded" or self._record.ledger.living():
-                self._see_off()
+            if state != "succeeded" or self._record.rank_states.living():
+                self._wait_for_last_ranks()
             return code
         finally:
             if self._discovery:
@@ -101,20 +101,20 @@ class Supervisor:
         """Run the launcher until the job succeeds, is stopped, or has no restart left; return the job's final
         state."""
         seats = self._first_seats()
-        while not self._loop.stops:
+        while not self._loop.stop_requests:
             outcome = self._run_on(seats)
             attempt = self._record.attempts[-1]
             self._settle(attempt, outcome)
             if outcome.state != "failed" or outcome.is_final or not self._may_restart():
                 return outcome.state
             seats = self._next_seats()
-            if not self._loop.stops:
+            if not self._loop.stop_requests:
                 self._say_restart(attempt, outcome, seats)
         return "stopped"
 
     def _first_seats(self) -> tuple[JobHost, ...]:
         if self._discovery is None:
-            return self._job.seats
+            return self._job.hosts
         self._discovery.gather()
         return self._discovery.seats()
 
@@ -125,42 +125,42 @@ class Supervisor:
         self._record.dropped = self._judge.left_out(hosts)
         attempt = self._record.begin(np, hosts, self._new_ledger(seats, np))
         is_alone = self._discovery is None and len(seats) < 2
-        restart = self._job.endurance.first_restart + attempt.number - 1
+        restart = self._job.resilience.first_restart + attempt.number - 1
         self._strikes.begin()
-        return Attempt(self._around, self._may_restart, self._leads_nowhere).run(words, is_alone, restart)
+        return Attempt(self._around, self._may_restart, self._should_give_up).run(words, is_alone, restart)
 
     def _new_ledger(self, seats: Sequence[JobHost], np: int) -> RankStates:
-        elastic = self._job.endurance.elastic
+        elastic = self._job.resilience.elastic
         if elastic is None:
             return RankStates(hosts_by_rank(seats))
         return RankStates(first_np=initial_rank_count(np, total_slots(seats), elastic.max_np))
 
     def _words(self, seats: Sequence[JobHost]) -> list[str]:
-        elastic, launcher = self._job.endurance.elastic, self._job.launcher
+        elastic, launcher = self._job.resilience.elastic, self._job.launcher
         if elastic:
             return elastic_launcher_words(launcher, elastic.min_np, total_slots(seats))
-        return launcher_words(launcher, seats) if seats != self._job.seats else list(launcher)
+        return launcher_words(launcher, seats) if seats != self._job.hosts else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
         """Note how the run ended and which hosts were lost. A rank that failed because a peer's host is gone
         stays the first failure in the record; the message to the user names the lost host."""
         attempt.finished, attempt.launcher_code = time.time(), outcome.code
-        attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.ledger.hosts()]))
+        attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.rank_states.hosts()]))
         self._record.write()
         if outcome.state == "failed" and not (outcome.was_hung or outcome.was_given_up):
-            self._hear_out(attempt)
+            self._find_unreported_failure(attempt)
         attempt.lost_hosts = self._lost(attempt, outcome)
         for host in attempt.lost_hosts if outcome.state == "failed" else ():
-            say(lost_sentence(host, self._record.ledger.ranks_on(host)))
+            say(lost_sentence(host, self._record.rank_states.ranks_on(host)))
         self._record.write()
 
-    def _hear_out(self, attempt: AttemptRecord) -> None:
+    def _find_unreported_failure(self, attempt: AttemptRecord) -> None:
         """Find a failure that never reached us. A rank that raises an exception first shuts Horovod down, its
         peers fail because of that and may end sooner, and the launcher then closes the connection of the rank
         that raised. So if all reported failures are consequences, read the end of the rank that raised from
         its own host."""
-        ledger = self._record.ledger
-        if (suspect := ledger.suspect(time.monotonic())) is None:
+        ledger = self._record.rank_states
+        if (suspect := ledger.suspected_cause(time.monotonic())) is None:
             return
         rank, host = suspect[0], str(suspect[1])
         is_here, wait_s = host == self._job.host, self._job.grace_s + EXTRA_GRACE_S
@@ -184,13 +184,13 @@ class Supervisor:
             return self._away(others)
         there = responding_hosts(self._loop, self._places, others)
         there |= self._survived(attempt)
-        if (first := attempt.first_failure) and not self._record.ledger.is_consequence(first):
+        if (first := attempt.first_failure) and not self._record.rank_states.is_consequence(first):
             # A rank on this host reported its own failure. That explains more than a host that responds
             # slowly, or is gone now.
             there.add(str(first.get("host")))
         if not (outcome.was_hung or outcome.was_given_up):
             # A worker that died may respond again by now; its ranks are gone all the same.
-            there -= {self._record.ledger.vanished()}
+            there -= {self._record.rank_states.vanished_host()}
         return [host for host in others if host not in there]
 
     def _survived(self, attempt: AttemptRecord) -> set[str]:
@@ -198,7 +198,7 @@ class Supervisor:
         elastic job is one run for hours, so earlier losses must not be named as the cause."""
         if self._discovery is None:
             return set()
-        ledger, first = self._record.ledger, attempt.first_failure
+        ledger, first = self._record.rank_states, attempt.first_failure
         is_own = first is not None and not ledger.is_consequence(first)
         return ledger.lost_before(time.monotonic() - loss_is_cause_within_s(self._job.launcher, is_own))
 
@@ -210,7 +210,7 @@ class Supervisor:
         there = {seat.name for seat in self._discovery.seats()} | self._dropped
         return [host for host in hosts if host not in there]
 
-    def _see_off(self) -> None:
+    def _wait_for_last_ranks(self) -> None:
         """Wait for the ranks that still run on hosts that respond: all hosts at once, for the grace and a few
         seconds. horovodrun only closes the connections of ranks on other hosts. After a stop the controller
         frees the job's slots and fetches its outputs, so no rank may still write them. The controller kills
@@ -235,7 +235,7 @@ class Supervisor:
 
     def _may_restart(self) -> bool:
         stopped = self._judge.stopped_by is not None
-        return may_restart(self._job.endurance, self._record.restarts, stopped)
+        return may_restart(self._job.resilience, self._record.restarts, stopped)
 
     def _next_seats(self) -> tuple[JobHost, ...]:
         """Pause (longer after quick failures), wait for the ranks of the last run to end, and return the
@@ -248,7 +248,7 @@ class Supervisor:
         there = wait_for_old_ranks(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
         if self._discovery:
             return self._discovery.seats()
-        return remaining_hosts(self._job.seats, self._job.host, there, self._dropped)
+        return remaining_hosts(self._job.hosts, self._job.host, there, self._dropped)
 
     def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[JobHost]) -> None:
         if outcome.was_hung:
@@ -259,15 +259,15 @@ class Supervisor:
         else:
             why = describe_failure(attempt.first_failure, outcome.code)
         used = self._record.restarts + 1
-        say(restart_sentence(attempt.number, why, seats, self._job.endurance, used))
+        say(restart_sentence(attempt.number, why, seats, self._job.resilience, used))
 
-    def _leads_nowhere(self, end: Mark) -> bool:
+    def _should_give_up(self, end: Mark) -> bool:
         """Note the exit of a rank; return whether to end the run because its head keeps failing. Only Horovod
         Elastic restarts ranks by itself."""
-        if self._discovery is None or self._loop.stops:
+        if self._discovery is None or self._loop.stop_requests:
             return False
-        is_nowhere = self._strikes.see(end, self._record.ledger.fails_by_itself(end))
-        self._record.struck = tuple(self._strikes.struck.values())
+        is_nowhere = self._strikes.note_exit(end, self._record.rank_states.fails_by_itself(end))
+        self._record.failing_hosts = tuple(self._strikes.dropped.values())
         return is_nowhere
 
     def _lacks_hosts(self) -> bool:
@@ -276,16 +276,16 @@ class Supervisor:
     @property
     def _dropped(self) -> set[str]:
         """The hosts that were dropped by a log rule or because their ranks fail at every start."""
-        return {*self._judge.dropped, *self._strikes.struck}
+        return {*self._judge.dropped, *self._strikes.dropped}
 
     def _drop(self, host: str) -> None:
         if self._discovery:
-            self._record.ledger.drop(host)
+            self._record.rank_states.drop(host)
             self._discovery.drop(host)
 
     def _left(self, host: str) -> None:
-        self._record.ledger.lose(host, time.monotonic())
-        self._strikes.forgive(host)
+        self._record.rank_states.lose(host, time.monotonic())
+        self._strikes.reset(host)
 
     def _forget_secrets(self) -> None:
         if not self._job.secrets:
