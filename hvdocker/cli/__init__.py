@@ -1,1 +1,13 @@
-"""FLAGS: one thin file per verb; parses, calls an op, hands the result to the console."""
+"""The command line: one thin file per verb, and the only package that imports typer.
+
+`main.py` is the entry point. It splits off the words after `--`, runs the typer app of `app.py`, and turns
+errors into messages and exit codes. `verb_table.py` lists the verbs and imports only the file of the one that
+the command line names. That file parses the flags, calls the function of the same name in the verb's subject
+package (cli/up.py calls cluster/up.py), and gives the report to console/views/. It imports that package
+inside the function, so that `--help` stays fast. Flags that several verbs use are in `flags/` and
+`shared.py`; `shared.env_and_progress` makes the Env of a verb and shows its events.
+
+The docstring of a command function is its help text.
+
+To add a verb, write cli/V.py, add it to VERBS in verb_table.py, write SUBJECT/V.py, and console/views/V.py if
+it shows a table; add it to the README."""

@@ -1,5 +1,5 @@
-"""The command tree. Importing it costs typer and nothing else: a verb is imported when it is named, and its
-ops when it is called."""
+"""The root typer app. Importing it imports typer and little else: the file of a verb is imported when the
+command line names it, and the package that does its work when it is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker attach"""
+"""The command `attach`: flags and output. jobs/attach.py does the work."""
 
 from __future__ import annotations
 

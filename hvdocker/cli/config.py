@@ -1,4 +1,4 @@
-"""hvdocker config"""
+"""The command `config`: flags and output. inventory/config.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker diff"""
+"""The command `diff`: flags and output. jobs/diff.py does the work."""
 
 from __future__ import annotations
 

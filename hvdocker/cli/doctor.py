@@ -1,4 +1,4 @@
-"""hvdocker doctor"""
+"""The command `doctor`: flags, output and exit code. doctor/doctor.py does the work."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def examine(
     quiet: bool = False,
     cluster: str | None = None,
 ) -> None:
-    """Looks, shows, and ends with the code that says how bad it is."""
+    """Run the doctor and print its report. Raises typer.Exit if something is wrong. Also called by `init`."""
     from hvdocker.doctor.doctor import doctor as run
     from hvdocker.inventory.locate import locate
 

@@ -1,4 +1,4 @@
-"""hvdocker down"""
+"""The command `down`: flags and output. cluster/down.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker exec"""
+"""The command `exec`: flags, output and exit code. cluster/exec.py does the work."""
 
 from __future__ import annotations
 

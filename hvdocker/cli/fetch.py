@@ -1,4 +1,4 @@
-"""hvdocker fetch"""
+"""The command `fetch`: flags and output. jobs/fetch.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker gc"""
+"""The command `gc`: flags and output. gc/gc.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker gpus"""
+"""The command `gpus`: flags, output and exit code. placement/gpus.py does the work."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def gpus(
 
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
+    """Redraw the table on the terminal, or print a JSON object per line, until Ctrl-C."""
     from hvdocker.console.style import out
     from hvdocker.console.views.gpus import watching
     from hvdocker.errors import UsageProblem

@@ -1,4 +1,4 @@
-"""hvdocker image"""
+"""The commands `image build` and `image push`: flags and output. images/image.py does the work."""
 
 from __future__ import annotations
 

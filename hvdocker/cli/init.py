@@ -1,4 +1,4 @@
-"""hvdocker init"""
+"""The command `init`: flags, questions and output. inventory/init.py does the work."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def init(
 
 
 def _ask(offers: Sequence[SshConfigHost]) -> list[str]:
-    """Until the answer can be used; no answer means none."""
+    """Ask which hosts to use until the answer is valid. An empty answer means no host."""
     from hvdocker.console.style import err
     from hvdocker.console.views.init import hosts_question, show_offers
     from hvdocker.errors import Interrupted, UsageProblem

@@ -1,4 +1,4 @@
-"""hvdocker jobs"""
+"""The command `jobs`: flags, output and exit code. jobs/jobs.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker keys"""
+"""The command `keys rotate`: flags and output. cluster/keys.py does the work."""
 
 from __future__ import annotations
 

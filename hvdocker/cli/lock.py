@@ -1,4 +1,4 @@
-"""hvdocker lock"""
+"""The commands `lock status` and `lock release`: flags and output. locks/lock.py does the work."""
 
 from __future__ import annotations
 

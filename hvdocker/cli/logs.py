@@ -1,4 +1,4 @@
-"""hvdocker logs"""
+"""The command `logs`: flags and output. jobs/logs.py does the work."""
 
 from __future__ import annotations
 

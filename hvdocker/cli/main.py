@@ -1,4 +1,4 @@
-"""The entry point: splits off what comes after `--`, runs the app, turns errors into exit codes."""
+"""The entry point: splits off the words after `--`, runs the app, turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from hvdocker.errors import ExitCode, HvdockerError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line (`argv`, by default that of the process). Raises SystemExit with the exit code."""
     own, rest = split(list(sys.argv[1:] if argv is None else argv))
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]
     if not is_debug:
         _silence_paramiko()
     if not is_debug and argv is None:
-        # Files of a lost connection complain once more when they are cleared away, to nobody who could help.
+        # File objects of a lost connection raise once more when they are garbage-collected: only noise.
         sys.unraisablehook = lambda unraisable: None
     try:
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
@@ -30,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _silence_paramiko() -> None:
-    """It logs tracebacks of its threads; whatever matters in them reaches us as an exception."""
+    """Stop paramiko from logging tracebacks of its threads: errors that matter are raised as exceptions."""
     import logging
 
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -38,7 +39,7 @@ def _silence_paramiko() -> None:
 
 
 def split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
-    """Our words, and those after the first `--`; None where there is no `--`."""
+    """Return the words before the first `--`, and those after it; None if there is no `--`."""
     if "--" not in argv:
         return argv, None
     at = argv.index("--")

@@ -1,4 +1,4 @@
-"""hvdocker replay"""
+"""The command `replay`: flags and output. training/replay.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker run"""
+"""The command `run`: flags and output. training/run.py does the work."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def run(
 
 
 def _inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
-    """No script ends as inventories do."""
+    """Return the inventory and the other words. The first word is the inventory if it has such a suffix."""
     if not plain or not plain[0].endswith(INVENTORIES):
         return flag, plain
     return one_inventory(Path(plain[0]), flag), plain[1:]
@@ -168,7 +168,7 @@ def _inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[s
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Whoever ends the program with SIGTERM wants the machines back, as with Ctrl-C."""
+    """Treat SIGTERM as Ctrl-C during the block, so that the hosts are given back."""
 
     def interrupt(number: int, frame: object) -> NoReturn:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What one invocation of the CLI carries around, and the flags that several verbs share."""
+"""Flags that most verbs share, and what a verb needs around its work: Env, progress, hooks, plan output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Invocation:
-    """`rest` is what came after `--`; None where there was none."""
+    """The object of the typer context. `rest` are the words after `--`; None if there is no `--`."""
 
     rest: tuple[str, ...] | None = None
 
@@ -82,7 +82,7 @@ SkipHooksFlag = Annotated[
 
 
 def no_rest(ctx: typer.Context) -> None:
-    """Verbs that run nothing of the user's take nothing after `--`."""
+    """Raise UsageProblem if there are words after `--`: only verbs that run a user's command take them."""
     if ctx.obj is not None and ctx.obj.rest:
         from hvdocker.errors import UsageProblem
 
@@ -90,7 +90,7 @@ def no_rest(ctx: typer.Context) -> None:
 
 
 def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
-    """As an argument or as -i."""
+    """Return the inventory, given as an argument or as `-i`, or None. Raises UsageProblem if it is both."""
     if argument and flag:
         from hvdocker.errors import UsageProblem
 
@@ -99,7 +99,9 @@ def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
 
 
 def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
-    """Prints a plan on stdout for a dry run; otherwise the steps show themselves as they are done."""
+    """Return a function that prints a plan on stdout if `is_wanted` (a dry run, or `gc` before it asks).
+
+    Otherwise it does nothing, because progress shows the steps as they are done."""
     from hvdocker.console.style import out
     from hvdocker.console.views.plan import show_plan
 
@@ -112,7 +114,7 @@ def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
 
 
 def hooks_of(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
-    """The person's own programs; what they print goes to stderr as it comes."""
+    """Return the user's hooks for this verb. Their output goes to stderr line by line."""
     from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
@@ -126,14 +128,15 @@ def check_script(is_script: bool, is_dry_run: bool) -> None:
 
 
 def import_what_comes_next() -> None:
-    """In every verb, and half of what all imports cost."""
+    """Import what comes after connecting, while the hosts answer. Every verb needs these modules, and they
+    are half of the time of all imports."""
     import_module("hvdocker.observe.hosts")
     import_module("hvdocker.plan.apply")
 
 
 @contextmanager
 def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
-    """An Env whose events are shown on stderr for as long as the block lasts."""
+    """Yield the Env of a verb and the progress display, which shows its events on stderr during the block."""
     from getpass import getpass
 
     from hvdocker.console.progress import Progress

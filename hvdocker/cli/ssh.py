@@ -1,4 +1,4 @@
-"""hvdocker ssh"""
+"""The command `ssh`: flags. cluster/ssh.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker status"""
+"""The command `status`: flags, output and exit code. cluster/status.py does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hvdocker stop"""
+"""The command `stop`: flags and output. jobs/stop.py does the work."""
 
 from __future__ import annotations
 

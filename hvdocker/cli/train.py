@@ -1,4 +1,6 @@
-"""hvdocker train"""
+"""The command `train`: flags and output. training/train.py does the work.
+
+`run` and `replay` use `attach_viewer` too, and `replay` also `finish_job`."""
 
 from __future__ import annotations
 
@@ -112,7 +114,7 @@ def train(
     passed on.
     """
     check_script(as_script, dry_run)
-    # A tuning flag in front of the script is what typer took for the script.
+    # Typer takes a tuning flag in front of the script for the script.
     plain, tuning = split_tuning_flags([*([script] if script else []), *ctx.args])
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
@@ -162,7 +164,7 @@ def train(
 
 
 def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
-    """The terminal belongs to the ranks once the master runs."""
+    """Set the viewer to print the ranks' output once the master runs. The progress display pauses then."""
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
     from hvdocker.console.views.job import JobView
@@ -181,6 +183,7 @@ def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
 def finish(
     report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
 ) -> None:
+    """Print the script, the job's id (detached), or the summary. Raises if the job failed."""
     from hvdocker.console.style import err, out, write_script
     from hvdocker.console.views.job import show_summary
     from hvdocker.jobs.outcome import raise_unless_succeeded

@@ -1,4 +1,4 @@
-"""hvdocker up"""
+"""The command `up`: flags and output. cluster/up.py does the work."""
 
 from __future__ import annotations
 
@@ -139,6 +139,7 @@ def up(
 def _located(
     env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
 ) -> Located:
+    """Return the inventory of the file, or one generated for `--hosts` or `--local`."""
     from hvdocker.errors import UsageProblem
     from hvdocker.inventory.locate import locate
     from hvdocker.inventory.state_folder import generate

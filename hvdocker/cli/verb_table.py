@@ -1,4 +1,6 @@
-"""The verbs by name, imported when they are meant: the list of all of them needs none of them."""
+"""The table of verbs: where each one is, and the first line of its help. A verb is imported when it is named.
+
+So `--help` takes only as long as that of an empty typer program: no verb is imported for the list."""
 
 from __future__ import annotations
 
@@ -14,15 +16,17 @@ import typer.main
 
 @dataclass(frozen=True)
 class Verb:
-    """Where a verb is, `module:name` below hvdocker.cli, and the first line of its help: a test keeps them
-    equal. What is there is a function, or a typer app with verbs of its own."""
+    """A command. `target` is `module:name` in hvdocker.cli: a function, or a typer app with subcommands.
+
+    `help` repeats the first line of the command's docstring; a test keeps them equal. `settings` are typer's
+    context settings."""
 
     where: str
     help: str
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
-        """Any: typer's command, whose base class depends on typer's version."""
+        """Import the verb and return its typer command. Any: its base class depends on typer's version."""
         module, _, attribute = self.where.partition(":")
         found = getattr(import_module(f"hvdocker.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
@@ -45,7 +49,7 @@ VERBS = {
     "train": Verb(
         "train:train",
         "Train on the cluster: sync the code, run every rank, stream their output.",
-        # What typer does not know is looked at by `train` itself: Horovod's tuning flags are passed on.
+        # `train` checks the flags that typer does not know: Horovod's tuning flags go to the launcher.
         {"allow_extra_args": True, "ignore_unknown_options": True},
     ),
     "run": Verb(
@@ -71,15 +75,15 @@ VERBS = {
 
 
 class VerbGroup(typer.core.TyperGroup):
-    """Lists verbs by what is known of them here; loads the one that a command line names."""
+    """The root group: lists all verbs from VERBS and imports only the one that the command line names."""
 
     def __init__(self, **settings: Any) -> None:
-        """Any: typer's own business."""
+        """Add a command with only a name and a help line for each verb. Any: passed to typer unchanged."""
         super().__init__(**settings)
         for name, verb in VERBS.items():
             self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode="rich")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Any: classes of the click that typer brings or needs, which depends on its version."""
+        """Return the named verb, now imported. Any: classes of click, which depend on typer's version."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, VERBS[name].load(name) if name else None, rest

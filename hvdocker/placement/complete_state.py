@@ -1,4 +1,4 @@
-"""The state of a cluster that should be up."""
+"""Observes a cluster that should be up. Changes nothing on a host."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ def members_state(
     without_gpus: Collection[str] = (),
     may_miss: bool = False,
 ) -> ClusterState:
-    """The state of a cluster that should be up. Hosts that cannot be used are no matter where it was asked
-    for some slots only, and has them all elsewhere; nor where some may be missing."""
+    """Return the observed state. Raises if hosts cannot be reached or used, with two exceptions.
+
+    Such hosts are ignored if the cluster was created for a request (`up -np 6`) and the other hosts have all
+    its slots. With `may_miss` they are ignored if at least one host is left. GPUs of the hosts
+    `without_gpus` are not queried."""
     from hvdocker.observe.hosts import partial_state
     from hvdocker.placement.scope import is_complete
 

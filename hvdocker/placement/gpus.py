@@ -1,4 +1,6 @@
-"""Gpus: every GPU of every host, what it does, who holds it; from any laptop that has the inventory."""
+"""The verb `gpus`: reports every GPU of every host, its load and who holds it. Changes nothing on a host.
+
+All of it is read from the hosts, so any machine with the inventory gets the same report."""
 
 from __future__ import annotations
 
@@ -16,13 +18,14 @@ from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
 from hvdocker.transport.session import Session, connected
 
-# A host whose driver hangs is not asked at every look: each question leaves a process that cannot be ended.
+# With --watch, the GPUs of a host that failed to report them are queried again only after this time: with a
+# hung driver every query leaves an nvidia-smi process on the host that not even SIGKILL ends.
 ASK_AGAIN_S = 60.0
 
 
 @dataclass(frozen=True)
 class CpuSlots:
-    """Of a host without GPUs; `held` by which job of this cluster."""
+    """Processor slots of a host without GPUs. `held` are the slots of each running job of this cluster."""
 
     total: int
     held: Mapping[str, int]
@@ -34,7 +37,11 @@ class CpuSlots:
 
 @dataclass(frozen=True)
 class HostGpus:
-    """`uses` and `slots` are empty where `error` says why nothing is known."""
+    """The GPUs of one host, or its processor slots if it has no GPUs.
+
+    `host` is the `host:` of the inventory. `notes` are about cards that cannot be used. `containers` are
+    ours, of all clusters, by id. `error` says why the GPUs are unknown; `uses` and `cpu_slots` are then
+    empty."""
 
     name: str
     host: str
@@ -45,12 +52,14 @@ class HostGpus:
     error: HvdockerError | None = None
 
     def container_of(self, process: GpuProcess) -> ContainerSeen | None:
-        """Where it is one of ours, of whichever cluster."""
+        """Return the container of the process if it is one of ours, of any cluster; else None."""
         return self.containers.get(process.container)
 
 
 @dataclass(frozen=True)
 class GpuReport:
+    """The result of `gpus`, with every host of the inventory in its order."""
+
     inventory: Inventory
     hosts: tuple[HostGpus, ...]
 
@@ -75,6 +84,7 @@ class GpuReport:
 
 
 def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
+    """Observe the hosts once. A host that cannot be reached or used becomes an error in the report."""
     with connected(env, located, accept_new, must_all=False) as session:
         return _Looker(env, located.inventory, session).look()
 
@@ -82,7 +92,7 @@ def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
 def watch_gpus(
     env: Env, located: Located, accept_new: bool = False, every_s: float = 2.0
 ) -> Iterator[GpuReport]:
-    """A report for every look, for as long as somebody asks; the connections stay open."""
+    """Yield a new report every `every_s` seconds, on connections that stay open, until the caller stops."""
     with connected(env, located, accept_new, must_all=False) as session:
         looker = _Looker(env, located.inventory, session)
         while True:
@@ -92,6 +102,8 @@ def watch_gpus(
 
 @dataclass
 class _Looker:
+    """Observes the hosts, repeatedly. `last_errors` has the time and text of failed GPU queries."""
+
     env: Env
     inventory: Inventory
     session: Session
@@ -108,6 +120,7 @@ class _Looker:
         return report_of(self.inventory, state, {**self.session.failed, **outcomes.failed})
 
     def _remembered(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
+        """Add the last GPU error to a host that was not queried now (`still`); else remember its error."""
         if seen.name in still:
             return replace(seen, gpu_error=self.hung[seen.name][1])
         if seen.gpu_error:
@@ -118,6 +131,7 @@ class _Looker:
 
 
 def report_of(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
+    """Return the report of an observed state. `failed` are the hosts that could not be observed."""
     jobs = job_leases(state.hosts.values())
     shown: set[str] = set()
     hosts = []
@@ -128,7 +142,7 @@ def report_of(inventory: Inventory, state: ClusterState, failed: Mapping[str, Hv
             hosts.append(HostGpus(host.name, host.host, error=error))
             continue
         found = _host(inventory, host, seen, state, jobs)
-        # Hosts of a local cluster share a machine: its GPUs stand with the first of them.
+        # Hosts of a local cluster share one machine: its GPUs are listed at the first host only.
         uses = tuple(use for use in found.uses if use.gpu.uuid not in shown)
         shown |= {use.gpu.uuid for use in uses}
         hosts.append(replace(found, uses=uses))

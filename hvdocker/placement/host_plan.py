@@ -1,4 +1,4 @@
-"""A host's part in a cluster, as it was decided: address, port, user, folder, slots, devices."""
+"""The decided part of one host in a cluster: address, port, user, folder, slots and GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from hvdocker.observe.state import HostSeen
 
 @dataclass(frozen=True)
 class HostPlan:
-    """Where a host's containers live, as decided by the planner. `devices` are the GPUs that its worker
-    holds: the cluster's lease."""
+    """What the planner decided for the containers of one host.
+
+    `address` and `port` are where its worker's sshd listens. `devices` are the GPUs that its worker holds:
+    the cluster's lease. `workers_on_machine` is more than 1 only in a local cluster."""
 
     host: Host
     seen: HostSeen
@@ -24,7 +26,7 @@ class HostPlan:
     worker_name: str
     sharing: int = 1
     devices: tuple[str, ...] = ()
-    # What the cluster was asked to have, where it was not simply everything.
+    # The request that the cluster was created for (scope_label.py); empty if `up` took all free slots.
     asked: str = ""
 
     @property
@@ -33,5 +35,5 @@ class HostPlan:
 
     @property
     def needs_open_folders(self) -> bool:
-        """The container's user is neither the one who makes its folders nor root."""
+        """Whether the container's user is neither root nor the SSH user, who creates its folders."""
         return self.uid not in (0, self.seen.uid)

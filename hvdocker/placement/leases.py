@@ -1,4 +1,7 @@
-"""Who holds a GPU, as the labels of living containers say: a cluster by its workers, a job by its master."""
+"""Who holds which GPU, read from the labels of living containers and from nothing else. Pure.
+
+A worker's label `hvdocker.gpus` holds GPUs for its cluster, a master's `hvdocker.placement` for its job, on
+every host of the job. Labels of all clusters on the host's engine count. GPUs are matched by UUID."""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from hvdocker.observe.state import ContainerSeen, HostSeen
 
 @dataclass(frozen=True)
 class Lease:
-    """`job` is empty where the cluster holds the GPU and none of its jobs uses it. `container` is the id of
-    the worker or master whose label says so."""
+    """A holder of a GPU. `job` is empty if the cluster holds the GPU and none of its jobs uses it.
+    `container` is the id of the worker or master with the label."""
 
     cluster: str
     owner: str
@@ -21,15 +24,17 @@ class Lease:
     container: str
 
     def __str__(self) -> str:
-        """Completes the sentence `held by …`."""
+        """Return the text that completes the sentence `held by …`."""
         whose = f" of {self.owner}" if self.owner else ""
         return f"{self.job or f'the cluster {self.cluster}'}{whose}"
 
 
 @dataclass(frozen=True)
 class GpuUse:
-    """A GPU, everyone who holds it (more than one only where clusters overlap), and the processes of
-    consequence on it that belong to none of them."""
+    """A GPU with its leases (more than one only if clusters overlap) and its foreign processes.
+
+    A process is foreign if it runs in no container of a holder. Foreign processes that use too little memory
+    are left out."""
 
     gpu: GpuSeen
     leases: tuple[Lease, ...] = ()
@@ -37,7 +42,7 @@ class GpuUse:
 
     @property
     def lease(self) -> Lease | None:
-        """The one that matters most: a job's, else the first."""
+        """The lease to show: that of a job, else the first; None if nothing holds the GPU."""
         return next((lease for lease in self.leases if lease.job), next(iter(self.leases), None))
 
     @property
@@ -45,7 +50,8 @@ class GpuUse:
         return not self.leases and not self.foreigners
 
     def is_free_in(self, cluster: str) -> bool:
-        """For a job of this cluster, which holds it already."""
+        """Whether a job of this cluster can use it: only the cluster holds it, and no job or foreign process
+        uses it."""
         is_own = bool(self.leases) and all(one.cluster == cluster and not one.job for one in self.leases)
         return is_own and not self.foreigners
 
@@ -53,8 +59,11 @@ class GpuUse:
 def gpu_uses(
     seen: HostSeen, busy_bytes: int, jobs: Mapping[str, tuple[Lease, ...]] | None = None
 ) -> tuple[GpuUse, ...]:
-    """Every GPU of a host. `jobs` are the devices that jobs hold (`job_leases` of all hosts): a job's master
-    is on one host only. Without it, those of the masters that this host itself has."""
+    """Return the use of every GPU of a host.
+
+    `jobs` are the leases of jobs on all hosts (`job_leases`): the master, which has the label, runs on only
+    one of the job's hosts. Without `jobs`, only the masters on this host count. `busy_bytes` is the memory
+    from which foreign processes count."""
     known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
@@ -62,20 +71,22 @@ def gpu_uses(
 
 
 def _siblings(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
-    """The slices of the same card, itself included."""
+    """Return the UUIDs of all slices of the same card, including this one."""
     return [one.uuid for one in gpus if one is gpu or (gpu.parent and one.parent == gpu.parent)]
 
 
 def _leases_of(
     uuid: str, workers: Mapping[str, tuple[Lease, ...]], jobs: Mapping[str, tuple[Lease, ...]]
 ) -> tuple[Lease, ...]:
+    # A job's lease replaces that of its cluster: it says more.
     by_job = jobs.get(uuid, ())
     clusters = {lease.cluster for lease in by_job}
     return (*by_job, *(lease for lease in workers.get(uuid, ()) if lease.cluster not in clusters))
 
 
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
-    """Device → the jobs that hold it, of whatever cluster. Hosts that share an engine tell the same."""
+    """Return the jobs that hold each device (UUID), of all clusters."""
+    # By id, because hosts that share an engine (a local cluster) report the same containers.
     living = {
         one.id: one for host in hosts for one in (*host.containers, *host.other_containers) if one.is_living
     }
@@ -110,10 +121,10 @@ def _use(
     busy_bytes: int,
     siblings: Iterable[str],
 ) -> GpuUse:
-    """A job's lease says more than its cluster's. Processes of a cluster are foreign to a GPU that it does
-    not hold."""
+    """Processes of a cluster are foreign to a GPU that the cluster does not hold."""
     leases = _leases_of(gpu.uuid, workers, jobs)
-    # Which slice a process is on is not told: those of the holders of other slices are no strangers.
+    # The driver does not report which slice of a card a process uses, so processes of the clusters that hold
+    # other slices of the card are not foreign.
     holders = {lease.cluster for uuid in siblings for lease in _leases_of(uuid, workers, jobs)}
     own = {container.id for container in known if container.cluster in holders}
     return GpuUse(gpu, leases, gpu.foreign_processes(own, busy_bytes))

@@ -1,5 +1,7 @@
-"""How fast hosts talk to each other, as the doctor measured it: kept beside the inventory as a hint to
-placement. It decides nothing about state, so a file that cannot be read or written is none."""
+"""Reads the speeds between hosts from `.hvdocker/links.json`, where `doctor --deep` saves them.
+
+They are only a hint for placement, so a missing or damaged file means that nothing was measured. The file has
+the slower direction of each pair, and each host's `host:` at the time of the measurement."""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ Links = Mapping[frozenset[str], float]
 
 
 def read_links(located: Located) -> Links:
-    """Bits per second between two hosts; only of hosts that are still reached by the same name."""
+    """Return the speed of each measured pair in bits per second, {} if there is no usable file.
+
+    Pairs with a host whose `host:` has changed since the measurement are left out."""
     try:
         with (located.state / FILE).open("rb") as file:
             told = json.loads(file.read(MOST_BYTES))

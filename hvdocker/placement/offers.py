@@ -1,4 +1,4 @@
-"""What the hosts of an inventory offer: to a cluster that comes up, and to a job inside one."""
+"""The slots that the hosts of an inventory offer: to a cluster that comes up, or to a job in it. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ Leases = Mapping[str, tuple[Lease, ...]]
 
 
 def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
-    """What a cluster of this name may take: GPUs that it holds already, and those that nobody uses. Where
-    there are none, a worker takes processor slots, which it holds against nobody."""
+    """Return what the cluster may take on every observed host: the GPUs that it holds, and unused ones.
+
+    A host without GPUs offers all its processor slots. They are counted within a cluster only: an idle worker
+    costs nothing, and labels of other clusters use their own names for the hosts."""
     seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
     if inventory.is_local:
         return _of_this_machine(inventory, seen)
@@ -36,7 +38,8 @@ def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> 
 
 
 def _takeable(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:
-    """At most `slots:` of them; those that the cluster has come first then, so that it keeps them."""
+    """Return at most `slots:` GPUs. GPUs that the cluster holds already are preferred, so that it keeps
+    them."""
     free = [use for use in uses if _is_takeable(inventory, use)]
     if host.slots and host.slots < len(free):
         kept = sorted(free, key=lambda use: not use.leases)[: host.slots]
@@ -45,7 +48,7 @@ def _takeable(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple
 
 
 def _is_takeable(inventory: Inventory, use: GpuUse) -> bool:
-    """What the cluster holds already it keeps, whoever uses it too."""
+    """Whether the cluster may hold this GPU. It keeps its GPUs even if foreign processes use them too."""
     if use.leases:
         return all(lease.cluster == inventory.cluster for lease in use.leases)
     return not use.foreigners
@@ -61,8 +64,10 @@ def _others_lease(inventory: Inventory, use: GpuUse) -> Lease | None:
 
 
 def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
-    """Workers of a local cluster share one machine: its GPUs are dealt out among them. Where there are fewer
-    than workers, they share the processor instead."""
+    """Return the offers of a local cluster, whose workers share one machine.
+
+    The GPUs are divided among the workers. If there are fewer GPUs than workers, none is used and every
+    worker offers processor slots."""
     if not seen:
         return []
     first = next(iter(seen.values()))
@@ -80,8 +85,10 @@ def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list
 
 
 def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[Offer]:
-    """The slots of the cluster's workers, less those that its running jobs hold (their labels are the leases)
-    and GPUs that somebody else uses all the same."""
+    """Return the slots of the cluster's workers that a job can get.
+
+    Slots of running jobs are held (the labels of their masters are the leases), and so are GPUs that another
+    cluster or a foreign process uses although this cluster holds them."""
     return [_of_worker(inventory, state, place) for place in placed.values()]
 
 
@@ -119,7 +126,8 @@ def _jobs_on(state: ClusterState, host: str) -> tuple[HeldSlots, ...]:
 
 
 def _job_devices(state: ClusterState, place: HostPlan) -> dict[str, str]:
-    """Who of the running jobs holds which device. Jobs of earlier versions tell only how many: the first."""
+    """Return device → running job. A job of an earlier version records only the number of its slots on the
+    host: it counts as holding the first devices."""
     held: dict[str, str] = {}
     for master in state.running_jobs():
         for share in state.placement_of(master).shares:

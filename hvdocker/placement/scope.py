@@ -1,4 +1,6 @@
-"""How far a cluster reaches: which hosts have a worker, and which slots and GPUs each of them holds."""
+"""The scope of a cluster: which hosts have a worker, and which slots and GPUs each worker holds. Pure.
+
+`up` decides the scope again when it has the locks, because another run may have changed the hosts."""
 
 from __future__ import annotations
 
@@ -26,16 +28,17 @@ from hvdocker.protocol.placement import Share
 
 @dataclass(frozen=True)
 class ClusterScope:
-    """`asked` is the request in words where not simply everything was asked for: hosts without a share are
-    then no part of the cluster."""
+    """The share of every host. `request_label` is the request that the cluster was created for, and hosts
+    without a share are then not part of the cluster; empty if `up` took all free slots."""
 
     shares: Mapping[str, Share]
     asked: str = ""
 
 
 def as_it_is(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """What the labels of its workers tell; a host that lacks one counts with what it has to offer, unless
-    the cluster was asked for some slots only."""
+    """Return the scope that the labels of the existing workers describe.
+
+    A host without a worker counts with its whole offer, unless the cluster was created for a request."""
     workers = state.workers()
     asked = asked_in(state)
     if asked:
@@ -50,7 +53,7 @@ def as_it_is(inventory: Inventory, state: ClusterState) -> ClusterScope:
 
 
 def with_outsiders(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """As it is, and what hosts that are no part of it have to offer."""
+    """Return the current scope, plus the whole offers of the hosts that are not part of the cluster."""
     inside = as_it_is(inventory, state)
     offers = offers_to_cluster(inventory, state)
     return replace(
@@ -59,9 +62,12 @@ def with_outsiders(inventory: Inventory, state: ClusterState) -> ClusterScope:
 
 
 def everything(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """`up` alone takes all that is free. A cluster does not grow beneath a job that runs on it."""
+    """Return the scope of `up` without a request: all free slots of all hosts.
+
+    Hosts on which a job runs keep the share that they have. Raises if a host has no usable or free GPU, or
+    fewer GPUs than its `slots:`."""
     if inventory.is_local and state.running_jobs():
-        # The GPUs of one machine are dealt out to all workers together.
+        # The GPUs of the one machine are divided among all workers, so no share can change alone.
         return replace(as_it_is(inventory, state), asked="")
     offers = offers_to_cluster(inventory, state)
     raise_all("some hosts have no GPU to give", list(_empty_handed(inventory, state, offers)))
@@ -75,7 +81,10 @@ def asked_for(
     request: SlotRequest,
     links: Mapping[frozenset[str], float],
 ) -> ClusterScope:
-    """The request's slots and no more. The cluster that the same request made stays where it is."""
+    """Return the scope for the requested slots. Raises NotEnoughSlots.
+
+    A cluster that was created for the same request, and is still complete, stays as it is: the request is
+    written as a label on its workers. So a second `up` with the same request changes nothing."""
     words = request_words(request)
     offers = _offers_to(inventory, state, request)
     if _still_has(inventory, state, words, offers):
@@ -83,7 +92,7 @@ def asked_for(
     try:
         placement = place_most(request, offers, links)
     except NotEnoughSlots:
-        # Who holds what is to be told.
+        # Place again with the holders in the offers, so that the error names them.
         placement = place_most(request, offers_to_cluster(inventory, state), links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
@@ -96,7 +105,7 @@ def explained(
     request: SlotRequest,
     links: Mapping[frozenset[str], float],
 ) -> Explanation | None:
-    """Why `asked_for` places as it does; None where its cluster is there already."""
+    """Explain the placement of `requested_scope`; None if the cluster for this request already exists."""
     offers = _offers_to(inventory, state, request)
     if _still_has(inventory, state, request_words(request), offers):
         return None
@@ -104,7 +113,8 @@ def explained(
 
 
 def _offers_to(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
-    """Who does not say how many means all that is free: what others hold is then not missed."""
+    """Return the offers. A request without a number means all free slots, so held slots are left out: they
+    would count as requested and missing."""
     offers = offers_to_cluster(inventory, state)
     if request.np is None and not request.exact:
         return [replace(offer, holds=(), has_gpus=offer.offers_gpus) for offer in offers]
@@ -112,14 +122,18 @@ def _offers_to(inventory: Inventory, state: ClusterState, request: SlotRequest) 
 
 
 def is_complete(inventory: Inventory, state: ClusterState) -> bool:
-    """Whether the cluster was asked for some slots only, and the workers there are have them all."""
+    """Whether the cluster was created for a request and the observed workers have all of its slots.
+
+    Hosts without a share are then not needed. Always False for a cluster that takes all free slots."""
     extent = as_it_is(inventory, state)
     asked = asked_np(extent.asked)
     return asked is not None and sum(share.slots for share in extent.shares.values()) == asked
 
 
 def _still_has(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
-    """Whether the workers are those of this request, all of them, and nobody took their GPUs meanwhile."""
+    """Whether the existing workers are exactly those of this request, and all their GPUs are still available.
+
+    A request without a number is met only while a job runs; otherwise it is placed again and may grow."""
     workers = state.workers()
     labels = {asked_of(worker) for worker in workers.values()}
     if len(labels) != 1 or without_count(label := labels.pop()) != words:
@@ -133,6 +147,7 @@ def _still_has(inventory: Inventory, state: ClusterState, words: str, offers: Se
 
 
 def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
+    """Return the share that the worker's labels record; without them, the `slots:` of the inventory."""
     if devices := worker.devices:
         return Share(worker.host, len(devices), devices)
     told = worker.labels.get(names.LABEL_SLOTS, "")

@@ -1,4 +1,7 @@
-"""What a cluster was asked for (`up -np 6`), as a label of its workers tells it: equal for equal requests."""
+"""The request that a cluster was created for (`up -np 6`), as the worker label `hvdocker.asked`. Pure.
+
+The label is compact JSON without empty values, and equal for equal requests: so `up` finds the cluster of a
+request again. It also shows that slots are missing when a worker is lost."""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from hvdocker.placement.slots import SlotRequest
 
 
 def request_words(request: SlotRequest) -> str:
+    """Return the label of a request, without the number of slots that it got."""
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
     return _written(
         {
@@ -27,21 +31,24 @@ def request_words(request: SlotRequest) -> str:
 
 
 def with_count(words: str, slots: int) -> str:
-    """A request that did not say how many is told with what it got, so that what is lost later is missed."""
+    """Add the number of slots that were placed (key `got`) to the label of a request without a number, so
+    that slots that are lost later are noticed."""
     asked = _read(words)
     return words if _np_of(asked) else _written({**asked, "got": slots})
 
 
 def without_count(label: str) -> str:
+    """Undo `with_slot_count`: return the label as `label_for_request` makes it."""
     return _written({key: value for key, value in _read(label).items() if key != "got"})
 
 
 def has_number(words: str) -> bool:
+    """Whether the request names the number of its slots, by `-np` or `-H`."""
     return _np_of(_read(words)) is not None
 
 
 def asked_np(label: str) -> int | None:
-    """How many slots the workers of such a label have together."""
+    """Return how many slots all workers with this label should have together; None if it does not say."""
     asked = _read(label)
     return _np_of(asked) or _number(asked.get("got"))
 
@@ -51,12 +58,12 @@ def asked_of(worker: ContainerSeen) -> str:
 
 
 def asked_in(state: ClusterState) -> str:
-    """The label of the cluster's workers; empty where `up` alone made them."""
+    """Return the label of the cluster's workers; empty if `up` created them without a request."""
     return next(filter(None, (asked_of(worker) for worker in state.workers().values())), "")
 
 
 def up_again(label: str) -> str:
-    """The command that makes such a cluster whole again."""
+    """Return the `hvdocker up` command with the flags of the request, which restores lost workers."""
     asked = _read(label)
     gpu, exact = _mapping(asked.get("gpu")), _mapping(asked.get("exact"))
     memory = f":{gpu['memory_mb']}MB" if gpu.get("memory_mb") else ""

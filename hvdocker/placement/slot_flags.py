@@ -1,4 +1,4 @@
-"""What somebody wants to have placed, as flags say it, and as a request over the hosts of an inventory."""
+"""Turns the flags that select slots into a SlotRequest for the hosts of an inventory. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hvdocker.protocol.placement import Share
 
 @dataclass(frozen=True)
 class SlotFlags:
-    """The words of `-np`, `-H`, `--strategy`, `--gpu`, `--include` and `--exclude`."""
+    """The values of `-np`, `-H`, `--strategy`, `--gpu`, `--include` and `--exclude`; None if not given."""
 
     np: int | None = None
     hosts: str | None = None
@@ -29,7 +29,7 @@ class SlotFlags:
 
 
 def check_wanted(wanted: SlotFlags) -> None:
-    """What can be told before a host is asked."""
+    """Check the flags without the inventory, before any host is contacted. Raises UsageProblem."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
     if wanted.strategy and wanted.strategy not in STRATEGIES:
@@ -43,7 +43,10 @@ def check_wanted(wanted: SlotFlags) -> None:
 
 
 def request_of(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
-    """`addresses` are where hosts train, by name: another word for them."""
+    """Return the request. Raises UsageProblem for wrong flags and for hosts that are not in the inventory.
+
+    `addresses` are the training addresses by host name. Flags may name a host by its training address or its
+    `host:` too."""
     check_wanted(wanted)
     names = [host.name for host in inventory.hosts]
     aliases = {address: name for name, address in addresses.items()}
@@ -65,7 +68,8 @@ def request_of(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, 
 
 
 def _head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
-    """Whom `localhost` means is where the launcher runs, however large its share is."""
+    """Return the host that `-H` calls localhost, or an empty string. It is the head, whatever its share,
+    because `localhost` means the host of the launcher."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
     if LOCALHOST not in words or LOCALHOST in names:
         return ""

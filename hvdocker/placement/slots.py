@@ -1,4 +1,4 @@
-"""What hosts offer, and what somebody wants of it."""
+"""Values of placement: slots, the offers of hosts, and requests for slots. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STRATEGIES = ("pack", "spread", "balanced")
 
 @dataclass(frozen=True)
 class Slot:
-    """Room for one rank: a GPU (its UUID, or a MIG slice's), or a processor slot, which has no device."""
+    """Room for one rank. `device` is the UUID of a GPU or of a MIG slice, empty for a processor slot."""
 
     device: str = ""
     model: str = ""
@@ -25,8 +25,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class HeldSlots:
-    """Slots of a host that cannot be had. `by` completes the sentence `2 on b are held by …`: a job or a
-    cluster and its owner, a foreign process, or what is wrong with the host's GPUs."""
+    """Slots of a host that are not available. `by` completes the sentence `2 on b are held by …`: a job or
+    a cluster with its owner, a foreign process, or what is wrong with the host's GPUs."""
 
     by: str
     slots: int
@@ -34,8 +34,9 @@ class HeldSlots:
 
 @dataclass(frozen=True)
 class Offer:
-    """A host's free slots, in the order in which they are given away, and who holds the others. `has_gpus`
-    need only be said where all of them are held."""
+    """The free slots of a host, in the order in which they are assigned, and who holds the others.
+
+    `has_gpus` has to be set only if all GPUs are held; otherwise the free slots show it."""
 
     host: str
     free: tuple[Slot, ...] = ()
@@ -57,8 +58,10 @@ class Offer:
 
 @dataclass(frozen=True)
 class GpuRequest:
-    """`--gpu A100:80GB`: a model, a least memory, both, or neither: any GPU. `--gpu none` wants slots without
-    a GPU."""
+    """The value of `--gpu`, such as `A100:80GB`: a model, a minimum memory, both, or neither (any GPU).
+
+    `is_none` (`--gpu none`) requests slots without a GPU. scope_label.py writes the field names into a label
+    of the workers, so they must not change."""
 
     model: str = ""
     memory_mb: int = 0
@@ -67,9 +70,11 @@ class GpuRequest:
 
 @dataclass(frozen=True)
 class SlotRequest:
-    """`np` of None means all that is there. `exact` is the user's own `-H`; with it there is no strategy.
-    `include` and `exclude` name hosts; `head` is the host that `-H` means by localhost. With `elastic` fewer
-    will do, and more may be had."""
+    """The slots that a user requests for a job or a cluster.
+
+    `np` None means all slots. `exact` are the shares of `-H`, which replace the strategy. `head` is the host
+    that `-H` calls localhost. `include` and `exclude` are names of hosts. `elastic` are the bounds within
+    which the number of slots may differ from `np`."""
 
     np: int | None = None
     strategy: str = "pack"

@@ -1,4 +1,4 @@
-"""The flags of a job, as `train` and `run` take them."""
+"""The flags of a job, shared by `train` and `run`; `replay` takes some of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags that say which slots are wanted, shared by the verbs that place."""
+"""The flags that select slots, shared by `up`, `train` and `run`."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ ExplainFlag = Annotated[
 
 
 def explainer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
+    """Return the function that prints an explanation on stderr; None without `--explain`."""
     if not is_wanted:
         return None
     from hvdocker.console.style import err

@@ -1,4 +1,4 @@
-"""Slots of one host: of the fewest models, then the first ones."""
+"""Chooses slots on one host: fewest GPU models, then the first slots. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from hvdocker.placement.strategies.eligible import FreeSlots
 
 
 def slots_within(room: FreeSlots, share: int) -> tuple[int, ...]:
-    """A slot is taken where the share can still be had with so few models."""
+    """Return the indices of `share` slots of the host, in order.
+
+    Goes through the slots in order and takes each one with which the share can still be completed with the
+    fewest models possible."""
     models = [slot.model for slot in room.slots]
     left = Counter(models)
     if share == room.size or len(left) == 1:
@@ -28,6 +31,6 @@ def slots_within(room: FreeSlots, share: int) -> tuple[int, ...]:
 
 
 def _most(left: Counter[str], used: set[str], models: int) -> int:
-    """Slots that can still be had with so many models in all, of which some are in use."""
+    """Return how many of the slots `left` are available with at most `models` models, including `used`."""
     others = sorted((many for model, many in left.items() if model not in used), reverse=True)
     return sum(left[model] for model in used) + sum(others[: models - len(used)])

@@ -1,4 +1,4 @@
-"""Slots for a job that can do with fewer: the most that it may have, else the most that fits."""
+"""Places an elastic job: on as many slots within its bounds as fit. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from hvdocker.protocol.placement import Placement
 
 
 def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
-    """What is not elastic is placed as it is. Else at most `max_np`, or `np` where there is no bound, or all
-    that is free where neither is said; what is refused is the fewest that would do."""
+    """Place the request on as many slots as possible; a request that is not elastic as `place` does.
+
+    The upper limit is `max_np`, else `np`, else all free slots. Raises NotEnoughSlots, which then refers to
+    `min_np`."""
     if request.elastic is None:
         return place(request, offers, links)
-    # Of those that fit: then a smaller number is tried only where this one cannot be had in equal shares.
+    # Only eligible slots count, so a number below `most` is tried only if `most` cannot be placed in equal
+    # shares.
     free = fitting(request, offers).free
     most = min(request.elastic.max_np or request.np or free, free)
     for np in range(most, request.elastic.min_np, -1):
@@ -30,5 +33,5 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
 
 
 def settled(request: SlotRequest, placement: Placement) -> SlotRequest:
-    """The request for just what was placed."""
+    """Return an elastic request as one for exactly the slots that were placed; others unchanged."""
     return replace(request, np=placement.np, elastic=None) if request.elastic else request

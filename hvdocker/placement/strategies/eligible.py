@@ -1,4 +1,4 @@
-"""Which of the offered slots a request may have: hosts, kind, model and memory."""
+"""Filters the offered slots by what a request allows: host, kind (GPU or not), model and memory. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from hvdocker.placement.slots import GpuRequest, Offer, Slot, SlotRequest
 
-# Cards report less than their name says: a T4 of 16 GB has 15079 MiB, an A10 of 24 GB has 23028. The next
-# smaller size of card (11 for 12, 22 for 24) stays below.
+# Cards report less memory than their name says: a T4 of 16 GB has 15079 MiB, an A10 of 24 GB has 23028. The
+# next smaller size of card (11 for 12, 22 for 24) is below this fraction.
 LEAST_PART = 0.92
 
 
 @dataclass(frozen=True)
 class FreeSlots:
-    """A host's free slots that fit. `index` is its place in the inventory's order."""
+    """The free slots of a host that are eligible. `index` is the host's position in the inventory's order."""
 
     index: int
     host: str
@@ -28,8 +28,11 @@ class FreeSlots:
 
 @dataclass(frozen=True)
 class EligibleSlots:
-    """`rooms` have a slot that fits; `held` are, by host, the slots that would count were they free. Hosts
-    `left_out` are those that the request does not want."""
+    """The slots that a request may use.
+
+    `by_host` has the hosts with at least one eligible free slot. `held_by_offer` has, for each offer, the
+    number of held slots that would be eligible if they were free. `offers` are those of the hosts that the
+    request allows; the others are `left_out`."""
 
     request: SlotRequest
     offers: tuple[Offer, ...]
@@ -40,16 +43,20 @@ class EligibleSlots:
 
     @property
     def free(self) -> int:
+        """The number of eligible free slots."""
         return sum(room.size for room in self.rooms)
 
     @property
     def unfit(self) -> int:
+        """The number of free slots on the allowed hosts that are not eligible."""
         return sum(len(offer.free) for offer in self.offers) - self.free
 
 
 def fitting(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlots:
+    """Return the slots of `offers` that the request may use."""
     considered = _considered(request, offers)
     wants_gpus = _wants_gpus(request.gpu, considered)
+    # With `-H` and without `--gpu`, a job may mix GPUs and processor slots.
     wanted = None if request.exact and request.gpu is None else wants_gpus
     rooms = []
     for index, offer in enumerate(considered):
@@ -66,7 +73,7 @@ def fitting(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlots:
 
 
 def fits(slot: Slot, wish: GpuRequest | None, is_gpu: bool | None) -> bool:
-    """`is_gpu` of None takes both kinds."""
+    """Whether the request may use the slot. `is_gpu` None allows both kinds."""
     if is_gpu is not None and slot.is_gpu != is_gpu:
         return False
     if wish is None or wish.is_none:
@@ -75,8 +82,10 @@ def fits(slot: Slot, wish: GpuRequest | None, is_gpu: bool | None) -> bool:
 
 
 def _considered(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, ...]:
-    """Hosts that are named and offer nothing may be away, or no part of the cluster: whoever reads the flags
-    knows the inventory."""
+    """Return the offers of the hosts that `include` and `exclude` allow.
+
+    Named hosts without an offer are ignored: they may be unreachable, or not part of the cluster. The parser
+    of the flags checks names against the inventory."""
     return tuple(
         offer
         for offer in offers
@@ -85,14 +94,17 @@ def _considered(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, .
 
 
 def _wants_gpus(wish: GpuRequest | None, offers: Sequence[Offer]) -> bool:
+    """Whether the job runs on GPUs: as `--gpu` says, by default if any allowed host has GPUs."""
     if wish is not None:
         return not wish.is_none
     return any(offer.offers_gpus for offer in offers)
 
 
 def _held(wish: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
-    """Nobody says of which kind a held slot is: it is taken for one like the host's free ones. Where a model
-    or a memory is wanted and the host has others too, or nothing free, it does not count."""
+    """Return how many held slots of the host would be eligible if they were free.
+
+    The kind of a held slot is unknown: it is assumed to be like the host's free ones. With a requested model
+    or memory, held slots count only if the host has free slots and all of them are eligible."""
     if not offer.holds:
         return 0
     if wish is not None and not wish.is_none:
@@ -102,8 +114,8 @@ def _held(wish: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus:
 
 
 def _is_model(wanted: str, model: str) -> bool:
-    """Whole words of it, whatever stands between them: `rtx3090` is in `GeForce RTX 3090`, `a10` is not in
-    `A100`."""
+    """Whether `wanted` matches whole, adjacent words of the model, ignoring case and separators: `rtx3090`
+    matches `GeForce RTX 3090`, `a10` does not match `A100`."""
     text = "".join(_words(wanted))
     words = _words(model)
     starts = range(len(words))

@@ -1,4 +1,4 @@
-"""Spread: even shares over all hosts. Balanced: equal shares on the fewest hosts."""
+"""The strategies spread (even shares on all hosts) and balanced (equal shares on the fewest hosts). Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from hvdocker.placement.strategies.eligible import FreeSlots
 
 
 def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
-    """As water fills: every host up to the same level, where it has as much; what is left goes to the first
-    ones that have more. Fewer ranks than hosts go to the first hosts."""
+    """Return `np` slots: the same number on every host, fewer only where a host has fewer.
+
+    Ranks that remain go to the first hosts with more slots. Fewer ranks than hosts go to the first hosts.
+    Each host gives devices of the fewest models by itself; models are not minimized over all hosts."""
     level, left = 0, np
     while left >= (higher := sum(room.size > level for room in rooms)) > 0:
         left -= higher
@@ -29,7 +31,9 @@ def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
 
 
 def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots] | None:
-    """None where it cannot be had in equal shares."""
+    """Return `np` slots in equal shares on the fewest hosts, preferring the smallest hosts with enough slots.
+
+    Returns None if equal shares are not possible."""
     for hosts in range(1, min(np, len(rooms)) + 1):
         share, rest = divmod(np, hosts)
         if rest:
@@ -41,7 +45,7 @@ def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSl
 
 
 def balanced_near(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
-    """The next numbers of ranks, below and above, that can be had in equal shares."""
+    """Return the nearest numbers of ranks below and above `np` that are possible in equal shares, if any."""
     sizes = Counter(room.size for room in rooms)
     below, above = 0, 0
     roomy = 0

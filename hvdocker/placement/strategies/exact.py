@@ -1,4 +1,4 @@
-"""Exactly as the user said it: `-H a:2,b:1`. There a job may mix hosts with and without GPUs."""
+"""Places exactly the shares of `-H a:2,b:1`. Such a job may mix hosts with and without GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from hvdocker.placement.strategies.refusal import not_enough_on
 
 
 def exactly(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
+    """Return the slots, or the error for the first host that has too few. Raises UsageProblem for a wrong
+    `-H`."""
     wanted = {share.host: share.slots for share in found.request.exact}
     _check(found, wanted)
     rooms = {room.host: room for room in found.rooms}

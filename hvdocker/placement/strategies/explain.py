@@ -1,4 +1,4 @@
-"""What came close, and by which criterion it lost: the data of `--explain`."""
+"""The data of `--explain`: alternative placements, and the criterion by which each one lost. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from hvdocker.placement.strategies.place import place
 from hvdocker.placement.strategies.score import PlacementScorer
 from hvdocker.protocol.placement import Placement
 
-# Hosts of the winner that are tried to be done without.
+# How many hosts of the winner are left out in turn to find alternatives.
 MOST_TRIED = 12
 
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """`how` it came about: without a host, or by another strategy, or in several of these ways."""
+    """An alternative placement. `how` says what led to it: a host left out, another strategy, or several of
+    these."""
 
     how: str
     placement: Placement
@@ -28,8 +29,8 @@ class RunnerUp:
 
 @dataclass(frozen=True)
 class Explanation:
-    """`merits` are what the winner was chosen by: each criterion with its value. `impossible` are ways that
-    lead nowhere."""
+    """The chosen placement with its alternatives, best first. `merits` has the winner's value for each
+    criterion. `impossible` are alternatives that cannot be placed."""
 
     strategy: str
     winner: Placement
@@ -39,7 +40,9 @@ class Explanation:
 
 
 def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
-    """Raises what `place` raises. What came close is of the same kind, GPUs or not."""
+    """Place the request, then place it again without each host of the winner and by the other strategies.
+
+    Raises what `place` raises. Alternatives use the same kind of slots (GPUs or not) as the winner."""
     winner = place(request, offers, links)
     strategy = "exact" if request.exact else request.strategy
     judge = PlacementScorer(strategy, request, offers, links)
@@ -61,7 +64,7 @@ def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LIN
 
 
 def _others(request: SlotRequest, winner: Placement) -> list[tuple[str, SlotRequest]]:
-    """Without each of its hosts in turn, and by the other strategies."""
+    """Return the alternative requests: without each host of the winner, and with each other strategy."""
     free = replace(request, exact=())
     without = [
         (f"without {host}", replace(free, exclude=(*request.exclude, host)))

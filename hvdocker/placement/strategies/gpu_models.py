@@ -1,4 +1,4 @@
-"""The fewest GPU models that a demand can be met with."""
+"""Finds the fewest GPU models with which a demand can be met. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from itertools import combinations
 from hvdocker.placement.strategies.demand import Demand
 from hvdocker.placement.strategies.eligible import FreeSlots
 
-# Every set of models is tried against every kind of host, smallest sets first. Beyond so many trials (a dozen
-# models and more, each of which is needed) models are only left out one by one: few, perhaps not fewest.
+# Every set of models is tried against every kind of host, smallest sets first. This is the set cover problem:
+# after this many trials (a dozen or more models that are all needed) models are only left out one by one,
+# and the result may not be the fewest.
 MOST_TRIALS = 200_000
 
 
 @dataclass(frozen=True)
 class HostKind:
-    """Hosts that are alike: how many slots of which model they have. `places` are theirs among all rooms, as
-    a set of bits."""
+    """Hosts with the same number of slots of each model. `positions` are their indices in the list of
+    hosts, as a bit mask."""
 
     size: int
     counts: tuple[tuple[str, int], ...]
@@ -26,10 +27,12 @@ class HostKind:
     places: int
 
     def within(self, models: frozenset[str]) -> int:
+        """Return how many slots of these models each of the hosts has."""
         return sum(count for model, count in self.counts if model in models)
 
 
 def kinds_of(rooms: Sequence[FreeSlots]) -> list[HostKind]:
+    """Group equal hosts, so that a set of models is tried once for each kind."""
     alike: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, room in enumerate(rooms):
         alike.setdefault(tuple(sorted(Counter(slot.model for slot in room.slots).items())), []).append(place)
@@ -40,7 +43,9 @@ def kinds_of(rooms: Sequence[FreeSlots]) -> list[HostKind]:
 
 
 def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[str]]:
-    """Every set of that many models with which it can be done."""
+    """Return all sets of models that can meet the demand and have the smallest possible size.
+
+    After MAX_TRIALS it returns the sets found so far, else one small set that may not be the smallest."""
     models = sorted({model for kind in kinds for model, _ in kind.counts})
     left = MOST_TRIALS // max(1, len(kinds))
     for size in range(1, len(models) + 1):
@@ -57,7 +62,7 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
 
 def _reduced(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
-    """Rare ones are tried first."""
+    """Leave out models one by one, rarest first, while the demand can still be met."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})

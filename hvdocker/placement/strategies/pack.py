@@ -1,4 +1,5 @@
-"""Pack: fewest hosts; least left over on them; largest shares first; fewest models; fastest links; order."""
+"""The strategy pack. Its criteria, in this order: fewest hosts, fewest free slots left over on them, largest
+shares first, fewest GPU models, fastest slowest link, inventory order. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +13,10 @@ from hvdocker.placement.strategies.sizes import packed_sizes
 
 
 def pack(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """With the fewest hosts all but the smallest are full, and what is left over is on that one."""
+    """Return the chosen slots. `rooms` have at least `np` slots together.
+
+    With the fewest hosts k, any k-1 hosts have too few slots. So all hosts but the smallest are full, and
+    the smallest gets the rest of the job."""
     sizes = packed_sizes([room.size for room in rooms], np)
     smallest = sizes[-1]
     rest = np - sum(sizes[:-1])

@@ -1,4 +1,4 @@
-"""What flags mean: `--gpu A100:80GB` and `-H a:2,b:1`."""
+"""Parses the flags `--gpu A100:80GB` and `-H a:2,b:1`. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCALHOST = "localhost"
 
 
 def parse_gpu(text: str) -> GpuRequest:
-    """A model, a least memory, both, or `none`."""
+    """Parse a model, a minimum memory, `MODEL:MEMORY`, or `none`. Raises UsageProblem."""
     words = text.strip()
     if words.lower() == "none":
         return GpuRequest(is_none=True)
@@ -31,8 +31,10 @@ def parse_gpu(text: str) -> GpuRequest:
 
 
 def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:
-    """Horovod's `-H host:slots,...`. `aliases` are other words for hosts, as their addresses. `localhost`
-    means the head: where no host has that name, the first one that the text does not name otherwise."""
+    """Parse Horovod's `-H host:slots,...`. Raises UsageProblem.
+
+    `aliases` maps other names of hosts, such as addresses, to their names. `localhost` means the head: unless
+    a host has that name, it is the first host that the flag does not name."""
     parts = [_part(part) for part in text.split(",")]
     own = [name if name in hosts or name == LOCALHOST else aliases.get(name, name) for name, _ in parts]
     if LOCALHOST in own and LOCALHOST not in hosts:
@@ -44,7 +46,7 @@ def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str]
 
 
 def _part(text: str) -> tuple[str, int]:
-    """`[::1]:2` is an address with its colons."""
+    """Parse `host:slots`. An IPv6 address is in brackets: `[::1]:2`."""
     host, _, slots = text.strip().rpartition(":")
     if not host or not re.fullmatch("[0-9]{1,9}", slots) or int(slots) < 1:
         raise UsageProblem(f"-H should look like a:2,b:1, got {text!r}")

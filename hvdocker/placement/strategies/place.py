@@ -1,4 +1,4 @@
-"""From a request and what hosts offer to a placement, or the reason why not."""
+"""Turns a request and the offers of the hosts into a placement, by the requested strategy. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from hvdocker.protocol.placement import Placement, Share
 
 
 def place(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
-    """`offers` are in the inventory's order; `links` are measured speeds between two hosts, perhaps not of
-    all. Raises NotEnoughSlots, or UsageProblem for a request that cannot be meant."""
+    """Return the placement of the request.
+
+    `offers` are in the inventory's order. `links` are the measured speeds of pairs of hosts; a pair that was
+    not measured counts as slower than any other. Raises NotEnoughSlots, or UsageProblem for a wrong
+    request."""
     found = fitting(request, offers)
     taken = _taken(found, links)
     if isinstance(taken, NotEnoughSlots):
@@ -33,6 +36,7 @@ def _taken(found: EligibleSlots, links: Links) -> list[ChosenSlots] | NotEnoughS
         return exactly(found)
     if request.strategy not in STRATEGIES:
         raise UsageProblem(f"there is no strategy {request.strategy!r}", fix=f"it is {_either(STRATEGIES)}")
+    # Without -np, held slots count too: the job is refused, not silently smaller.
     np = found.free + sum(found.held) if request.np is None else request.np
     if np > found.free or np == 0:
         return not_enough(found, max(np, 1), _most(found))
@@ -50,8 +54,8 @@ def _most(found: EligibleSlots) -> int:
 
 
 def _head_first(taken: Sequence[ChosenSlots], named: str) -> Placement:
-    """The smallest share leads, the first of them, unless another was named; the others keep the inventory's
-    order."""
+    """Put the head first: the host `named`, else the first of those with the smallest share. The others keep
+    the inventory's order."""
     shares = [_share(one) for one in sorted(taken, key=lambda one: one.room.index)]
     head = min(shares, key=lambda share: (share.host != named, share.slots))
     return Placement((head, *(share for share in shares if share is not head)))

@@ -1,4 +1,4 @@
-"""Why not: what is missing, who holds it, host by host, and what would work."""
+"""Errors for requests that do not fit: what is missing, who holds it on each host, what would fit. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from hvdocker.errors import NotEnoughSlots
 from hvdocker.placement.slots import GpuRequest, Offer
 from hvdocker.placement.strategies.eligible import EligibleSlots
 
-# Holders that the sentence names; the lines name all.
+# Holders that the first sentence of the error names; the lines below it name all.
 MOST_HOLDERS = 2
 MOST_LINES = 40
 
 
 def not_enough(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
-    """`most` is what could be had."""
+    """Return the error for too few free slots. `most` is the largest number that could be placed."""
     what = f"{np} wanted, {_free(found)}"
     fix = _fix(found, np, most)
     return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
 
 
 def not_enough_on(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots:
-    """A host of the user's own `-H`."""
+    """Return the error for a host of `-H` that has too few free slots."""
     offer = next(offer for offer in found.offers if offer.host == host)
     free = next((room.size for room in found.rooms if room.host == host), 0)
     what = f"{slots} wanted on {host}, {free} free"
@@ -32,7 +32,9 @@ def not_enough_on(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots
 
 
 def not_equal(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSlots:
-    """`near` are the next numbers that can be had so; one host with one rank always can."""
+    """Return the error for slots that cannot be had in equal shares.
+
+    `near` are the nearest possible numbers. It is never empty: one rank on one host is always possible."""
     what = f"{np} wanted, {_free(found)}, but not in equal shares"
     would = " or ".join(_flag(found, number) for number in near)
     fix = f"{would} can be had in equal shares; or take --strategy pack"
@@ -40,6 +42,7 @@ def not_equal(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSl
 
 
 def show_wish(wish: GpuRequest) -> str:
+    """Return the request as the user writes it after `--gpu`."""
     if wish.is_none:
         return "none"
     gib, rest = divmod(wish.memory_mb, 1024)
@@ -55,7 +58,7 @@ def _free(found: EligibleSlots) -> str:
 
 
 def _held(offers: Sequence[Offer]) -> str:
-    """`: 2 on b are held by mnist-4kq2 of kim`, those who hold most first."""
+    """Return `: 2 on b are held by mnist-4kq2 of kim`, with the largest holders first."""
     holds = [(offer.host, hold) for offer in offers for hold in offer.holds]
     holds.sort(key=lambda held: -held[1].slots)
     shown = [
@@ -97,7 +100,8 @@ def _fix(found: EligibleSlots, np: int, most: int) -> str:
 
 
 def _flag(found: EligibleSlots, number: int) -> str:
-    """What has to be said to get that many. An elastic job had none of the numbers within its bounds."""
+    """Return the flag that requests this number. For an elastic job the number is outside its bounds, because
+    all numbers within them were tried."""
     elastic = found.request.elastic
     if elastic is None:
         return f"-np {number}"
@@ -111,7 +115,7 @@ def _other_wish(wish: GpuRequest | None) -> str:
 
 
 def _would_do(found: EligibleSlots, np: int) -> bool:
-    """Whether it is enough once all is given back."""
+    """Whether there are enough slots once all held ones are released."""
     return np <= found.free + sum(offer.held for offer in found.offers)
 
 

@@ -1,4 +1,4 @@
-"""How good a placement is by each criterion of a strategy, and in words by which one it lost."""
+"""Scores a placement by the criteria of a strategy, and says by which criterion it is worse. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hvdocker.protocol.placement import Placement, Share
 from hvdocker.units import pluralize
 
 MOST_LISTED = 8
-# By strategy, the first one that differs decides.
+# The criteria of each strategy. The first one in which two placements differ decides.
 CRITERIA = {
     "pack": ("hosts", "left over", "shares", "models", "links", "order", "devices"),
     "spread": ("even shares", "order", "models per host", "devices"),
@@ -24,7 +24,8 @@ CRITERIA = {
 
 @dataclass(frozen=True)
 class Value:
-    """`key` compares, smaller is better; `worse` and `shown` make the sentence `needs 3 hosts, not 2`."""
+    """The value of one criterion. `key` is compared: smaller is better. `worse` of one placement and `shown`
+    of a better one make the sentence `needs 3 hosts, not 2`. `is_shown` False: not one of the merits."""
 
     key: object
     shown: str
@@ -34,6 +35,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Score:
+    """The values of a placement by criterion, in the order of the strategy's criteria."""
+
     values: Mapping[str, Value]
 
     @property
@@ -42,7 +45,7 @@ class Score:
 
 
 class PlacementScorer:
-    """Measures placements by the criteria of one strategy."""
+    """Scores placements of one request by the criteria of one strategy."""
 
     def __init__(self, strategy: str, request: SlotRequest, offers: Sequence[Offer], links: Links) -> None:
         found = fitting(request, offers)
@@ -67,6 +70,7 @@ class PlacementScorer:
         return Score({name: measures[name](placement) for name in self.criteria})
 
     def why(self, score: Score, best: Score) -> str:
+        """Say by which criterion a placement is worse than the best one."""
         for name in self.criteria:
             value, better = score.values[name], best.values[name]
             if value.key != better.key:
@@ -74,7 +78,8 @@ class PlacementScorer:
         return "not what -H says" if not self.criteria else "equally good"
 
     def merits(self, score: Score) -> Mapping[str, str]:
-        """But for what is no question, as links without a measurement."""
+        """Return the shown values by criterion, without those that did not matter, such as links without a
+        measurement."""
         return {name: value.shown for name, value in score.values.items() if value.is_told}
 
     def _hosts(self, placement: Placement) -> Value:
@@ -98,7 +103,7 @@ class PlacementScorer:
         )
 
     def _models_per_host(self, placement: Placement) -> Value:
-        """Spread looks at each host for itself."""
+        """Count the models of each host separately, because spread minimizes them host by host."""
         key = [
             len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)
         ]
@@ -140,6 +145,6 @@ class PlacementScorer:
 
 
 def _listed(things: Sequence[object], between: str = " + ") -> str:
-    """Some of very many."""
+    """Join the first MAX_LISTED things, with an ellipsis if there are more."""
     shown = [str(thing) for thing in things[:MOST_LISTED]]
     return between.join([*shown, "…"] if len(things) > MOST_LISTED else shown)

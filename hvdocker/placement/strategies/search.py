@@ -1,4 +1,4 @@
-"""The first hosts, in the inventory's order, that meet a demand and are joined by links as fast as wanted."""
+"""Finds the first hosts in inventory order that meet a demand and are all joined by fast links. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LinkGraph:
-    """`joined` are, for each host, those that its links are fast enough to. What a search has not found
-    within `most_nodes` counts as not there: links may then be slower than they could be."""
+    """The links that are fast enough. `joined` has, for each host, the hosts at the other end, as a bit mask.
+
+    A search (for a clique) gives up after `max_nodes` nodes, as if there were no solution: the chosen links
+    may then be slower than possible."""
 
     joined: Sequence[int]
     most_nodes: int
@@ -17,8 +19,11 @@ class LinkGraph:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Sets of hosts, as bits. `whole` by size can carry a full share, `odd` of one size only the rest of
-    the job, and so at most one of them."""
+    """Hosts that a search may choose, as bit masks of their positions.
+
+    `needs` is the number of hosts needed of each size. `whole` are the hosts of each size that can carry a
+    full share. `odd` are hosts of `odd_size` that can only carry the rest of the job; at most one of them is
+    chosen."""
 
     needs: Mapping[int, int]
     whole: Mapping[int, int]
@@ -28,7 +33,10 @@ class Candidates:
 
 @dataclass(frozen=True)
 class _SearchNode:
-    """`open` may still be chosen, all of them behind the last chosen one. `chosen` is a chain, last first."""
+    """A partial choice. `open` are the hosts that may still be chosen; all come after the last chosen one.
+
+    `needs` is the number of hosts still needed, in the order of the sizes. `chosen` is a linked list of
+    `length` hosts, last first. `is_tied` says that it equals the beginning of the bound so far."""
 
     open: int
     needs: tuple[int, ...]
@@ -41,8 +49,10 @@ class _SearchNode:
 def first_hosts(
     field: Candidates, web: LinkGraph | None = None, bound: Sequence[int] | None = None
 ) -> list[int] | None:
-    """Without a web no search ever goes back. Nothing is returned where the answer would come behind
-    `bound`."""
+    """Return the positions of the first hosts in lexicographic order that meet `field`; None if none do.
+
+    With `web`, every two hosts have a link in it; without it the search never has to backtrack. Also returns
+    None if the result would come after `bound`, or if the limit of nodes is reached."""
     sizes = tuple(field.needs)
     every = field.odd
     for size in sizes:
@@ -72,6 +82,7 @@ def first_hosts(
 
 
 def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
+    """Whether enough hosts of every size are still open. Links are not considered."""
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
@@ -84,6 +95,7 @@ def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> 
 def _take(
     field: Candidates, sizes: Sequence[int], node: _SearchNode, host: int, rest: int, is_tied: bool
 ) -> _SearchNode:
+    """Return the node with `host` chosen, and without the open hosts that are no longer needed."""
     bit = 1 << host
     is_odd = bool(field.odd & bit)
     size = field.odd_size if is_odd else next(size for size in sizes if field.whole[size] & bit)

@@ -1,19 +1,22 @@
-"""How large the hosts of a packed job are: fewest of them, least left over, then the largest ones. Which
-hosts of these sizes it gets is decided later."""
+"""Finds the host sizes of a packed job: fewest hosts, fewest slots left over, then largest first. Pure.
+
+By these criteria the sizes are unique. choose.py decides later which hosts of these sizes the job gets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
 
-_State = tuple[int, int]  # hosts still to choose, slots that may still be lost against the largest choice
+# Hosts still to choose; slots that may still be lost compared with choosing the largest hosts.
+_State = tuple[int, int]
 
 
 def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
-    """In descending order. There are enough slots.
+    """Return the sizes in descending order. `sizes` are all hosts, with at least `np` slots together.
 
-    With the fewest hosts the largest choice leaves fewer slots over than its smallest host has, so what may
-    be lost against it is little, and all choices within that are tried, size by size, each state once."""
+    The fewest hosts k are as many of the largest ones as hold np slots. They leave over fewer slots than the
+    smallest of them has, since k-1 hosts are too few. So other choices of k hosts can have only a few slots
+    less. All of them are tried, size by size, each state once."""
     descending = sorted(sizes, reverse=True)
     sums = [0, *accumulate(descending)]
     hosts = next(count for count, total in enumerate(sums) if total >= np)
@@ -27,7 +30,7 @@ def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
 
 
 def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Each size with its first place in the order and how many there are."""
+    """Return each size with its first position in the order and the number of hosts of that size."""
     groups: list[tuple[int, int, int]] = []
     for place, size in enumerate(descending):
         if groups and groups[-1][0] == size:
@@ -38,7 +41,9 @@ def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 def _steps(state: _State, group: tuple[int, int, int], sums: Sequence[int]) -> list[tuple[int, _State]]:
-    """Take so many hosts of this size, most first, while not too much is lost by it."""
+    """Return the possible numbers of hosts to take of this size, most first, each with the state after it.
+
+    Stops at the first number with which more slots are lost than the state allows."""
     hosts, slack = state
     size, first, many = group
     after = first + many
@@ -62,7 +67,7 @@ def _largest_first(
     layers: Sequence[set[_State]],
     sums: Sequence[int],
 ) -> list[int]:
-    """Of all ways to the end, the one that takes the most of the largest."""
+    """Return the sizes on the path from start to end that takes the most hosts of the largest sizes."""
     leading = [{end}]
     for group, layer in zip(reversed(groups), reversed(layers[:-1]), strict=True):
         goals = leading[-1]
