@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress, refuse_rest
 
 if TYPE_CHECKING:
     from hvdocker.jobs.attach import AttachReport
@@ -25,7 +25,7 @@ def attach(
     that train would have. Ctrl-C only leaves: the job goes on. Without a
     name: the newest job that runs. Of a job that has ended: its summary.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
     from hvdocker.console.views.job import JobView
@@ -33,7 +33,7 @@ def attach(
     from hvdocker.jobs.attach import AttachViewer
     from hvdocker.jobs.attach import attach as run
 
-    with working() as (env, progress):
+    with env_and_progress() as (env, progress):
         located = locate_past(env, inventory, cluster)
         viewer = AttachViewer()
 

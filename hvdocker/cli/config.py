@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import InventoryFlag, JsonFlag, no_rest
+from hvdocker.cli.shared import InventoryFlag, JsonFlag, refuse_rest
 
 
 def config(
@@ -27,7 +27,7 @@ def config(
     Every setting with its value and where it comes from: the file,
     ~/.ssh/config, or a default. No host is contacted.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.env import Env
     from hvdocker.inventory.config import config as run
     from hvdocker.inventory.config import config_json, config_yaml, schema_text

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, env_and_progress, refuse_rest
 
 
 def diff(
@@ -26,12 +26,12 @@ def diff(
     and settings; then how each went. What is at home is read there, the
     rest on the hosts.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.inventory.locate import locate
     from hvdocker.jobs.diff import as_json
     from hvdocker.jobs.diff import diff as run
 
-    with working(is_quiet=json) as (env, _):
+    with env_and_progress(is_quiet=json) as (env, _):
         found = run(env, locate(env, inventory, cluster), first, second)
     if json:
         import json as encoder

@@ -13,9 +13,9 @@ from hvdocker.cli.shared import (
     InventoryFlag,
     JsonFlag,
     QuietFlag,
-    no_rest,
+    env_and_progress,
     one_inventory,
-    working,
+    refuse_rest,
 )
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def doctor(
     Looks at every host at once, and leaves nothing behind. Exit 3 when
     something is red, 4 when a host cannot be reached; yellow only hurts.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.doctor.doctor import DoctorOptions
 
     options = DoctorOptions(accept_new_host_keys, deep)
-    examine(one_inventory(inventory, inventory_flag), options, json, verbose, quiet, cluster)
+    run_and_show(one_inventory(inventory, inventory_flag), options, json, verbose, quiet, cluster)
 
 
-def examine(
+def run_and_show(
     inventory: Path | None,
     options: DoctorOptions,
     json: bool = False,
@@ -64,7 +64,7 @@ def examine(
     from hvdocker.doctor.doctor import doctor as run
     from hvdocker.inventory.locate import locate
 
-    with working(quiet or json) as (env, _):
+    with env_and_progress(quiet or json) as (env, _):
         report = run(env, locate(env, inventory, cluster), options)
     if json:
         import json as encoder

@@ -17,11 +17,11 @@ from hvdocker.cli.shared import (
     ScriptFlag,
     SkipHooksFlag,
     YesFlag,
-    check_script,
-    hooks_of,
-    no_rest,
-    plan_shower,
-    working,
+    check_script_flag,
+    env_and_progress,
+    hooks_for_verb,
+    plan_printer,
+    refuse_rest,
 )
 
 
@@ -47,7 +47,7 @@ def down(
     Hosts that cannot be reached are named (exit 4): run it again when they
     are back.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.cluster.down import DownOptions
     from hvdocker.cluster.down import down as run
     from hvdocker.console import messages
@@ -55,12 +55,12 @@ def down(
     from hvdocker.errors import HostErrors
     from hvdocker.inventory.locate import locate
 
-    check_script(script, dry_run)
-    with working(quiet or script) as (env, progress):
+    check_script_flag(script, dry_run)
+    with env_and_progress(quiet or script) as (env, progress):
         located = locate(env, inventory, cluster)
         options = DownOptions(yes, discard, dry_run, accept_new_host_keys, force, lock_wait)
-        hooks = hooks_of(env, progress, located, "down", skip_hooks or dry_run)
-        shower = plan_shower(progress, dry_run and not script)
+        hooks = hooks_for_verb(env, progress, located, "down", skip_hooks or dry_run)
+        shower = plan_printer(progress, dry_run and not script)
         with hooks.on_failure():
             report = run(env, located, options, shower, agreed=lambda: hooks.before("down"))
     if script:

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, working
+from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, env_and_progress
 
 
 def execute(
@@ -37,7 +37,7 @@ def execute(
     argv = ctx.obj.rest or ()
     if not argv:
         raise UsageProblem("what should be run goes after --", fix="hvdocker exec -- nvidia-smi -L")
-    with working() as (env, progress):
+    with env_and_progress() as (env, progress):
         located = locate(env, inventory, cluster)
         view = HostView(out(), err(), named_hosts_or_all(located.inventory, hosts or ()))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress, refuse_rest
 
 
 def fetch(
@@ -27,13 +27,13 @@ def fetch(
     name.HOST, and listed. Hosts that are away are named (exit 4); what the
     others have comes all the same.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
     from hvdocker.inventory.locate import locate
     from hvdocker.jobs.fetch import fetch as run
 
-    with working() as (env, _):
+    with env_and_progress() as (env, _):
         report = run(env, locate(env, inventory, cluster), job, folder)
     for name in report.fetched.clashes:
         err().print(f"differs between hosts, kept as {name}.HOST: {name}")

@@ -15,10 +15,10 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     YesFlag,
-    no_rest,
+    env_and_progress,
     one_inventory,
-    plan_shower,
-    working,
+    plan_printer,
+    refuse_rest,
 )
 
 
@@ -48,7 +48,7 @@ def gc(
     that never started, containers of earlier doctors, what is left of
     images that were sent. Shows it and asks. Yours only, without --force.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
     from hvdocker.errors import raise_all
@@ -56,10 +56,10 @@ def gc(
     from hvdocker.gc.gc import gc as run
     from hvdocker.inventory.locate import locate
 
-    with working(quiet) as (env, progress):
+    with env_and_progress(quiet) as (env, progress):
         located = locate(env, one_inventory(inventory, inventory_flag))
         options = GcOptions(yes, discard, images, dry_run, accept_new_host_keys, force, lock_wait)
-        report = run(env, located, options, plan_shower(progress, not yes))
+        report = run(env, located, options, plan_printer(progress, not yes))
     for job, fetched in report.fetched.items():
         err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
         for line in fetched.skipped:

@@ -13,9 +13,9 @@ from hvdocker.cli.shared import (
     ClusterFlag,
     InventoryFlag,
     JsonFlag,
-    no_rest,
+    env_and_progress,
     one_inventory,
-    working,
+    refuse_rest,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def gpus(
     have little of its memory (`gpus: {busy: 500MB}` in the inventory). Exit
     3 when the GPUs of a host are not known, 4 when it cannot be reached.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate
     from hvdocker.placement.gpus import gpus as run
@@ -51,7 +51,7 @@ def gpus(
     if watch:
         _watch(chosen, cluster, json, accept_new_host_keys)
         return
-    with working(is_quiet=json) as (env, _):
+    with env_and_progress(is_quiet=json) as (env, _):
         report = run(env, locate(env, chosen, cluster), accept_new_host_keys)
     if json:
         _print_json(report, indent=1)
@@ -77,7 +77,7 @@ def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: 
             "--watch draws on a terminal, and stdout is none",
             fix="hvdocker gpus --watch --json writes an object per line",
         )
-    with working(is_quiet=json) as (env, progress):
+    with env_and_progress(is_quiet=json) as (env, progress):
         reports = watch_gpus(env, locate(env, inventory, cluster), accept_new)
         if json:
             for report in reports:

@@ -14,10 +14,10 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     ScriptFlag,
-    check_script,
-    no_rest,
-    plan_shower,
-    working,
+    check_script_flag,
+    env_and_progress,
+    plan_printer,
+    refuse_rest,
 )
 
 app = typer.Typer(help="Build the training image, and push it to the hosts.", no_args_is_help=True)
@@ -79,12 +79,12 @@ def build(
     distribution's packages. The target gpu builds base first; it needs no GPU
     and no registry, but 18 GB of disk and about ten minutes.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console.style import out
     from hvdocker.images.image import BuildRequest
     from hvdocker.images.image import build as run
 
-    with working(quiet) as (env, _):
+    with env_and_progress(quiet) as (env, _):
         tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base, cuda_image), inventory)
     out().print(tag)
 
@@ -109,18 +109,18 @@ def push(
     them pass them on to each other. With `registry:` in the inventory this
     machine pushes there, and the hosts pull.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import out, write_script
     from hvdocker.images.image import PushRequest
     from hvdocker.images.image import push as run
     from hvdocker.inventory.locate import locate
 
-    check_script(script, dry_run)
-    with working(quiet or script) as (env, progress):
+    check_script_flag(script, dry_run)
+    with env_and_progress(quiet or script) as (env, progress):
         located = locate(env, inventory)
         request = PushRequest(image, accept_new_host_keys, dry_run, lock_wait)
-        report = run(env, located, request, plan_shower(progress, dry_run and not script))
+        report = run(env, located, request, plan_printer(progress, dry_run and not script))
     if script:
         from hvdocker.script.script import as_script
 

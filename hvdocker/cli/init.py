@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import AcceptFlag, QuietFlag, no_rest, working
+from hvdocker.cli.shared import AcceptFlag, QuietFlag, env_and_progress, refuse_rest
 
 if TYPE_CHECKING:
     from hvdocker.inventory.init import SshConfigHost
@@ -42,7 +42,7 @@ def init(
     of them is not repeated in the file: hvdocker reads it itself. Then the
     hosts are looked at, and the exit code is the doctor's.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console.style import err, out
     from hvdocker.console.views.init import show_written, written_message
     from hvdocker.inventory.init import DEFAULT_FILE, InitRequest
@@ -50,11 +50,11 @@ def init(
 
     named = tuple(dict.fromkeys(host.strip() for host in hosts.split(",") if host.strip()))
     request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force)
-    with working(quiet) as (env, progress):
+    with env_and_progress(quiet) as (env, progress):
 
         def choose(offers: Sequence[SshConfigHost]) -> list[str]:
             progress.pause()
-            return _ask(offers)
+            return _ask_for_hosts(offers)
 
         report = run(env, request, choose if env.is_interactive else None)
     out().print(written_message(report))
@@ -63,16 +63,16 @@ def init(
     if not report.hosts:
         return
     if not no_doctor:
-        from hvdocker.cli.doctor import examine
+        from hvdocker.cli.doctor import run_and_show
         from hvdocker.doctor.doctor import DoctorOptions
 
-        examine(report.path, DoctorOptions(accept_new_host_keys), quiet=quiet)
+        run_and_show(report.path, DoctorOptions(accept_new_host_keys), quiet=quiet)
     if not quiet:
         words = ("hvdocker", "doctor" if no_doctor else "up", report.path.name)
         err().print(f"next: {shlex.join(words)}", style="quiet", markup=False)
 
 
-def _ask(offers: Sequence[SshConfigHost]) -> list[str]:
+def _ask_for_hosts(offers: Sequence[SshConfigHost]) -> list[str]:
     """Ask which hosts to use until the answer is valid. An empty answer means no host."""
     from hvdocker.console.style import err
     from hvdocker.console.views.init import hosts_question, show_offers

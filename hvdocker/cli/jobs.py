@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import InventoryFlag, JsonFlag, no_rest, one_inventory, working
+from hvdocker.cli.shared import InventoryFlag, JsonFlag, env_and_progress, one_inventory, refuse_rest
 
 
 def jobs(
@@ -27,12 +27,12 @@ def jobs(
     What is on the hosts is seen by any laptop with the inventory. Jobs that
     came home (fetch, down) stay listed when their cluster is gone.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate_past
     from hvdocker.jobs.jobs import jobs as run
 
-    with working(is_quiet=json) as (env, _):
+    with env_and_progress(is_quiet=json) as (env, _):
         report = run(env, locate_past(env, one_inventory(inventory, inventory_flag)), shows_all)
     if json:
         import json as encoder

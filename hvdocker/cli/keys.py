@@ -13,10 +13,10 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     ScriptFlag,
-    check_script,
-    no_rest,
-    plan_shower,
-    working,
+    check_script_flag,
+    env_and_progress,
+    plan_printer,
+    refuse_rest,
 )
 
 app = typer.Typer(help="Replace the keys of the cluster.", no_args_is_help=True)
@@ -45,18 +45,18 @@ def rotate(
     keys; a running job is named and left alone. A run that was cut off is
     mended by another, or by [bold]hvdocker up[/].
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.cluster.keys import RotateOptions
     from hvdocker.cluster.keys import rotate as run
     from hvdocker.console import messages
     from hvdocker.console.style import out, write_script
     from hvdocker.inventory.locate import locate
 
-    check_script(script, dry_run)
-    with working(quiet or script) as (env, progress):
+    check_script_flag(script, dry_run)
+    with env_and_progress(quiet or script) as (env, progress):
         located = locate(env, inventory, cluster)
         options = RotateOptions(accept_new_host_keys, dry_run, force, lock_wait)
-        report = run(env, located, options, plan_shower(progress, dry_run and not script))
+        report = run(env, located, options, plan_printer(progress, dry_run and not script))
     if script:
         from hvdocker.script.script import as_script
 

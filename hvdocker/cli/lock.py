@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import InventoryFlag, JsonFlag, YesFlag, no_rest, working
+from hvdocker.cli.shared import InventoryFlag, JsonFlag, YesFlag, env_and_progress, refuse_rest
 
 app = typer.Typer(help="Show who is changing the hosts, and release a dead lock.", no_args_is_help=True)
 
@@ -23,14 +23,14 @@ def status(ctx: typer.Context, inventory: InventoryFlag = None, json: JsonFlag =
     A lock is stale when its holder gave no sign of life for 60 s; the next
     verb takes it over by itself.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console.style import out
     from hvdocker.console.views.lock import show_locks
     from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate
     from hvdocker.locks.lock import lock_status as run
 
-    with working(is_quiet=json) as (env, _):
+    with env_and_progress(is_quiet=json) as (env, _):
         report = run(env, locate(env, inventory))
     if json:
         import json as encoder
@@ -59,12 +59,12 @@ def release(
 
     A run that is still alive notices, stops, and says so.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console.style import out
     from hvdocker.inventory.locate import locate
     from hvdocker.locks.lock import lock_release as run
 
-    with working() as (env, _):
+    with env_and_progress() as (env, _):
         released = run(env, locate(env, inventory), hosts or [], force, yes)
     for name, holder in released.items():
         out().print(f"{name}: released the lock of {holder.who} ({holder.doing})")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress, refuse_rest
 
 if TYPE_CHECKING:
     from hvdocker.jobs.logs import LogsRequest
@@ -62,14 +62,14 @@ def logs(
     Ctrl-C only leaves: the job goes on. Where the job's container is gone
     or away, its copy at home is printed, else what the ranks' hosts kept.
     """
-    no_rest(ctx)
-    wish = _wish(follow, tail, since, ranks or [], hosts or [], regex)
+    refuse_rest(ctx)
+    wish = _logs_request(follow, tail, since, ranks or [], hosts or [], regex)
     from hvdocker.console.style import out
     from hvdocker.console.views.job import JobView
     from hvdocker.inventory.locate import locate_past
     from hvdocker.jobs.logs import logs as run
 
-    with working() as (env, progress):
+    with env_and_progress() as (env, progress):
         view = JobView(out())
 
         def show(line: object) -> None:
@@ -79,7 +79,7 @@ def logs(
         run(env, locate_past(env, inventory, cluster), job, wish, show)
 
 
-def _wish(
+def _logs_request(
     follow: bool, tail: int | None, since: str | None, ranks: list[int], hosts: list[str], regex: str | None
 ) -> LogsRequest:
     from hvdocker.jobs.log.since import parse_since

@@ -12,7 +12,7 @@ from hvdocker.errors import ExitCode, HvdockerError
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line (`argv`, by default that of the process). Raises SystemExit with the exit code."""
-    own, rest = split(list(sys.argv[1:] if argv is None else argv))
+    own, rest = split_at_dashes(list(sys.argv[1:] if argv is None else argv))
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]
     if not is_debug:
@@ -23,10 +23,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
     except HvdockerError as error:
-        _tell(error, error if is_debug else None)
+        _show_error(error, error if is_debug else None)
         raise SystemExit(int(error.exit_code)) from None
     except Exception as error:
-        _tell(_unforeseen(error), error if is_debug else None)
+        _show_error(_unexpected_error(error), error if is_debug else None)
         raise SystemExit(int(ExitCode.ERROR)) from None
 
 
@@ -38,7 +38,7 @@ def _silence_paramiko() -> None:
     logging.getLogger("paramiko").propagate = False
 
 
-def split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
+def split_at_dashes(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
     """Return the words before the first `--`, and those after it; None if there is no `--`."""
     if "--" not in argv:
         return argv, None
@@ -46,7 +46,7 @@ def split(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
     return argv[:at], tuple(argv[at + 1 :])
 
 
-def _tell(error: HvdockerError, traced: Exception | None) -> None:
+def _show_error(error: HvdockerError, traced: Exception | None) -> None:
     from hvdocker.console.errors import show_error
     from hvdocker.console.style import err
 
@@ -57,7 +57,7 @@ def _tell(error: HvdockerError, traced: Exception | None) -> None:
     show_error(err(), error)
 
 
-def _unforeseen(error: Exception) -> HvdockerError:
+def _unexpected_error(error: Exception) -> HvdockerError:
     return HvdockerError(
         f"something went wrong that hvdocker did not foresee: {type(error).__name__}: {error}",
         fix="run it again with --debug and report what it prints",

@@ -16,12 +16,12 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     SkipHooksFlag,
-    hooks_of,
-    no_rest,
-    plan_shower,
-    working,
+    env_and_progress,
+    hooks_for_verb,
+    plan_printer,
+    refuse_rest,
 )
-from hvdocker.cli.train import attach, finish
+from hvdocker.cli.train import attach_viewer, finish_job
 
 
 def replay(
@@ -58,7 +58,7 @@ def replay(
     that was checked out, and the changes to it that were kept with the job.
     Another build of the image is used, and told.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
     from hvdocker.training.replay import ReplayOptions
@@ -76,11 +76,13 @@ def replay(
         lock_wait_s=lock_wait,
         is_forced=force,
     )
-    with working(quiet) as (env, progress):
+    with env_and_progress(quiet) as (env, progress):
         located = locate(env, inventory, cluster)
-        viewer = Viewer(plan=plan_shower(progress, dry_run))
-        attach(viewer, progress, quiet)
-        with TrainHooks(hooks_of(env, progress, located, "replay", skip_hooks or dry_run)).around(viewer):
+        viewer = Viewer(plan=plan_printer(progress, dry_run))
+        attach_viewer(viewer, progress, quiet)
+        with TrainHooks(hooks_for_verb(env, progress, located, "replay", skip_hooks or dry_run)).around(
+            viewer
+        ):
             report = run(env, located, job, options, viewer)
             progress.pause()
-            finish(report, located, TrainRequest(is_dry_run=dry_run), False, quiet)
+            finish_job(report, located, TrainRequest(is_dry_run=dry_run), False, quiet)

@@ -34,7 +34,7 @@ from hvdocker.cli.flags.placement import (
     GpuFlag,
     IncludeFlag,
     StrategyFlag,
-    explainer,
+    explanation_printer,
 )
 from hvdocker.cli.shared import (
     AcceptFlag,
@@ -43,18 +43,18 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     SkipHooksFlag,
-    hooks_of,
+    env_and_progress,
+    hooks_for_verb,
     one_inventory,
-    plan_shower,
-    working,
+    plan_printer,
 )
-from hvdocker.cli.train import attach
+from hvdocker.cli.train import attach_viewer
 from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
 if TYPE_CHECKING:
     from hvdocker.training.run import RunReport
 
-INVENTORIES = (".yaml", ".yml")
+INVENTORY_SUFFIXES = (".yaml", ".yml")
 
 
 def run(
@@ -114,7 +114,7 @@ def run(
     """
     words = [word for word in (inventory, script) if word]
     plain, tuning = split_tuning_flags([*words, *ctx.args])
-    file, plain = _inventory(plain, inventory_flag)
+    file, plain = _split_inventory(plain, inventory_flag)
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
@@ -146,12 +146,12 @@ def run(
         accept_new_host_keys=accept_new_host_keys,
         lock_wait_s=lock_wait,
     )
-    with working(quiet) as (env, progress), _terminable():
-        viewer = Viewer(plan=plan_shower(progress, dry_run))
-        viewer.explained = explainer(progress, explain)
-        attach(viewer, progress, quiet)
+    with env_and_progress(quiet) as (env, progress), _sigterm_as_ctrl_c():
+        viewer = Viewer(plan=plan_printer(progress, dry_run))
+        viewer.explained = explanation_printer(progress, explain)
+        attach_viewer(viewer, progress, quiet)
         located = locate(env, file)
-        hooks = hooks_of(env, progress, located, "run", skip_hooks or dry_run)
+        hooks = hooks_for_verb(env, progress, located, "run", skip_hooks or dry_run)
         with hooks.on_failure():
             report = act(env, located, request, keep, viewer, hooks=hooks)
         progress.pause()
@@ -159,15 +159,15 @@ def run(
             _finish(report, quiet)
 
 
-def _inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
+def _split_inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
     """Return the inventory and the other words. The first word is the inventory if it has such a suffix."""
-    if not plain or not plain[0].endswith(INVENTORIES):
+    if not plain or not plain[0].endswith(INVENTORY_SUFFIXES):
         return flag, plain
     return one_inventory(Path(plain[0]), flag), plain[1:]
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def _sigterm_as_ctrl_c() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C during the block, so that the hosts are given back."""
 
     def interrupt(number: int, frame: object) -> NoReturn:

@@ -81,7 +81,7 @@ SkipHooksFlag = Annotated[
 ]
 
 
-def no_rest(ctx: typer.Context) -> None:
+def refuse_rest(ctx: typer.Context) -> None:
     """Raise UsageProblem if there are words after `--`: only verbs that run a user's command take them."""
     if ctx.obj is not None and ctx.obj.rest:
         from hvdocker.errors import UsageProblem
@@ -98,7 +98,7 @@ def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
     return argument or flag
 
 
-def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
+def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
     """Return a function that prints a plan on stdout if `is_wanted` (a dry run, or `gc` before it asks).
 
     Otherwise it does nothing, because progress shows the steps as they are done."""
@@ -113,21 +113,21 @@ def plan_shower(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
     return show
 
 
-def hooks_of(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
+def hooks_for_verb(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
     """Return the user's hooks for this verb. Their output goes to stderr line by line."""
     from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
 
 
-def check_script(is_script: bool, is_dry_run: bool) -> None:
+def check_script_flag(is_script: bool, is_dry_run: bool) -> None:
     from hvdocker.errors import UsageProblem
 
     if is_script and not is_dry_run:
         raise UsageProblem("--script goes with --dry-run")
 
 
-def import_what_comes_next() -> None:
+def preload_imports() -> None:
     """Import what comes after connecting, while the hosts answer. Every verb needs these modules, and they
     are half of the time of all imports."""
     import_module("hvdocker.observe.hosts")
@@ -135,7 +135,7 @@ def import_what_comes_next() -> None:
 
 
 @contextmanager
-def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
+def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """Yield the Env of a verb and the progress display, which shows its events on stderr during the block."""
     from getpass import getpass
 
@@ -168,6 +168,6 @@ def working(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
             ask=ask,
             ask_secret=ask_secret,
             is_interactive=is_interactive,
-            while_connecting=import_what_comes_next,
+            while_connecting=preload_imports,
         )
         yield env, progress

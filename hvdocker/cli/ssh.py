@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress
 
 
 def ssh(
@@ -31,7 +31,7 @@ def ssh(
 
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     words_for = machine_argv if machine else worker_argv
-    with working() as (env, _):
+    with env_and_progress() as (env, _):
         located = locate(env, inventory, cluster)
         words = words_for(env, located, host, ctx.obj.rest or (), has_terminal)
     replace_process(words)

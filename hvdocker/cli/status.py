@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, env_and_progress, refuse_rest
 
 
 def status(
@@ -18,14 +18,14 @@ def status(
     Everything is read from the hosts: any laptop with the inventory sees
     the same.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.cluster.status import status as run
     from hvdocker.console.style import out
     from hvdocker.console.views.status import show_status
     from hvdocker.errors import gravest_exit_code
     from hvdocker.inventory.locate import locate
 
-    with working(is_quiet=json) as (env, _):
+    with env_and_progress(is_quiet=json) as (env, _):
         report = run(env, locate(env, inventory, cluster))
     if json:
         import json as encoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, no_rest, working
+from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, env_and_progress, refuse_rest
 
 
 def stop(
@@ -20,13 +20,13 @@ def stop(
     The workers stay, ready for the next job. Where the job's head is away,
     its ranks on the other hosts are ended.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import out
     from hvdocker.inventory.locate import locate
     from hvdocker.jobs.stop import stop as run
 
-    with working() as (env, _):
+    with env_and_progress() as (env, _):
         report = run(env, locate(env, inventory, cluster), job, force)
     for host, number in report.ended.items():
         out().print(messages.ranks_ended(report.job, host, number))

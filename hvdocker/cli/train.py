@@ -32,7 +32,7 @@ from hvdocker.cli.flags.placement import (
     GpuFlag,
     IncludeFlag,
     StrategyFlag,
-    explainer,
+    explanation_printer,
 )
 from hvdocker.cli.shared import (
     AcceptFlag,
@@ -44,10 +44,10 @@ from hvdocker.cli.shared import (
     QuietFlag,
     ScriptFlag,
     SkipHooksFlag,
-    check_script,
-    hooks_of,
-    plan_shower,
-    working,
+    check_script_flag,
+    env_and_progress,
+    hooks_for_verb,
+    plan_printer,
 )
 from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
@@ -113,7 +113,7 @@ def train(
     shows it again. Horovod's tuning flags (--fusion-threshold-mb, …) are
     passed on.
     """
-    check_script(as_script, dry_run)
+    check_script_flag(as_script, dry_run)
     # Typer takes a tuning flag in front of the script for the script.
     plain, tuning = split_tuning_flags([*([script] if script else []), *ctx.args])
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
@@ -151,19 +151,19 @@ def train(
         lock_wait_s=lock_wait,
         is_forced=force,
     )
-    with working(quiet or as_script) as (env, progress):
+    with env_and_progress(quiet or as_script) as (env, progress):
         located = locate(env, inventory, cluster)
-        viewer = Viewer(plan=plan_shower(progress, dry_run and not as_script))
-        viewer.explained = explainer(progress, explain)
-        attach(viewer, progress, quiet)
-        hooks = TrainHooks(hooks_of(env, progress, located, "train", skip_hooks or dry_run))
+        viewer = Viewer(plan=plan_printer(progress, dry_run and not as_script))
+        viewer.explained = explanation_printer(progress, explain)
+        attach_viewer(viewer, progress, quiet)
+        hooks = TrainHooks(hooks_for_verb(env, progress, located, "train", skip_hooks or dry_run))
         with hooks.around(viewer):
             report = run(env, located, request, viewer)
             progress.pause()
-            finish(report, located, request, as_script, quiet)
+            finish_job(report, located, request, as_script, quiet)
 
 
-def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
+def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     """Set the viewer to print the ranks' output once the master runs. The progress display pauses then."""
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
@@ -180,7 +180,7 @@ def attach(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
 
 
-def finish(
+def finish_job(
     report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
 ) -> None:
     """Print the script, the job's id (detached), or the summary. Raises if the job failed."""

@@ -13,7 +13,7 @@ from hvdocker.cli.flags.placement import (
     GpuFlag,
     IncludeFlag,
     StrategyFlag,
-    explainer,
+    explanation_printer,
 )
 from hvdocker.cli.shared import (
     AcceptFlag,
@@ -25,11 +25,11 @@ from hvdocker.cli.shared import (
     QuietFlag,
     ScriptFlag,
     SkipHooksFlag,
-    check_script,
-    hooks_of,
-    no_rest,
-    plan_shower,
-    working,
+    check_script_flag,
+    env_and_progress,
+    hooks_for_verb,
+    plan_printer,
+    refuse_rest,
 )
 
 if TYPE_CHECKING:
@@ -102,26 +102,26 @@ def up(
     A second run on a healthy cluster has nothing to do, and says so.
     A failed run names the host and undoes what it made.
     """
-    no_rest(ctx)
+    refuse_rest(ctx)
     from hvdocker.cluster.up import UpOptions, check_keep
     from hvdocker.cluster.up import up as run
     from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
-    from hvdocker.placement.slot_flags import SlotFlags, request_of
+    from hvdocker.placement.slot_flags import SlotFlags, slot_request
 
     check_keep(keep)
-    check_script(script, dry_run)
-    with working(quiet or script) as (env, progress):
-        located = _located(env, inventory or inventory_flag, hosts, local, image, cluster)
+    check_script_flag(script, dry_run)
+    with env_and_progress(quiet or script) as (env, progress):
+        located = _locate_or_generate(env, inventory or inventory_flag, hosts, local, image, cluster)
         wanted = SlotFlags(np, where, strategy, gpu, include, exclude)
-        if explain and wanted.is_everything:
+        if explain and wanted.is_empty:
             raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
-        request = None if wanted.is_everything else request_of(wanted, located.inventory)
+        request = None if wanted.is_empty else slot_request(wanted, located.inventory)
         options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait, request)
-        shower = plan_shower(progress, dry_run and not script)
-        with hooks_of(env, progress, located, "up", skip_hooks or dry_run).around("up") as end:
-            report = run(env, located, options, shower, explainer(progress, explain))
+        shower = plan_printer(progress, dry_run and not script)
+        with hooks_for_verb(env, progress, located, "up", skip_hooks or dry_run).around("up") as end:
+            report = run(env, located, options, shower, explanation_printer(progress, explain))
             end.code = report.exit_code
     if script:
         from hvdocker.script.script import as_script
@@ -136,7 +136,7 @@ def up(
     report.complain()
 
 
-def _located(
+def _locate_or_generate(
     env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
 ) -> Located:
     """Return the inventory of the file, or one generated for `--hosts` or `--local`."""

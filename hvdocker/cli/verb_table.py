@@ -21,13 +21,13 @@ class Verb:
     `help` repeats the first line of the command's docstring; a test keeps them equal. `settings` are typer's
     context settings."""
 
-    where: str
+    target: str
     help: str
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
         """Import the verb and return its typer command. Any: its base class depends on typer's version."""
-        module, _, attribute = self.where.partition(":")
+        module, _, attribute = self.target.partition(":")
         found = getattr(import_module(f"hvdocker.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             command: Any = typer.main.get_group(found)

@@ -18,7 +18,7 @@ from hvdocker.events import Event
 from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located, cluster_flag
 from hvdocker.locks.owner import refuse_foreign_owner
-from hvdocker.placement.complete_state import members_state
+from hvdocker.placement.complete_state import observe_cluster
 from hvdocker.plan.plan import Plan
 from hvdocker.transport.session import Session, connected
 
@@ -64,7 +64,7 @@ def _observe_and_plan(
 ) -> UpReport:
     """Observe and plan. Raises if hosts are missing, or if another user owns the cluster."""
     inventory = located.inventory
-    state = members_state(located, session, with_images=True)
+    state = observe_cluster(located, session, with_images=True)
     placed = host_plans(inventory, state)
     raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_rotation(inventory, state, placed, env.maker(), brought)

@@ -25,8 +25,8 @@ from hvdocker.inventory.state_folder import forget, former_hosts, former_note, p
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.link_speeds import read_links
-from hvdocker.placement.scope import asked_for, everything, explained, is_complete
+from hvdocker.placement.link_speeds import read_link_speeds
+from hvdocker.placement.scope import explain_requested_scope, full_scope, is_complete, requested_scope
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import Explanation
 from hvdocker.plan.plan import Plan
@@ -150,9 +150,9 @@ def _observe_and_plan(
     # Checked each time, because the job that runs on without these hosts may have ended.
     absent = unreachable_hosts(session.links, state, failed)
     if request:
-        extent = asked_for(inventory, state, request, read_links(located))
+        extent = requested_scope(inventory, state, request, read_link_speeds(located))
     else:
-        extent = everything(inventory, state)
+        extent = full_scope(inventory, state)
     placed = places(inventory, state, extent)
     raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), absent)
@@ -193,7 +193,7 @@ def _explain(
     """Pass the explanation of the placement to `tell`, or a note if the cluster of this request exists."""
     if tell is None or options.request is None:
         return
-    found = explained(located.inventory, state, options.request, read_links(located))
+    found = explain_requested_scope(located.inventory, state, options.request, read_link_speeds(located))
     if found:
         tell(found)
     else:

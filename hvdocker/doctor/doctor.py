@@ -34,8 +34,8 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.scope import is_complete, with_outsiders
-from hvdocker.placement.scope_label import asked_in
+from hvdocker.placement.scope import is_complete, scope_with_other_hosts
+from hvdocker.placement.scope_label import scope_label_of_cluster
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
         _say(env, "looking at every host")
         outcomes = observe_hosts(inventory, session.links)
         state = cluster_state(inventory, outcomes.done, with_images=True)
-        words = replace(words, scope_label=asked_in(state))
+        words = replace(words, scope_label=scope_label_of_cluster(state))
         placed, problems = _placed(inventory, state)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
@@ -169,12 +169,12 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPl
     """Return each host's plan, and the problems found. A host that cannot be planned has only problems."""
     problems: Problems = {}
     try:
-        placed = host_plans(inventory, state, with_outsiders(inventory, state))
+        placed = host_plans(inventory, state, scope_with_other_hosts(inventory, state))
     except HvdockerError as error:
         _note(problems, "address", getattr(error, "errors", None) or [error], list(state.hosts))
         left = {name: seen for name, seen in state.hosts.items() if name not in problems}
         rest = replace(state, hosts=left)
-        placed = host_plans(inventory, rest, with_outsiders(inventory, rest)) if left else {}
+        placed = host_plans(inventory, rest, scope_with_other_hosts(inventory, rest)) if left else {}
     names = list(placed)
     _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
     _note(problems, "address", address_problems(placed), names)

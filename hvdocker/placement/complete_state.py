@@ -10,7 +10,7 @@ from hvdocker.observe.state import ClusterState
 from hvdocker.transport.session import Session
 
 
-def members_state(
+def observe_cluster(
     located: Located,
     session: Session,
     with_images: bool = False,

@@ -20,7 +20,7 @@ from hvdocker.transport.session import Session, connected
 
 # With --watch, the GPUs of a host that failed to report them are queried again only after this time: with a
 # hung driver every query leaves an nvidia-smi process on the host that not even SIGKILL ends.
-ASK_AGAIN_S = 60.0
+RETRY_FAILED_QUERY_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class HostGpus:
     name: str
     host: str
     uses: tuple[GpuUse, ...] = ()
-    slots: CpuSlots | None = None
+    cpu_slots: CpuSlots | None = None
     notes: tuple[str, ...] = ()
     containers: Mapping[str, ContainerSeen] = field(default_factory=dict)
     error: HvdockerError | None = None
@@ -86,7 +86,7 @@ class GpuReport:
 def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
     """Observe the hosts once. A host that cannot be reached or used becomes an error in the report."""
     with connected(env, located, accept_new, must_all=False) as session:
-        return _Looker(env, located.inventory, session).look()
+        return _GpuObserver(env, located.inventory, session).take_report()
 
 
 def watch_gpus(
@@ -94,43 +94,43 @@ def watch_gpus(
 ) -> Iterator[GpuReport]:
     """Yield a new report every `every_s` seconds, on connections that stay open, until the caller stops."""
     with connected(env, located, accept_new, must_all=False) as session:
-        looker = _Looker(env, located.inventory, session)
+        looker = _GpuObserver(env, located.inventory, session)
         while True:
-            yield looker.look()
+            yield looker.take_report()
             time.sleep(every_s)
 
 
 @dataclass
-class _Looker:
+class _GpuObserver:
     """Observes the hosts, repeatedly. `last_errors` has the time and text of failed GPU queries."""
 
     env: Env
     inventory: Inventory
     session: Session
-    hung: dict[str, tuple[float, str]] = field(default_factory=dict)
+    last_errors: dict[str, tuple[float, str]] = field(default_factory=dict)
 
-    def look(self) -> GpuReport:
+    def take_report(self) -> GpuReport:
         from hvdocker.observe.hosts import cluster_state, observe_hosts
 
         now = self.env.now()
-        still = {name for name, (since, _) in self.hung.items() if now - since < ASK_AGAIN_S}
+        still = {name for name, (since, _) in self.last_errors.items() if now - since < RETRY_FAILED_QUERY_S}
         outcomes = observe_hosts(self.inventory, self.session.links, without_gpus=still)
-        hosts = {name: self._remembered(seen, now, still) for name, seen in outcomes.done.items()}
+        hosts = {name: self._with_last_error(seen, now, still) for name, seen in outcomes.done.items()}
         state = cluster_state(self.inventory, hosts, with_images=False)
-        return report_of(self.inventory, state, {**self.session.failed, **outcomes.failed})
+        return gpu_report(self.inventory, state, {**self.session.failed, **outcomes.failed})
 
-    def _remembered(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
+    def _with_last_error(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
         """Add the last GPU error to a host that was not queried now (`still`); else remember its error."""
         if seen.name in still:
-            return replace(seen, gpu_error=self.hung[seen.name][1])
+            return replace(seen, gpu_error=self.last_errors[seen.name][1])
         if seen.gpu_error:
-            self.hung[seen.name] = (now, seen.gpu_error)
+            self.last_errors[seen.name] = (now, seen.gpu_error)
         else:
-            self.hung.pop(seen.name, None)
+            self.last_errors.pop(seen.name, None)
         return seen
 
 
-def report_of(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
+def gpu_report(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
     """Return the report of an observed state. `failed` are the hosts that could not be observed."""
     jobs = job_leases(state.hosts.values())
     shown: set[str] = set()
@@ -141,7 +141,7 @@ def report_of(inventory: Inventory, state: ClusterState, failed: Mapping[str, Hv
             error = failed.get(host.name) or HvdockerError("nothing is known of it", host=host.name)
             hosts.append(HostGpus(host.name, host.host, error=error))
             continue
-        found = _host(inventory, host, seen, state, jobs)
+        found = _host_gpus(inventory, host, seen, state, jobs)
         # Hosts of a local cluster share one machine: its GPUs are listed at the first host only.
         uses = tuple(use for use in found.uses if use.gpu.uuid not in shown)
         shown |= {use.gpu.uuid for use in uses}
@@ -149,7 +149,7 @@ def report_of(inventory: Inventory, state: ClusterState, failed: Mapping[str, Hv
     return GpuReport(inventory, tuple(hosts))
 
 
-def _host(
+def _host_gpus(
     inventory: Inventory,
     host: Host,
     seen: HostSeen,
@@ -164,13 +164,13 @@ def _host(
         containers={one.id: one for one in (*seen.containers, *seen.other_containers)},
     )
     if seen.gpu_error:
-        return replace(found, error=_unknown(host.name, seen.gpu_error))
+        return replace(found, error=_gpus_unknown_error(host.name, seen.gpu_error))
     if seen.gpus or seen.gpu_notes:
         return found
-    return replace(found, slots=CpuSlots(host.slots or 1, _held(state, host.name)))
+    return replace(found, cpu_slots=CpuSlots(host.slots or 1, _slots_held_by_jobs(state, host.name)))
 
 
-def _unknown(host: str, error: str) -> HostUnfit:
+def _gpus_unknown_error(host: str, error: str) -> HostUnfit:
     needs_reboot = error == HUNG_ERROR or "mismatch" in error
     return HostUnfit(
         f"its GPUs are not known: {error}",
@@ -180,7 +180,7 @@ def _unknown(host: str, error: str) -> HostUnfit:
     )
 
 
-def _held(state: ClusterState, host: str) -> dict[str, int]:
+def _slots_held_by_jobs(state: ClusterState, host: str) -> dict[str, int]:
     return {
         master.job: share.slots
         for master in state.running_jobs()
@@ -190,7 +190,7 @@ def _held(state: ClusterState, host: str) -> dict[str, int]:
 
 
 def _host_json(host: HostGpus, cluster: str) -> Mapping[str, object]:
-    slots = host.slots
+    slots = host.cpu_slots
     return {
         "name": host.name,
         "host": host.host,
@@ -232,5 +232,5 @@ def _process_json(host: HostGpus, use: GpuUse, process: GpuProcess) -> Mapping[s
         "container": process.container or None,
         "cluster": container.cluster if container else None,
         "job": (container.job or None) if container else None,
-        "is_foreign": process in use.foreigners,
+        "is_foreign": process in use.foreign_processes,
     }

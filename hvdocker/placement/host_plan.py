@@ -24,10 +24,10 @@ class HostPlan:
     slots: int
     folder: str
     worker_name: str
-    sharing: int = 1
+    workers_on_machine: int = 1
     devices: tuple[str, ...] = ()
     # The request that the cluster was created for (scope_label.py); empty if `up` took all free slots.
-    asked: str = ""
+    request_label: str = ""
 
     @property
     def name(self) -> str:

@@ -38,7 +38,7 @@ class GpuUse:
 
     gpu: GpuSeen
     leases: tuple[Lease, ...] = ()
-    foreigners: tuple[GpuProcess, ...] = ()
+    foreign_processes: tuple[GpuProcess, ...] = ()
 
     @property
     def lease(self) -> Lease | None:
@@ -47,13 +47,13 @@ class GpuUse:
 
     @property
     def is_free(self) -> bool:
-        return not self.leases and not self.foreigners
+        return not self.leases and not self.foreign_processes
 
     def is_free_in(self, cluster: str) -> bool:
         """Whether a job of this cluster can use it: only the cluster holds it, and no job or foreign process
         uses it."""
         is_own = bool(self.leases) and all(one.cluster == cluster and not one.job for one in self.leases)
-        return is_own and not self.foreigners
+        return is_own and not self.foreign_processes
 
 
 def gpu_uses(
@@ -67,10 +67,12 @@ def gpu_uses(
     known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
-    return tuple(_use(gpu, workers, jobs, known, busy_bytes, _siblings(gpu, seen.gpus)) for gpu in seen.gpus)
+    return tuple(
+        _gpu_use(gpu, workers, jobs, known, busy_bytes, _slices_of_card(gpu, seen.gpus)) for gpu in seen.gpus
+    )
 
 
-def _siblings(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
+def _slices_of_card(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
     """Return the UUIDs of all slices of the same card, including this one."""
     return [one.uuid for one in gpus if one is gpu or (gpu.parent and one.parent == gpu.parent)]
 
@@ -113,7 +115,7 @@ def _worker_leases(containers: Iterable[ContainerSeen]) -> dict[str, tuple[Lease
     return found
 
 
-def _use(
+def _gpu_use(
     gpu: GpuSeen,
     workers: Mapping[str, tuple[Lease, ...]],
     jobs: Mapping[str, tuple[Lease, ...]],

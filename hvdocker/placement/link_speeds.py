@@ -11,27 +11,27 @@ from collections.abc import Mapping
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 
-FILE = "links.json"
-FORMAT = 1
-MOST_BYTES = 1 << 26
+LINKS_FILE = "links.json"
+LINKS_FORMAT = 1
+MAX_FILE_BYTES = 1 << 26
 
-Links = Mapping[frozenset[str], float]
+LinkSpeeds = Mapping[frozenset[str], float]
 
 
-def read_links(located: Located) -> Links:
+def read_link_speeds(located: Located) -> LinkSpeeds:
     """Return the speed of each measured pair in bits per second, {} if there is no usable file.
 
     Pairs with a host whose `host:` has changed since the measurement are left out."""
     try:
-        with (located.state / FILE).open("rb") as file:
-            told = json.loads(file.read(MOST_BYTES))
-        return _understood(told, located.inventory)
+        with (located.state / LINKS_FILE).open("rb") as file:
+            told = json.loads(file.read(MAX_FILE_BYTES))
+        return _parse_link_speeds(told, located.inventory)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _understood(told: object, inventory: Inventory) -> Links:
-    if not isinstance(told, dict) or told["format"] != FORMAT:
+def _parse_link_speeds(told: object, inventory: Inventory) -> LinkSpeeds:
+    if not isinstance(told, dict) or told["format"] != LINKS_FORMAT:
         return {}
     same = {host.name for host in inventory.hosts if told["hosts"].get(host.name) == host.host}
     return {

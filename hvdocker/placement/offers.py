@@ -11,7 +11,7 @@ from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.leases import GpuUse, Lease, gpu_uses, job_leases
 from hvdocker.placement.slots import HeldSlots, Offer, Slot
 
-Leases = Mapping[str, tuple[Lease, ...]]
+LeasesByDevice = Mapping[str, tuple[Lease, ...]]
 
 
 def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
@@ -21,12 +21,12 @@ def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
     costs nothing, and labels of other clusters use their own names for the hosts."""
     seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
     if inventory.is_local:
-        return _of_this_machine(inventory, seen)
+        return _local_offers(inventory, seen)
     jobs = job_leases(seen.values())
-    return [_of_host(inventory, inventory.named(name), found, jobs) for name, found in seen.items()]
+    return [_host_offer(inventory, inventory.named(name), found, jobs) for name, found in seen.items()]
 
 
-def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> Offer:
+def _host_offer(inventory: Inventory, host: Host, seen: HostSeen, jobs: LeasesByDevice) -> Offer:
     if seen.gpu_problem:
         return Offer(
             host.name, (), (HeldSlots(f"its driver ({seen.gpu_problem})", host.slots or 1),), has_gpus=True
@@ -34,10 +34,12 @@ def _of_host(inventory: Inventory, host: Host, seen: HostSeen, jobs: Leases) -> 
     if not seen.gpus:
         return Offer(host.name, (Slot(),) * (host.slots or 1))
     uses = gpu_uses(seen, inventory.gpu_busy_bytes, jobs)
-    return Offer(host.name, _takeable(inventory, host, uses), _held(inventory, uses), has_gpus=True)
+    return Offer(
+        host.name, _takeable_slots(inventory, host, uses), _held_slots(inventory, uses), has_gpus=True
+    )
 
 
-def _takeable(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:
+def _takeable_slots(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:
     """Return at most `slots:` GPUs. GPUs that the cluster holds already are preferred, so that it keeps
     them."""
     free = [use for use in uses if _is_takeable(inventory, use)]
@@ -51,19 +53,21 @@ def _is_takeable(inventory: Inventory, use: GpuUse) -> bool:
     """Whether the cluster may hold this GPU. It keeps its GPUs even if foreign processes use them too."""
     if use.leases:
         return all(lease.cluster == inventory.cluster for lease in use.leases)
-    return not use.foreigners
+    return not use.foreign_processes
 
 
-def _held(inventory: Inventory, uses: Iterable[GpuUse]) -> tuple[HeldSlots, ...]:
+def _held_slots(inventory: Inventory, uses: Iterable[GpuUse]) -> tuple[HeldSlots, ...]:
     theirs = (use for use in uses if not _is_takeable(inventory, use))
-    return _counted(_holder(_others_lease(inventory, use), use.foreigners) for use in theirs)
+    return _count_by_holder(
+        _holder_text(_lease_of_other_cluster(inventory, use), use.foreign_processes) for use in theirs
+    )
 
 
-def _others_lease(inventory: Inventory, use: GpuUse) -> Lease | None:
+def _lease_of_other_cluster(inventory: Inventory, use: GpuUse) -> Lease | None:
     return next((lease for lease in use.leases if lease.cluster != inventory.cluster), None)
 
 
-def _of_this_machine(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
+def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
     """Return the offers of a local cluster, whose workers share one machine.
 
     The GPUs are divided among the workers. If there are fewer GPUs than workers, none is used and every
@@ -89,12 +93,12 @@ def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str
 
     Slots of running jobs are held (the labels of their masters are the leases), and so are GPUs that another
     cluster or a foreign process uses although this cluster holds them."""
-    return [_of_worker(inventory, state, place) for place in placed.values()]
+    return [_worker_offer(inventory, state, place) for place in placed.values()]
 
 
-def _of_worker(inventory: Inventory, state: ClusterState, place: HostPlan) -> Offer:
+def _worker_offer(inventory: Inventory, state: ClusterState, place: HostPlan) -> Offer:
     if not place.devices:
-        jobs = _jobs_on(state, place.name)
+        jobs = _slots_held_by_jobs(state, place.name)
         left = place.slots - sum(hold.slots for hold in jobs)
         return Offer(place.name, (Slot(),) * max(0, left), jobs)
     if place.seen.gpu_problem:
@@ -107,18 +111,18 @@ def _of_worker(inventory: Inventory, state: ClusterState, place: HostPlan) -> Of
     for use in known:
         if use.gpu.uuid in jobs_of:
             holders.append(jobs_of[use.gpu.uuid])
-        elif theirs := _others_lease(inventory, use):
+        elif theirs := _lease_of_other_cluster(inventory, use):
             holders.append(str(theirs))
-        elif use.foreigners:
-            holders.append(_holder(None, use.foreigners))
+        elif use.foreign_processes:
+            holders.append(_holder_text(None, use.foreign_processes))
         else:
             free.append(_slot(use.gpu))
-    return Offer(place.name, tuple(free), _counted(holders), has_gpus=True)
+    return Offer(place.name, tuple(free), _count_by_holder(holders), has_gpus=True)
 
 
-def _jobs_on(state: ClusterState, host: str) -> tuple[HeldSlots, ...]:
+def _slots_held_by_jobs(state: ClusterState, host: str) -> tuple[HeldSlots, ...]:
     return tuple(
-        HeldSlots(_job(master), share.slots)
+        HeldSlots(_job_and_owner(master), share.slots)
         for master in state.running_jobs()
         for share in state.placement_of(master).shares
         if share.host == host
@@ -132,27 +136,27 @@ def _job_devices(state: ClusterState, place: HostPlan) -> dict[str, str]:
     for master in state.running_jobs():
         for share in state.placement_of(master).shares:
             if share.host == place.name:
-                held |= dict.fromkeys(share.devices or place.devices[: share.slots], _job(master))
+                held |= dict.fromkeys(share.devices or place.devices[: share.slots], _job_and_owner(master))
     return held
 
 
-def _job(master: ContainerSeen) -> str:
+def _job_and_owner(master: ContainerSeen) -> str:
     return f"{master.job} of {master.owner or '?'}"
 
 
-def _holder(lease: Lease | None, foreigners: Sequence[GpuProcess]) -> str:
+def _holder_text(lease: Lease | None, foreigners: Sequence[GpuProcess]) -> str:
     if lease:
         return str(lease)
-    return ", ".join(_told(one) for one in foreigners)
+    return ", ".join(_process_text(one) for one in foreigners)
 
 
-def _told(process: GpuProcess) -> str:
+def _process_text(process: GpuProcess) -> str:
     if not process.pid:
         return "processes that the driver does not name"
     return f"{process.name or 'a process'} (pid {process.pid}) of {process.user or '?'}"
 
 
-def _counted(holders: Iterable[str]) -> tuple[HeldSlots, ...]:
+def _count_by_holder(holders: Iterable[str]) -> tuple[HeldSlots, ...]:
     counts: dict[str, int] = {}
     for by in holders:
         counts[by] = counts.get(by, 0) + 1

@@ -13,16 +13,16 @@ from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.offers import offers_to_cluster
 from hvdocker.placement.scope_label import (
-    asked_in,
-    asked_np,
-    asked_of,
-    has_number,
-    request_words,
-    with_count,
-    without_count,
+    expected_slots,
+    has_slot_count,
+    label_for_request,
+    scope_label_of_cluster,
+    scope_label_of_worker,
+    with_slot_count,
+    without_slot_count,
 )
 from hvdocker.placement.slots import Offer, SlotRequest
-from hvdocker.placement.strategies import Explanation, explain, place_most, settled
+from hvdocker.placement.strategies import Explanation, explain, place_most, request_as_placed
 from hvdocker.protocol.placement import Share
 
 
@@ -32,50 +32,51 @@ class ClusterScope:
     without a share are then not part of the cluster; empty if `up` took all free slots."""
 
     shares: Mapping[str, Share]
-    asked: str = ""
+    request_label: str = ""
 
 
-def as_it_is(inventory: Inventory, state: ClusterState) -> ClusterScope:
+def current_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope that the labels of the existing workers describe.
 
     A host without a worker counts with its whole offer, unless the cluster was created for a request."""
     workers = state.workers()
-    asked = asked_in(state)
+    asked = scope_label_of_cluster(state)
     if asked:
         return ClusterScope({name: _share_of(inventory, worker) for name, worker in workers.items()}, asked)
     offers = {offer.host: offer for offer in offers_to_cluster(inventory, state)}
     return ClusterScope(
         {
-            name: _share_of(inventory, workers[name]) if name in workers else _all_of(offer)
+            name: _share_of(inventory, workers[name]) if name in workers else _share_of_whole_offer(offer)
             for name, offer in offers.items()
         }
     )
 
 
-def with_outsiders(inventory: Inventory, state: ClusterState) -> ClusterScope:
+def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the current scope, plus the whole offers of the hosts that are not part of the cluster."""
-    inside = as_it_is(inventory, state)
+    inside = current_scope(inventory, state)
     offers = offers_to_cluster(inventory, state)
     return replace(
-        inside, shares={offer.host: inside.shares.get(offer.host, _all_of(offer)) for offer in offers}
+        inside,
+        shares={offer.host: inside.shares.get(offer.host, _share_of_whole_offer(offer)) for offer in offers},
     )
 
 
-def everything(inventory: Inventory, state: ClusterState) -> ClusterScope:
+def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope of `up` without a request: all free slots of all hosts.
 
     Hosts on which a job runs keep the share that they have. Raises if a host has no usable or free GPU, or
     fewer GPUs than its `slots:`."""
     if inventory.is_local and state.running_jobs():
         # The GPUs of the one machine are divided among all workers, so no share can change alone.
-        return replace(as_it_is(inventory, state), asked="")
+        return replace(current_scope(inventory, state), request_label="")
     offers = offers_to_cluster(inventory, state)
-    raise_all("some hosts have no GPU to give", list(_empty_handed(inventory, state, offers)))
-    kept = _kept_by_jobs(inventory, state)
-    return ClusterScope({offer.host: kept.get(offer.host, _all_of(offer)) for offer in offers})
+    raise_all("some hosts have no GPU to give", list(_hosts_without_gpus(inventory, state, offers)))
+    kept = _shares_used_by_jobs(inventory, state)
+    return ClusterScope({offer.host: kept.get(offer.host, _share_of_whole_offer(offer)) for offer in offers})
 
 
-def asked_for(
+def requested_scope(
     inventory: Inventory,
     state: ClusterState,
     request: SlotRequest,
@@ -85,10 +86,10 @@ def asked_for(
 
     A cluster that was created for the same request, and is still complete, stays as it is: the request is
     written as a label on its workers. So a second `up` with the same request changes nothing."""
-    words = request_words(request)
-    offers = _offers_to(inventory, state, request)
-    if _still_has(inventory, state, words, offers):
-        return as_it_is(inventory, state)
+    words = label_for_request(request)
+    offers = _offers_for_request(inventory, state, request)
+    if _is_request_met(inventory, state, words, offers):
+        return current_scope(inventory, state)
     try:
         placement = place_most(request, offers, links)
     except NotEnoughSlots:
@@ -96,28 +97,30 @@ def asked_for(
         placement = place_most(request, offers_to_cluster(inventory, state), links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
-    return ClusterScope(ordered, with_count(request_words(settled(request, placement)), placement.np))
+    return ClusterScope(
+        ordered, with_slot_count(label_for_request(request_as_placed(request, placement)), placement.np)
+    )
 
 
-def explained(
+def explain_requested_scope(
     inventory: Inventory,
     state: ClusterState,
     request: SlotRequest,
     links: Mapping[frozenset[str], float],
 ) -> Explanation | None:
     """Explain the placement of `requested_scope`; None if the cluster for this request already exists."""
-    offers = _offers_to(inventory, state, request)
-    if _still_has(inventory, state, request_words(request), offers):
+    offers = _offers_for_request(inventory, state, request)
+    if _is_request_met(inventory, state, label_for_request(request), offers):
         return None
-    return explain(settled(request, place_most(request, offers, links)), offers, links)
+    return explain(request_as_placed(request, place_most(request, offers, links)), offers, links)
 
 
-def _offers_to(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
+def _offers_for_request(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
     """Return the offers. A request without a number means all free slots, so held slots are left out: they
     would count as requested and missing."""
     offers = offers_to_cluster(inventory, state)
     if request.np is None and not request.exact:
-        return [replace(offer, holds=(), has_gpus=offer.offers_gpus) for offer in offers]
+        return [replace(offer, held_slots=(), has_gpus=offer.offers_gpus) for offer in offers]
     return offers
 
 
@@ -125,24 +128,24 @@ def is_complete(inventory: Inventory, state: ClusterState) -> bool:
     """Whether the cluster was created for a request and the observed workers have all of its slots.
 
     Hosts without a share are then not needed. Always False for a cluster that takes all free slots."""
-    extent = as_it_is(inventory, state)
-    asked = asked_np(extent.asked)
+    extent = current_scope(inventory, state)
+    asked = expected_slots(extent.request_label)
     return asked is not None and sum(share.slots for share in extent.shares.values()) == asked
 
 
-def _still_has(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
+def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
     """Whether the existing workers are exactly those of this request, and all their GPUs are still available.
 
     A request without a number is met only while a job runs; otherwise it is placed again and may grow."""
     workers = state.workers()
-    labels = {asked_of(worker) for worker in workers.values()}
-    if len(labels) != 1 or without_count(label := labels.pop()) != words:
+    labels = {scope_label_of_worker(worker) for worker in workers.values()}
+    if len(labels) != 1 or without_slot_count(label := labels.pop()) != words:
         return False
-    if not has_number(words) and not state.running_jobs():
+    if not has_slot_count(words) and not state.running_jobs():
         return False
     free = {slot.device for offer in offers for slot in offer.free}
     shares = [_share_of(inventory, worker) for worker in workers.values()]
-    is_whole = sum(share.slots for share in shares) == asked_np(label)
+    is_whole = sum(share.slots for share in shares) == expected_slots(label)
     return is_whole and all(device in free for share in shares for device in share.devices)
 
 
@@ -151,23 +154,23 @@ def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
     if devices := worker.devices:
         return Share(worker.host, len(devices), devices)
     told = worker.labels.get(names.LABEL_SLOTS, "")
-    if asked_of(worker) and told.isdigit():
+    if scope_label_of_worker(worker) and told.isdigit():
         return Share(worker.host, int(told))
     return Share(worker.host, inventory.named(worker.host).slots or 1)
 
 
-def _all_of(offer: Offer) -> Share:
+def _share_of_whole_offer(offer: Offer) -> Share:
     devices = tuple(slot.device for slot in offer.free if slot.device)
     return Share(offer.host, len(offer.free), devices)
 
 
-def _kept_by_jobs(inventory: Inventory, state: ClusterState) -> dict[str, Share]:
+def _shares_used_by_jobs(inventory: Inventory, state: ClusterState) -> dict[str, Share]:
     busy = {host for job in state.running_jobs() for host in state.placement_of(job).hosts}
     workers = state.workers()
     return {name: _share_of(inventory, workers[name]) for name in workers if name in busy}
 
 
-def _empty_handed(
+def _hosts_without_gpus(
     inventory: Inventory, state: ClusterState, offers: Sequence[Offer]
 ) -> Iterator[HvdockerError]:
     for offer in offers:
@@ -183,23 +186,23 @@ def _empty_handed(
                 fix="sudo dmesg | grep -i nvrm; a driver that hangs needs a reboot of the host",
             )
         elif not offer.free:
-            yield _nothing_free(offer)
+            yield _no_free_gpu_error(offer)
         elif seen.gpus and (host.slots or 0) > len(seen.gpus):
-            yield _too_many_slots(host, len(seen.gpus))
+            yield _too_many_slots_error(host, len(seen.gpus))
 
 
-def _nothing_free(offer: Offer) -> HvdockerError:
-    held = ", ".join(f"{hold.slots} held by {hold.by}" for hold in offer.holds)
+def _no_free_gpu_error(offer: Offer) -> HvdockerError:
+    held = ", ".join(f"{hold.slots} held by {hold.by}" for hold in offer.held_slots)
     return NotEnoughSlots(
         f"none of its GPUs is free: {held}",
         host=offer.host,
         command="nvidia-smi",
-        lines=[f"{hold.slots} held by {hold.by}" for hold in offer.holds],
+        lines=[f"{hold.slots} held by {hold.by}" for hold in offer.held_slots],
         fix="say how many you want, and they are found elsewhere: hvdocker up -np N; hvdocker gpus shows all",
     )
 
 
-def _too_many_slots(host: Host, gpus: int) -> HvdockerError:
+def _too_many_slots_error(host: Host, gpus: int) -> HvdockerError:
     return HostUnfit(
         f"`slots: {host.slots}` is more than the {gpus} GPUs that it has",
         host=host.name,

@@ -15,10 +15,10 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.slots import SlotRequest
 
 
-def request_words(request: SlotRequest) -> str:
+def label_for_request(request: SlotRequest) -> str:
     """Return the label of a request, without the number of slots that it got."""
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
-    return _written(
+    return _to_json(
         {
             "np": request.np,
             "strategy": None if request.strategy == "pack" else request.strategy,
@@ -30,42 +30,42 @@ def request_words(request: SlotRequest) -> str:
     )
 
 
-def with_count(words: str, slots: int) -> str:
+def with_slot_count(words: str, slots: int) -> str:
     """Add the number of slots that were placed (key `got`) to the label of a request without a number, so
     that slots that are lost later are noticed."""
-    asked = _read(words)
-    return words if _np_of(asked) else _written({**asked, "got": slots})
+    asked = _from_json(words)
+    return words if _requested_slots(asked) else _to_json({**asked, "got": slots})
 
 
-def without_count(label: str) -> str:
+def without_slot_count(label: str) -> str:
     """Undo `with_slot_count`: return the label as `label_for_request` makes it."""
-    return _written({key: value for key, value in _read(label).items() if key != "got"})
+    return _to_json({key: value for key, value in _from_json(label).items() if key != "got"})
 
 
-def has_number(words: str) -> bool:
+def has_slot_count(words: str) -> bool:
     """Whether the request names the number of its slots, by `-np` or `-H`."""
-    return _np_of(_read(words)) is not None
+    return _requested_slots(_from_json(words)) is not None
 
 
-def asked_np(label: str) -> int | None:
+def expected_slots(label: str) -> int | None:
     """Return how many slots all workers with this label should have together; None if it does not say."""
-    asked = _read(label)
-    return _np_of(asked) or _number(asked.get("got"))
+    asked = _from_json(label)
+    return _requested_slots(asked) or _int_or_none(asked.get("got"))
 
 
-def asked_of(worker: ContainerSeen) -> str:
+def scope_label_of_worker(worker: ContainerSeen) -> str:
     return worker.labels.get(names.LABEL_ASKED, "")
 
 
-def asked_in(state: ClusterState) -> str:
+def scope_label_of_cluster(state: ClusterState) -> str:
     """Return the label of the cluster's workers; empty if `up` created them without a request."""
-    return next(filter(None, (asked_of(worker) for worker in state.workers().values())), "")
+    return next(filter(None, (scope_label_of_worker(worker) for worker in state.workers().values())), "")
 
 
-def up_again(label: str) -> str:
+def up_command(label: str) -> str:
     """Return the `hvdocker up` command with the flags of the request, which restores lost workers."""
-    asked = _read(label)
-    gpu, exact = _mapping(asked.get("gpu")), _mapping(asked.get("exact"))
+    asked = _from_json(label)
+    gpu, exact = _dict_or_empty(asked.get("gpu")), _dict_or_empty(asked.get("exact"))
     memory = f":{gpu['memory_mb']}MB" if gpu.get("memory_mb") else ""
     flags = {
         "-np": asked.get("np"),
@@ -78,27 +78,27 @@ def up_again(label: str) -> str:
     return shlex.join(("hvdocker", "up", *(str(word) for pair in flags.items() if pair[1] for word in pair)))
 
 
-def _written(asked: Mapping[str, Any]) -> str:  # Any: JSON
+def _to_json(asked: Mapping[str, Any]) -> str:  # Any: JSON
     return json.dumps({key: value for key, value in asked.items() if value}, separators=(",", ":"))
 
 
-def _read(label: str) -> dict[str, Any]:  # Any: as above
+def _from_json(label: str) -> dict[str, Any]:  # Any: as above
     try:
-        return _mapping(json.loads(label))
+        return _dict_or_empty(json.loads(label))
     except (ValueError, RecursionError):
         return {}
 
 
-def _mapping(value: object) -> dict[str, Any]:  # Any: as above
+def _dict_or_empty(value: object) -> dict[str, Any]:  # Any: as above
     return value if isinstance(value, dict) else {}
 
 
-def _np_of(asked: Mapping[str, Any]) -> int | None:  # Any: as above
+def _requested_slots(asked: Mapping[str, Any]) -> int | None:  # Any: as above
     exact = asked.get("exact")
     if isinstance(exact, dict):
-        return sum(_number(slots) or 0 for slots in exact.values()) or None
-    return _number(asked.get("np"))
+        return sum(_int_or_none(slots) or 0 for slots in exact.values()) or None
+    return _int_or_none(asked.get("np"))
 
 
-def _number(value: object) -> int | None:
+def _int_or_none(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None

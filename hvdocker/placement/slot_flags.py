@@ -24,11 +24,11 @@ class SlotFlags:
     exclude: str | None = None
 
     @property
-    def is_everything(self) -> bool:
+    def is_empty(self) -> bool:
         return self == SlotFlags()
 
 
-def check_wanted(wanted: SlotFlags) -> None:
+def check_slot_flags(wanted: SlotFlags) -> None:
     """Check the flags without the inventory, before any host is contacted. Raises UsageProblem."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
@@ -42,12 +42,12 @@ def check_wanted(wanted: SlotFlags) -> None:
         parse_gpu(wanted.gpu)
 
 
-def request_of(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
+def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
     """Return the request. Raises UsageProblem for wrong flags and for hosts that are not in the inventory.
 
     `addresses` are the training addresses by host name. Flags may name a host by its training address or its
     `host:` too."""
-    check_wanted(wanted)
+    check_slot_flags(wanted)
     names = [host.name for host in inventory.hosts]
     aliases = {address: name for name, address in addresses.items()}
     aliases |= {host.address: host.name for host in inventory.hosts if host.address}
@@ -55,19 +55,19 @@ def request_of(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, 
     exact = parse_hosts_flag(wanted.hosts, [*addresses] or names, aliases) if wanted.hosts else ()
     strangers = [share.host for share in exact if share.host not in names]
     if strangers:
-        raise _unknown("-H", strangers, names)
+        raise _unknown_hosts_error("-H", strangers, names)
     return SlotRequest(
-        head=_head(wanted.hosts or "", exact, names),
+        head=_localhost_head(wanted.hosts or "", exact, names),
         np=wanted.np,
         strategy=wanted.strategy or "pack",
         gpu=parse_gpu(wanted.gpu) if wanted.gpu else None,
-        include=_hosts("--include", wanted.include, names, aliases),
-        exclude=_hosts("--exclude", wanted.exclude, names, aliases),
+        include=_parse_host_list("--include", wanted.include, names, aliases),
+        exclude=_parse_host_list("--exclude", wanted.exclude, names, aliases),
         exact=exact,
     )
 
 
-def _head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
+def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
     """Return the host that `-H` calls localhost, or an empty string. It is the head, whatever its share,
     because `localhost` means the host of the launcher."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
@@ -76,16 +76,18 @@ def _head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
     return exact[words.index(LOCALHOST)].host
 
 
-def _hosts(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
+def _parse_host_list(
+    flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]
+) -> tuple[str, ...]:
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     found = [word if word in names else aliases.get(word, word) for word in words]
     strangers = [name for name in found if name not in names]
     if strangers:
-        raise _unknown(flag, strangers, names)
+        raise _unknown_hosts_error(flag, strangers, names)
     return tuple(dict.fromkeys(found))
 
 
-def _unknown(flag: str, strangers: list[str], names: list[str]) -> UsageProblem:
+def _unknown_hosts_error(flag: str, strangers: list[str], names: list[str]) -> UsageProblem:
     return UsageProblem(
         f"{flag} names {', '.join(map(repr, strangers))}, not in the inventory",
         fix=f"hosts are {', '.join(names)}",

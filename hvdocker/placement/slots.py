@@ -40,16 +40,16 @@ class Offer:
 
     host: str
     free: tuple[Slot, ...] = ()
-    holds: tuple[HeldSlots, ...] = ()
+    held_slots: tuple[HeldSlots, ...] = ()
     has_gpus: bool = False
 
     @property
     def total(self) -> int:
-        return len(self.free) + self.held
+        return len(self.free) + self.held_count
 
     @property
-    def held(self) -> int:
-        return sum(hold.slots for hold in self.holds)
+    def held_count(self) -> int:
+        return sum(hold.slots for hold in self.held_slots)
 
     @property
     def offers_gpus(self) -> bool:

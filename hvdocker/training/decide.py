@@ -18,9 +18,9 @@ from hvdocker.jobs.secrets.plan import steps_after_kill, steps_for_ended_jobs
 from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
 from hvdocker.launchers.launcher import Launcher
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.link_speeds import read_links
+from hvdocker.placement.link_speeds import read_link_speeds
 from hvdocker.placement.offers import offers_to_job
-from hvdocker.placement.strategies import explain, settled
+from hvdocker.placement.strategies import explain, request_as_placed
 from hvdocker.plan.plan import Plan, plan_of
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement
@@ -87,7 +87,7 @@ def decide(
     if viewer.explained and relaunch is None:
         offers = offers_to_job(inventory, state, placed)
         wanted = replace(slot_request_for(inventory, request, placed), elastic=inputs.resilience.elastic)
-        viewer.explained(explain(settled(wanted, placement), offers, read_links(located)))
+        viewer.explained(explain(request_as_placed(wanted, placement), offers, read_link_speeds(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_all("some hosts are not fit", fitness_problems(inventory, used))
     workers_plan = plan_workers(

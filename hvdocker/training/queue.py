@@ -25,7 +25,7 @@ from hvdocker.inventory.locate import Located
 from hvdocker.locks.lock import make_claim
 from hvdocker.locks.ticket import WAITS, Ticket, ordinal, waiting_tickets
 from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.complete_state import members_state
+from hvdocker.placement.complete_state import observe_cluster
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import Session
 from hvdocker.units import pluralize
@@ -80,7 +80,7 @@ def observe_with_queue(
         asked = None
         if not has_turn:
             asked = beside.submit(read_queue, links, held.sort_keys if held else {}, held is not None)
-        state = members_state(located, session, may_miss=may_miss)
+        state = observe_cluster(located, session, may_miss=may_miss)
     return state, waiting_tickets(asked.result(), inventory.cluster) if asked else []
 
 
@@ -194,7 +194,7 @@ class _StateCache:
         driver leaves a process on the host, so it is called once."""
         before = self.state.hosts if self.state else {}
         hung = {name: seen for name, seen in before.items() if seen.gpu_error}
-        state = members_state(self.located, self.session, without_gpus=hung)
+        state = observe_cluster(self.located, self.session, without_gpus=hung)
         known = {
             name: replace(seen, gpu_error=hung[name].gpu_error) if name in hung else seen
             for name, seen in state.hosts.items()

@@ -35,7 +35,7 @@ from hvdocker.inventory.locate import Located, named
 from hvdocker.jobs.fetch import FetchReport, fetch
 from hvdocker.jobs.outcome import raise_unless_succeeded
 from hvdocker.locks.lock import make_claim
-from hvdocker.placement.slot_flags import request_of
+from hvdocker.placement.slot_flags import slot_request
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan
 from hvdocker.training.ctrl_c import SecondCtrlC, finish_despite_ctrl_c
@@ -176,9 +176,9 @@ def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
 def _slot_request(located: Located, wish: JobInputs) -> SlotRequest | None:
     """Return the request for slots, or None for all slots."""
     wanted, elastic = wish.request.slot_flags, wish.resilience.elastic
-    if wanted.is_everything and elastic is None:
+    if wanted.is_empty and elastic is None:
         return None
-    return replace(request_of(wanted, located.inventory), elastic=elastic)
+    return replace(slot_request(wanted, located.inventory), elastic=elastic)
 
 
 def _on_all_slots(wish: JobInputs) -> JobInputs:

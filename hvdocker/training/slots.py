@@ -15,9 +15,9 @@ from hvdocker.inventory.locate import Located
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.link_speeds import read_links
+from hvdocker.placement.link_speeds import read_link_speeds
 from hvdocker.placement.offers import offers_to_job
-from hvdocker.placement.slot_flags import request_of
+from hvdocker.placement.slot_flags import slot_request
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import place_most
 from hvdocker.protocol.placement import Placement
@@ -52,7 +52,7 @@ def choose_slots(
     placed = host_plans_for(inventory, state, anew)
     check_workers(inventory, placed, state, located.flag, may_miss=anew is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
-    offers, links = offers_to_job(inventory, state, placed), read_links(located)
+    offers, links = offers_to_job(inventory, state, placed), read_link_speeds(located)
     wanted = slot_request_for(inventory, request, placed if anew is None else host_plans(inventory, state))
     if anew and wanted.exact:
         left = tuple(share for share in wanted.exact if share.host in placed)
@@ -83,4 +83,4 @@ def slot_request_for(
 ) -> SlotRequest:
     """Return the slot flags as a request; `-H` may also name hosts by their training address."""
     addresses = {name: found.address for name, found in placed.items()}
-    return request_of(request.slot_flags, inventory, addresses)
+    return slot_request(request.slot_flags, inventory, addresses)

@@ -43,7 +43,7 @@ ExplainFlag = Annotated[
 ]
 
 
-def explainer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
+def explanation_printer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
     """Return the function that prints an explanation on stderr; None without `--explain`."""
     if not is_wanted:
         return None

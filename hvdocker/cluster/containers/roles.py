@@ -32,8 +32,8 @@ def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> Containe
         names.LABEL_PORT: str(place.port),
         names.LABEL_SLOTS: str(place.slots),
     }
-    if place.asked:
-        labels[names.LABEL_ASKED] = place.asked
+    if place.request_label:
+        labels[names.LABEL_ASKED] = place.request_label
     return ContainerSpec(
         name=place.worker_name,
         image=inventory.image,
@@ -99,5 +99,5 @@ def shm_bytes(inventory: Inventory, place: HostPlan) -> int:
     not change the container's fingerprint."""
     if inventory.shm_bytes:
         return inventory.shm_bytes
-    half = place.seen.engine.memory_bytes // (2 * place.sharing)
+    half = place.seen.engine.memory_bytes // (2 * place.workers_on_machine)
     return min(half, MOST_SHM) >> 26 << 26 or 64 << 20

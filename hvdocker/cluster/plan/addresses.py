@@ -12,7 +12,7 @@ from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.scope import ClusterScope, as_it_is
+from hvdocker.placement.scope import ClusterScope, current_scope
 
 # For --local. A fixed address needs a network with a configured subnet, so Docker cannot choose it. This
 # range is reserved for benchmarks: no LAN uses it.
@@ -28,7 +28,7 @@ def host_plans(
 
     `extent` says which hosts and slots the cluster gets; by default those that it has. Raises if a host has
     no training address."""
-    extent = extent or as_it_is(inventory, state)
+    extent = extent or current_scope(inventory, state)
     port = choose_port(inventory, state)
     members = {name: seen for name, seen in state.hosts.items() if name in extent.shares}
     addresses = training_addresses(inventory, replace(state, hosts=members))
@@ -79,9 +79,9 @@ def _host_plan(
         slots=share.slots,
         folder=names.cluster_dir(seen.home, inventory.cluster, host.name if has_shared_home else None),
         worker_name=names.worker_name(inventory.cluster, host.name if host.is_local else None),
-        sharing=len(inventory.hosts) if host.is_local else 1,
+        workers_on_machine=len(inventory.hosts) if host.is_local else 1,
         devices=share.devices,
-        asked=extent.asked,
+        request_label=extent.request_label,
     )
 
 

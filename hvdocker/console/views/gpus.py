@@ -65,11 +65,11 @@ def _rows(host: HostGpus, cluster: str) -> Iterator[tuple[str | Text, ...]]:
         return
     for use in host.uses:
         yield _gpu_row(host, use, cluster)
-    if host.slots:
-        yield ("", "", "no GPUs", "", "", "", "", _slots(host.slots))
+    if host.cpu_slots:
+        yield ("", "", "no GPUs", "", "", "", "", _slots(host.cpu_slots))
     for note in host.notes:
         yield (*blank, Text(note, style="yellow"))
-    if not host.uses and not host.slots and not host.notes:
+    if not host.uses and not host.cpu_slots and not host.notes:
         yield (*blank, Text("its GPUs stand above", style="quiet"))
 
 
@@ -100,7 +100,9 @@ def _memory(mebibytes: int | None) -> str:
 def _state(host: HostGpus, use: GpuUse, cluster: str) -> Text:
     lines = [_verdict(use, cluster)]
     shown = use.gpu.processes[:_MOST_PROCESSES]
-    lines += [Text(_process(host, one), "yellow" if one in use.foreigners else "quiet") for one in shown]
+    lines += [
+        Text(_process(host, one), "yellow" if one in use.foreign_processes else "quiet") for one in shown
+    ]
     more = len(use.gpu.processes) - len(shown)
     return Text("\n").join([*lines, *([Text(f"and {more} more", "quiet")] if more else [])])
 
@@ -111,8 +113,8 @@ def _verdict(use: GpuUse, cluster: str) -> Text:
     if use.is_free_in(cluster):
         return Text(f"free in {cluster}", style="good")
     who = [str(lease) for lease in use.leases]
-    if use.foreigners:
-        who.append(", ".join(sorted({one.user or "an unknown user" for one in use.foreigners})))
+    if use.foreign_processes:
+        who.append(", ".join(sorted({one.user or "an unknown user" for one in use.foreign_processes})))
     return Text(f"held by {' and '.join(who)}", style="yellow")
 
 
@@ -155,7 +157,7 @@ def summary(report: GpuReport) -> Text:
     inside = sum(use.is_free_in(cluster) for use in uses)
     if inside:
         parts.append(f"{inside} more in {cluster}")
-    slots = [host.slots for host in report.hosts if host.slots]
+    slots = [host.cpu_slots for host in report.hosts if host.cpu_slots]
     if slots:
         total, unused = sum(one.total for one in slots), sum(one.free for one in slots)
         parts.append(f"{pluralize(total, 'CPU slot')} on {pluralize(len(slots), 'host')}, {unused} free")

@@ -18,7 +18,7 @@ from hvdocker.doctor.report import Finding, HostReport, Mark
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.scope_label import up_again
+from hvdocker.placement.scope_label import up_command
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FixCommands:
 
     @property
     def up(self) -> str:
-        return f"{up_again(self.scope_label)}{self.cluster}"
+        return f"{up_command(self.scope_label)}{self.cluster}"
 
     @property
     def push(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hvdocker.doctor.report import PairReport
 from hvdocker.inventory.locate import Located
-from hvdocker.placement.link_speeds import FILE, FORMAT, read_links
+from hvdocker.placement.link_speeds import LINKS_FILE, LINKS_FORMAT, read_link_speeds
 
 
 def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
@@ -22,14 +22,16 @@ def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
     if not measured:
         return
     told = {
-        "format": FORMAT,
+        "format": LINKS_FORMAT,
         "hosts": {host.name: host.host for host in located.inventory.hosts},
-        "bits_per_s": [[*sorted(both), speed] for both, speed in {**read_links(located), **measured}.items()],
+        "bits_per_s": [
+            [*sorted(both), speed] for both, speed in {**read_link_speeds(located), **measured}.items()
+        ],
     }
     try:
         located.state.mkdir(parents=True, exist_ok=True)
-        draft = located.state / f"{FILE}.part"
+        draft = located.state / f"{LINKS_FILE}.part"
         draft.write_text(json.dumps(told) + "\n", encoding="utf-8")
-        draft.replace(located.state / FILE)
+        draft.replace(located.state / LINKS_FILE)
     except OSError:
         return

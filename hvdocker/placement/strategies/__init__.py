@@ -15,7 +15,7 @@ checks this on small cases.
 To add a strategy, write N.py here and touch place.py, CRITERIA in score.py, STRATEGIES in
 placement/slots.py, and the README."""
 
-from hvdocker.placement.strategies.elastic import place_most, settled
+from hvdocker.placement.strategies.elastic import place_most, request_as_placed
 from hvdocker.placement.strategies.explain import Explanation, RunnerUp, explain
 from hvdocker.placement.strategies.parse_flags import LOCALHOST, parse_gpu, parse_hosts_flag
 from hvdocker.placement.strategies.place import place
@@ -29,5 +29,5 @@ __all__ = [
     "parse_hosts_flag",
     "place",
     "place_most",
-    "settled",
+    "request_as_placed",
 ]

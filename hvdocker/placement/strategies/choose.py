@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from hvdocker.placement.strategies.demand import Demand
 from hvdocker.placement.strategies.eligible import FreeSlots
-from hvdocker.placement.strategies.gpu_models import HostKind, fewest_models, kinds_of
+from hvdocker.placement.strategies.gpu_models import HostKind, fewest_models, host_kinds
 from hvdocker.placement.strategies.search import Candidates, LinkGraph, first_hosts
 
 Links = Mapping[frozenset[str], float]
@@ -34,7 +34,7 @@ class ChosenSlots:
 def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
     """In inventory order. There are enough rooms of every size."""
     usable = [room for room in rooms if room.size in demand.hosts]
-    kinds = kinds_of(usable)
+    kinds = host_kinds(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
     fields = {models: _field(models, kinds, demand) for models in fewest}
     web = _fastest(list(fields.values()), usable, links)
@@ -56,11 +56,11 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
     whole = dict.fromkeys(demand.hosts, 0)
     odd = 0
     for kind in kinds:
-        slots = kind.within(models)
+        slots = kind.slots_of_models(models)
         if slots >= demand.shares[kind.size]:
-            whole[kind.size] |= kind.places
+            whole[kind.size] |= kind.positions
         elif kind.size == demand.odd_size and slots >= demand.odd_share:
-            odd |= kind.places
+            odd |= kind.positions
     return Candidates(demand.hosts, whole, demand.odd_size, odd)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hvdocker.placement.strategies.eligible import FreeSlots
 
 
-def slots_within(room: FreeSlots, share: int) -> tuple[int, ...]:
+def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
     """Return the indices of `share` slots of the host, in order.
 
     Goes through the slots in order and takes each one with which the share can still be completed with the
@@ -16,7 +16,7 @@ def slots_within(room: FreeSlots, share: int) -> tuple[int, ...]:
     left = Counter(models)
     if share == room.size or len(left) == 1:
         return tuple(range(share))
-    fewest = next(many for many in range(len(left) + 1) if _most(left, set(), many) >= share)
+    fewest = next(many for many in range(len(left) + 1) if _max_slots(left, set(), many) >= share)
     chosen: list[int] = []
     used: set[str] = set()
     for place, model in enumerate(models):
@@ -24,13 +24,13 @@ def slots_within(room: FreeSlots, share: int) -> tuple[int, ...]:
         with_it = used | {model}
         if len(with_it) > fewest or len(chosen) == share:
             continue
-        if len(chosen) + 1 + _most(left, with_it, fewest) >= share:
+        if len(chosen) + 1 + _max_slots(left, with_it, fewest) >= share:
             chosen.append(place)
             used = with_it
     return tuple(chosen)
 
 
-def _most(left: Counter[str], used: set[str], models: int) -> int:
+def _max_slots(left: Counter[str], used: set[str], models: int) -> int:
     """Return how many of the slots `left` are available with at most `models` models, including `used`."""
     others = sorted((many for model, many in left.items() if model not in used), reverse=True)
     return sum(left[model] for model in used) + sum(others[: models - len(used)])

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hvdocker.errors import NotEnoughSlots
 from hvdocker.placement.slots import Offer, SlotRequest
 from hvdocker.placement.strategies.choose import NO_LINKS, Links
-from hvdocker.placement.strategies.eligible import fitting
+from hvdocker.placement.strategies.eligible import eligible_slots
 from hvdocker.placement.strategies.place import place
 from hvdocker.protocol.placement import Placement
 
@@ -22,7 +22,7 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
         return place(request, offers, links)
     # Only eligible slots count, so a number below `most` is tried only if `most` cannot be placed in equal
     # shares.
-    free = fitting(request, offers).free
+    free = eligible_slots(request, offers).free_count
     most = min(request.elastic.max_np or request.np or free, free)
     for np in range(most, request.elastic.min_np, -1):
         try:
@@ -32,6 +32,6 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
     return place(replace(request, np=request.elastic.min_np), offers, links)
 
 
-def settled(request: SlotRequest, placement: Placement) -> SlotRequest:
+def request_as_placed(request: SlotRequest, placement: Placement) -> SlotRequest:
     """Return an elastic request as one for exactly the slots that were placed; others unchanged."""
     return replace(request, np=placement.np, elastic=None) if request.elastic else request

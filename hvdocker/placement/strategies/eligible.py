@@ -10,7 +10,7 @@ from hvdocker.placement.slots import GpuRequest, Offer, Slot, SlotRequest
 
 # Cards report less memory than their name says: a T4 of 16 GB has 15079 MiB, an A10 of 24 GB has 23028. The
 # next smaller size of card (11 for 12, 22 for 24) is below this fraction.
-LEAST_PART = 0.92
+MIN_MEMORY_FRACTION = 0.92
 
 
 @dataclass(frozen=True)
@@ -37,51 +37,52 @@ class EligibleSlots:
     request: SlotRequest
     offers: tuple[Offer, ...]
     left_out: tuple[str, ...]
-    rooms: tuple[FreeSlots, ...]
-    held: tuple[int, ...]
+    by_host: tuple[FreeSlots, ...]
+    held_by_offer: tuple[int, ...]
     wants_gpus: bool
 
     @property
-    def free(self) -> int:
+    def free_count(self) -> int:
         """The number of eligible free slots."""
-        return sum(room.size for room in self.rooms)
+        return sum(room.size for room in self.by_host)
 
     @property
-    def unfit(self) -> int:
+    def ineligible_count(self) -> int:
         """The number of free slots on the allowed hosts that are not eligible."""
-        return sum(len(offer.free) for offer in self.offers) - self.free
+        return sum(len(offer.free) for offer in self.offers) - self.free_count
 
 
-def fitting(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlots:
+def eligible_slots(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlots:
     """Return the slots of `offers` that the request may use."""
-    considered = _considered(request, offers)
+    considered = _allowed_offers(request, offers)
     wants_gpus = _wants_gpus(request.gpu, considered)
     # With `-H` and without `--gpu`, a job may mix GPUs and processor slots.
     wanted = None if request.exact and request.gpu is None else wants_gpus
     rooms = []
     for index, offer in enumerate(considered):
-        slots = tuple(slot for slot in offer.free if fits(slot, request.gpu, wanted))
+        slots = tuple(slot for slot in offer.free if is_eligible(slot, request.gpu, wanted))
         if slots:
             rooms.append(FreeSlots(index, offer.host, slots))
     sizes = {room.index: room.size for room in rooms}
     held = tuple(
-        _held(request.gpu, offer, sizes.get(index, 0), wants_gpus) for index, offer in enumerate(considered)
+        _eligible_held(request.gpu, offer, sizes.get(index, 0), wants_gpus)
+        for index, offer in enumerate(considered)
     )
     names = {offer.host for offer in considered}
     left_out = tuple(offer.host for offer in offers if offer.host not in names)
     return EligibleSlots(request, considered, left_out, tuple(rooms), held, wants_gpus)
 
 
-def fits(slot: Slot, wish: GpuRequest | None, is_gpu: bool | None) -> bool:
+def is_eligible(slot: Slot, wish: GpuRequest | None, is_gpu: bool | None) -> bool:
     """Whether the request may use the slot. `is_gpu` None allows both kinds."""
     if is_gpu is not None and slot.is_gpu != is_gpu:
         return False
     if wish is None or wish.is_none:
         return True
-    return _is_model(wish.model, slot.model) and _is_large(wish.memory_mb, slot.memory_mb)
+    return _is_model(wish.model, slot.model) and _has_memory(wish.memory_mb, slot.memory_mb)
 
 
-def _considered(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, ...]:
+def _allowed_offers(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, ...]:
     """Return the offers of the hosts that `include` and `exclude` allow.
 
     Named hosts without an offer are ignored: they may be unreachable, or not part of the cluster. The parser
@@ -100,33 +101,33 @@ def _wants_gpus(wish: GpuRequest | None, offers: Sequence[Offer]) -> bool:
     return any(offer.offers_gpus for offer in offers)
 
 
-def _held(wish: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
+def _eligible_held(wish: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
     """Return how many held slots of the host would be eligible if they were free.
 
     The kind of a held slot is unknown: it is assumed to be like the host's free ones. With a requested model
     or memory, held slots count only if the host has free slots and all of them are eligible."""
-    if not offer.holds:
+    if not offer.held_slots:
         return 0
     if wish is not None and not wish.is_none:
-        return offer.held if offer.free and fitting_slots == len(offer.free) else 0
+        return offer.held_count if offer.free and fitting_slots == len(offer.free) else 0
     is_known = offer.offers_gpus or bool(offer.free)
-    return offer.held if not is_known or offer.offers_gpus == wants_gpus else 0
+    return offer.held_count if not is_known or offer.offers_gpus == wants_gpus else 0
 
 
 def _is_model(wanted: str, model: str) -> bool:
     """Whether `wanted` matches whole, adjacent words of the model, ignoring case and separators: `rtx3090`
     matches `GeForce RTX 3090`, `a10` does not match `A100`."""
-    text = "".join(_words(wanted))
-    words = _words(model)
+    text = "".join(_model_words(wanted))
+    words = _model_words(model)
     starts = range(len(words))
     return not text or any(
         "".join(words[start:end]) == text for start in starts for end in range(start + 1, len(words) + 1)
     )
 
 
-def _words(text: str) -> list[str]:
+def _model_words(text: str) -> list[str]:
     return re.findall("[a-z0-9]+", text.lower())
 
 
-def _is_large(wanted_mb: int, memory_mb: int | None) -> bool:
-    return not wanted_mb or (memory_mb is not None and memory_mb >= wanted_mb * LEAST_PART)
+def _has_memory(wanted_mb: int, memory_mb: int | None) -> bool:
+    return not wanted_mb or (memory_mb is not None and memory_mb >= wanted_mb * MIN_MEMORY_FRACTION)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hvdocker.placement.strategies.choose import ChosenSlots, Links, choose
 from hvdocker.placement.strategies.demand import Demand
-from hvdocker.placement.strategies.devices_of_host import slots_within
+from hvdocker.placement.strategies.devices_of_host import choose_slots_on_host
 from hvdocker.placement.strategies.eligible import FreeSlots
 
 
@@ -26,7 +26,7 @@ def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
         left -= extra
         share = min(room.size, level) + extra
         if share:
-            taken.append(ChosenSlots(room, slots_within(room, share)))
+            taken.append(ChosenSlots(room, choose_slots_on_host(room, share)))
     return taken
 
 
@@ -44,7 +44,7 @@ def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSl
     return None
 
 
-def balanced_near(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
+def nearest_equal_counts(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
     """Return the nearest numbers of ranks below and above `np` that are possible in equal shares, if any."""
     sizes = Counter(room.size for room in rooms)
     below, above = 0, 0

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.placement.strategies.choose import ChosenSlots
-from hvdocker.placement.strategies.devices_of_host import slots_within
+from hvdocker.placement.strategies.devices_of_host import choose_slots_on_host
 from hvdocker.placement.strategies.eligible import EligibleSlots
-from hvdocker.placement.strategies.refusal import not_enough_on
+from hvdocker.placement.strategies.refusal import not_enough_on_host_error
 
 
-def exactly(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
+def choose_exact(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
     """Return the slots, or the error for the first host that has too few. Raises UsageProblem for a wrong
     `-H`."""
     wanted = {share.host: share.slots for share in found.request.exact}
-    _check(found, wanted)
-    rooms = {room.host: room for room in found.rooms}
+    _check_hosts_flag(found, wanted)
+    rooms = {room.host: room for room in found.by_host}
     for host, slots in wanted.items():
         if host not in rooms or rooms[host].size < slots:
-            return not_enough_on(found, host, slots)
+            return not_enough_on_host_error(found, host, slots)
     return [
-        ChosenSlots(room, slots_within(room, wanted[room.host]))
-        for room in found.rooms
+        ChosenSlots(room, choose_slots_on_host(room, wanted[room.host]))
+        for room in found.by_host
         if room.host in wanted
     ]
 
 
-def _check(found: EligibleSlots, wanted: dict[str, int]) -> None:
+def _check_hosts_flag(found: EligibleSlots, wanted: dict[str, int]) -> None:
     request = found.request
     if len(wanted) != len(request.exact):
         raise UsageProblem("-H names a host twice, perhaps by its name and its address")

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from hvdocker.errors import HvdockerError
 from hvdocker.placement.slots import STRATEGIES, GpuRequest, Offer, SlotRequest
 from hvdocker.placement.strategies.choose import NO_LINKS, Links
-from hvdocker.placement.strategies.eligible import fitting
+from hvdocker.placement.strategies.eligible import eligible_slots
 from hvdocker.placement.strategies.place import place
 from hvdocker.placement.strategies.score import PlacementScorer
 from hvdocker.protocol.placement import Placement
 
 # How many hosts of the winner are left out in turn to find alternatives.
-MOST_TRIED = 12
+MAX_HOSTS_LEFT_OUT = 12
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LIN
     best = judge.score(winner)
     ways: dict[Placement, list[str]] = {}
     impossible = []
-    gpu = request.gpu or GpuRequest(is_none=not fitting(request, offers).wants_gpus)
-    for how, other in _others(replace(request, np=winner.np, gpu=gpu), winner):
+    gpu = request.gpu or GpuRequest(is_none=not eligible_slots(request, offers).wants_gpus)
+    for how, other in _alternative_requests(replace(request, np=winner.np, gpu=gpu), winner):
         try:
             ways.setdefault(place(other, offers, links), []).append(how)
         except HvdockerError:
@@ -58,17 +58,17 @@ def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LIN
     ways.pop(winner, None)
     scored = sorted(((judge.score(rival), rival) for rival in ways), key=lambda one: one[0].key)
     runners_up = tuple(
-        RunnerUp(", ".join(ways[rival]), rival, judge.why(score, best)) for score, rival in scored
+        RunnerUp(", ".join(ways[rival]), rival, judge.why_worse(score, best)) for score, rival in scored
     )
     return Explanation(strategy, winner, judge.merits(best), runners_up, tuple(impossible))
 
 
-def _others(request: SlotRequest, winner: Placement) -> list[tuple[str, SlotRequest]]:
+def _alternative_requests(request: SlotRequest, winner: Placement) -> list[tuple[str, SlotRequest]]:
     """Return the alternative requests: without each host of the winner, and with each other strategy."""
     free = replace(request, exact=())
     without = [
         (f"without {host}", replace(free, exclude=(*request.exclude, host)))
-        for host in winner.hosts[:MOST_TRIED]
+        for host in winner.hosts[:MAX_HOSTS_LEFT_OUT]
         if not request.exact
     ]
     return without + [

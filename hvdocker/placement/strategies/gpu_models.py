@@ -13,7 +13,7 @@ from hvdocker.placement.strategies.eligible import FreeSlots
 # Every set of models is tried against every kind of host, smallest sets first. This is the set cover problem:
 # after this many trials (a dozen or more models that are all needed) models are only left out one by one,
 # and the result may not be the fewest.
-MOST_TRIALS = 200_000
+MAX_TRIALS = 200_000
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class HostKind:
     size: int
     counts: tuple[tuple[str, int], ...]
     hosts: int
-    places: int
+    positions: int
 
-    def within(self, models: frozenset[str]) -> int:
+    def slots_of_models(self, models: frozenset[str]) -> int:
         """Return how many slots of these models each of the hosts has."""
         return sum(count for model, count in self.counts if model in models)
 
 
-def kinds_of(rooms: Sequence[FreeSlots]) -> list[HostKind]:
+def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
     """Group equal hosts, so that a set of models is tried once for each kind."""
     alike: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, room in enumerate(rooms):
@@ -47,37 +47,37 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
     After MAX_TRIALS it returns the sets found so far, else one small set that may not be the smallest."""
     models = sorted({model for kind in kinds for model, _ in kind.counts})
-    left = MOST_TRIALS // max(1, len(kinds))
+    left = MAX_TRIALS // max(1, len(kinds))
     for size in range(1, len(models) + 1):
         found: list[frozenset[str]] = []
         for chosen in combinations(models, size):
             left -= 1
             if left < 0:
-                return found or [_reduced(models, kinds, demand)]
-            if _is_enough(frozenset(chosen), kinds, demand):
+                return found or [_leave_out_models(models, kinds, demand)]
+            if _meets_demand(frozenset(chosen), kinds, demand):
                 found.append(frozenset(chosen))
         if found:
             return found
     return [frozenset(models)]
 
 
-def _reduced(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
+def _leave_out_models(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
     """Leave out models one by one, rarest first, while the demand can still be met."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})
     kept = frozenset(models)
     for model in sorted(models, key=lambda model: many[model]):
-        if _is_enough(kept - {model}, kinds, demand):
+        if _meets_demand(kept - {model}, kinds, demand):
             kept -= {model}
     return kept
 
 
-def _is_enough(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) -> bool:
+def _meets_demand(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) -> bool:
     whole: Counter[int] = Counter()
     has_odd = False
     for kind in kinds:
-        slots = kind.within(models)
+        slots = kind.slots_of_models(models)
         if slots >= demand.shares[kind.size]:
             whole[kind.size] += kind.hosts
         elif kind.size == demand.odd_size and slots >= demand.odd_share:

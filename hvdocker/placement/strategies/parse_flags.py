@@ -23,10 +23,10 @@ def parse_gpu(text: str) -> GpuRequest:
         words = f":{words}"
     model, colon, memory = (part.strip() for part in words.partition(":"))
     if (colon and not _MEMORY.fullmatch(memory)) or (model and not re.search("[A-Za-z0-9]", model)):
-        raise _unclear(text)
+        raise _gpu_flag_error(text)
     memory_mb = (parse_bytes(memory) or 0) // MIB
     if not memory_mb and (colon or not model):
-        raise _unclear(text)
+        raise _gpu_flag_error(text)
     return GpuRequest(model, memory_mb)
 
 
@@ -35,7 +35,7 @@ def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str]
 
     `aliases` maps other names of hosts, such as addresses, to their names. `localhost` means the head: unless
     a host has that name, it is the first host that the flag does not name."""
-    parts = [_part(part) for part in text.split(",")]
+    parts = [_parse_host_slots(part) for part in text.split(",")]
     own = [name if name in hosts or name == LOCALHOST else aliases.get(name, name) for name, _ in parts]
     if LOCALHOST in own and LOCALHOST not in hosts:
         head = next((host for host in hosts if host not in own), hosts[0])
@@ -45,7 +45,7 @@ def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str]
     return tuple(Share(name, slots) for name, (_, slots) in zip(own, parts, strict=True))
 
 
-def _part(text: str) -> tuple[str, int]:
+def _parse_host_slots(text: str) -> tuple[str, int]:
     """Parse `host:slots`. An IPv6 address is in brackets: `[::1]:2`."""
     host, _, slots = text.strip().rpartition(":")
     if not host or not re.fullmatch("[0-9]{1,9}", slots) or int(slots) < 1:
@@ -53,7 +53,7 @@ def _part(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(slots)
 
 
-def _unclear(text: str) -> UsageProblem:
+def _gpu_flag_error(text: str) -> UsageProblem:
     return UsageProblem(
         f"--gpu should look like A100, A100:80GB, 80GB or none, got {text!r}",
         fix="see what there is: hvdocker gpus",

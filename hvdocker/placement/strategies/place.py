@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.placement.slots import STRATEGIES, Offer, SlotRequest
 from hvdocker.placement.strategies.choose import NO_LINKS, ChosenSlots, Links
-from hvdocker.placement.strategies.eligible import EligibleSlots, fitting
-from hvdocker.placement.strategies.even import balanced, balanced_near, spread
-from hvdocker.placement.strategies.exact import exactly
+from hvdocker.placement.strategies.eligible import EligibleSlots, eligible_slots
+from hvdocker.placement.strategies.even import balanced, nearest_equal_counts, spread
+from hvdocker.placement.strategies.exact import choose_exact
 from hvdocker.placement.strategies.pack import pack
-from hvdocker.placement.strategies.refusal import not_enough, not_equal
+from hvdocker.placement.strategies.refusal import not_enough_error, unequal_shares_error
 from hvdocker.protocol.placement import Placement, Share
 
 
@@ -21,36 +21,40 @@ def place(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS
     `offers` are in the inventory's order. `links` are the measured speeds of pairs of hosts; a pair that was
     not measured counts as slower than any other. Raises NotEnoughSlots, or UsageProblem for a wrong
     request."""
-    found = fitting(request, offers)
-    taken = _taken(found, links)
+    found = eligible_slots(request, offers)
+    taken = _choose_slots(found, links)
     if isinstance(taken, NotEnoughSlots):
         raise taken
     return _head_first(taken, request.head)
 
 
-def _taken(found: EligibleSlots, links: Links) -> list[ChosenSlots] | NotEnoughSlots:
+def _choose_slots(found: EligibleSlots, links: Links) -> list[ChosenSlots] | NotEnoughSlots:
     request = found.request
     if request.np is not None and request.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {request.np}")
     if request.exact:
-        return exactly(found)
+        return choose_exact(found)
     if request.strategy not in STRATEGIES:
-        raise UsageProblem(f"there is no strategy {request.strategy!r}", fix=f"it is {_either(STRATEGIES)}")
+        raise UsageProblem(
+            f"there is no strategy {request.strategy!r}", fix=f"it is {_join_with_or(STRATEGIES)}"
+        )
     # Without -np, held slots count too: the job is refused, not silently smaller.
-    np = found.free + sum(found.held) if request.np is None else request.np
-    if np > found.free or np == 0:
-        return not_enough(found, max(np, 1), _most(found))
+    np = found.free_count + sum(found.held_by_offer) if request.np is None else request.np
+    if np > found.free_count or np == 0:
+        return not_enough_error(found, max(np, 1), _max_np(found))
     if request.strategy == "spread":
-        return spread(np, found.rooms)
+        return spread(np, found.by_host)
     if request.strategy == "balanced":
-        return balanced(np, found.rooms, links) or not_equal(found, np, balanced_near(np, found.rooms))
-    return pack(np, found.rooms, links)
+        return balanced(np, found.by_host, links) or unequal_shares_error(
+            found, np, nearest_equal_counts(np, found.by_host)
+        )
+    return pack(np, found.by_host, links)
 
 
-def _most(found: EligibleSlots) -> int:
+def _max_np(found: EligibleSlots) -> int:
     if found.request.strategy == "balanced":
-        return max(balanced_near(found.free + 1, found.rooms), default=0)
-    return found.free
+        return max(nearest_equal_counts(found.free_count + 1, found.by_host), default=0)
+    return found.free_count
 
 
 def _head_first(taken: Sequence[ChosenSlots], named: str) -> Placement:
@@ -66,5 +70,5 @@ def _share(taken: ChosenSlots) -> Share:
     return Share(taken.room.host, len(slots), tuple(slot.device for slot in slots if slot.is_gpu))
 
 
-def _either(words: Sequence[str]) -> str:
+def _join_with_or(words: Sequence[str]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"

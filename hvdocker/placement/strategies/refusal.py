@@ -9,39 +9,39 @@ from hvdocker.placement.slots import GpuRequest, Offer
 from hvdocker.placement.strategies.eligible import EligibleSlots
 
 # Holders that the first sentence of the error names; the lines below it name all.
-MOST_HOLDERS = 2
-MOST_LINES = 40
+MAX_HOLDERS = 2
+MAX_LINES = 40
 
 
-def not_enough(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
+def not_enough_error(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
     """Return the error for too few free slots. `most` is the largest number that could be placed."""
-    what = f"{np} wanted, {_free(found)}"
+    what = f"{np} wanted, {_free_text(found)}"
     fix = _fix(found, np, most)
-    return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
+    return NotEnoughSlots(what + _holders_text(found.offers), lines=_host_lines(found, found.offers), fix=fix)
 
 
-def not_enough_on(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots:
+def not_enough_on_host_error(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots:
     """Return the error for a host of `-H` that has too few free slots."""
     offer = next(offer for offer in found.offers if offer.host == host)
-    free = next((room.size for room in found.rooms if room.host == host), 0)
+    free = next((room.size for room in found.by_host if room.host == host), 0)
     what = f"{slots} wanted on {host}, {free} free"
     fix = "ask for less there, or let slots be placed: -np instead of -H"
     return NotEnoughSlots(
-        what + _held([offer]), lines=_lines(found, [offer]), fix=_with_waiting(fix, [offer])
+        what + _holders_text([offer]), lines=_host_lines(found, [offer]), fix=_with_stop_advice(fix, [offer])
     )
 
 
-def not_equal(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSlots:
+def unequal_shares_error(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSlots:
     """Return the error for slots that cannot be had in equal shares.
 
     `near` are the nearest possible numbers. It is never empty: one rank on one host is always possible."""
-    what = f"{np} wanted, {_free(found)}, but not in equal shares"
-    would = " or ".join(_flag(found, number) for number in near)
+    what = f"{np} wanted, {_free_text(found)}, but not in equal shares"
+    would = " or ".join(_np_flag(found, number) for number in near)
     fix = f"{would} can be had in equal shares; or take --strategy pack"
-    return NotEnoughSlots(what + _held(found.offers), lines=_lines(found, found.offers), fix=fix)
+    return NotEnoughSlots(what + _holders_text(found.offers), lines=_host_lines(found, found.offers), fix=fix)
 
 
-def show_wish(wish: GpuRequest) -> str:
+def gpu_request_text(wish: GpuRequest) -> str:
     """Return the request as the user writes it after `--gpu`."""
     if wish.is_none:
         return "none"
@@ -50,56 +50,60 @@ def show_wish(wish: GpuRequest) -> str:
     return ":".join(part for part in (wish.model, memory) if part)
 
 
-def _free(found: EligibleSlots) -> str:
+def _free_text(found: EligibleSlots) -> str:
     wish = found.request.gpu
     if wish is None:
-        return f"{found.free} free"
-    return f"{found.free} free without a GPU" if wish.is_none else f"{found.free} free of {show_wish(wish)}"
+        return f"{found.free_count} free"
+    return (
+        f"{found.free_count} free without a GPU"
+        if wish.is_none
+        else f"{found.free_count} free of {gpu_request_text(wish)}"
+    )
 
 
-def _held(offers: Sequence[Offer]) -> str:
+def _holders_text(offers: Sequence[Offer]) -> str:
     """Return `: 2 on b are held by mnist-4kq2 of kim`, with the largest holders first."""
-    holds = [(offer.host, hold) for offer in offers for hold in offer.holds]
+    holds = [(offer.host, hold) for offer in offers for hold in offer.held_slots]
     holds.sort(key=lambda held: -held[1].slots)
     shown = [
         f"{hold.slots} on {host} {'is' if hold.slots == 1 else 'are'} held by {hold.by}"
-        for host, hold in holds[:MOST_HOLDERS]
+        for host, hold in holds[:MAX_HOLDERS]
     ]
-    if len(holds) > MOST_HOLDERS:
-        rest = sum(hold.slots for _, hold in holds[MOST_HOLDERS:])
+    if len(holds) > MAX_HOLDERS:
+        rest = sum(hold.slots for _, hold in holds[MAX_HOLDERS:])
         shown.append(f"and {rest} more by others")
     return f": {', '.join(shown)}" if shown else ""
 
 
-def _lines(found: EligibleSlots, offers: Sequence[Offer]) -> list[str]:
-    sizes = {room.host: room.size for room in found.rooms}
-    lines = [_line(offer, sizes.get(offer.host, 0)) for offer in offers]
-    more = [f"… and {len(lines) - MOST_LINES} more hosts"] if len(lines) > MOST_LINES else []
-    out = [f"left out, as you said: {', '.join(found.left_out[:MOST_LINES])}"] if found.left_out else []
-    return lines[:MOST_LINES] + more + out
+def _host_lines(found: EligibleSlots, offers: Sequence[Offer]) -> list[str]:
+    sizes = {room.host: room.size for room in found.by_host}
+    lines = [_host_line(offer, sizes.get(offer.host, 0)) for offer in offers]
+    more = [f"… and {len(lines) - MAX_LINES} more hosts"] if len(lines) > MAX_LINES else []
+    out = [f"left out, as you said: {', '.join(found.left_out[:MAX_LINES])}"] if found.left_out else []
+    return lines[:MAX_LINES] + more + out
 
 
-def _line(offer: Offer, fitting: int) -> str:
+def _host_line(offer: Offer, fitting: int) -> str:
     others = len(offer.free) - fitting
     parts = [f"{offer.host}: {len(offer.free)} of {offer.total} free"]
     if others:
         parts.append(f"{others} of them not as wanted" if fitting else "not as wanted")
-    parts += [f"{hold.slots} held by {hold.by}" for hold in offer.holds]
+    parts += [f"{hold.slots} held by {hold.by}" for hold in offer.held_slots]
     return ", ".join(parts)
 
 
 def _fix(found: EligibleSlots, np: int, most: int) -> str:
-    ways = [f"ask for fewer: {_flag(found, most)}"] if most else []
-    if found.unfit:
-        ways.append(_other_wish(found.request.gpu))
+    ways = [f"ask for fewer: {_np_flag(found, most)}"] if most else []
+    if found.ineligible_count:
+        ways.append(_gpu_flag_fix(found.request.gpu))
     if found.left_out:
         ways.append("leave out fewer hosts")
     elif np > sum(offer.total for offer in found.offers):
         ways.append("add hosts" if found.wants_gpus else "say `slots:` in the inventory")
-    return _with_waiting("; ".join(ways), found.offers if _would_do(found, np) else [])
+    return _with_stop_advice("; ".join(ways), found.offers if _is_enough_when_released(found, np) else [])
 
 
-def _flag(found: EligibleSlots, number: int) -> str:
+def _np_flag(found: EligibleSlots, number: int) -> str:
     """Return the flag that requests this number. For an elastic job the number is outside its bounds, because
     all numbers within them were tried."""
     elastic = found.request.elastic
@@ -108,18 +112,18 @@ def _flag(found: EligibleSlots, number: int) -> str:
     return f"--min-np {number}" if number < elastic.min_np else f"--max-np {number}"
 
 
-def _other_wish(wish: GpuRequest | None) -> str:
+def _gpu_flag_fix(wish: GpuRequest | None) -> str:
     if wish is None:
         return "want processors: --gpu none"
     return "leave out --gpu" if wish.is_none else "wish for another --gpu: hvdocker gpus shows them"
 
 
-def _would_do(found: EligibleSlots, np: int) -> bool:
+def _is_enough_when_released(found: EligibleSlots, np: int) -> bool:
     """Whether there are enough slots once all held ones are released."""
-    return np <= found.free + sum(offer.held for offer in found.offers)
+    return np <= found.free_count + sum(offer.held_count for offer in found.offers)
 
 
-def _with_waiting(ways: str, offers: Sequence[Offer]) -> str:
-    if not any(offer.holds for offer in offers):
+def _with_stop_advice(ways: str, offers: Sequence[Offer]) -> str:
+    if not any(offer.held_slots for offer in offers):
         return ways
     return "; ".join(part for part in (ways, "stop what holds them") if part)

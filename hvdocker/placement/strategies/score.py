@@ -8,11 +8,11 @@ from itertools import combinations
 
 from hvdocker.placement.slots import Offer, SlotRequest
 from hvdocker.placement.strategies.choose import Links
-from hvdocker.placement.strategies.eligible import fitting
+from hvdocker.placement.strategies.eligible import eligible_slots
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.units import pluralize
 
-MOST_LISTED = 8
+MAX_LISTED = 8
 # The criteria of each strategy. The first one in which two placements differ decides.
 CRITERIA = {
     "pack": ("hosts", "left over", "shares", "models", "links", "order", "devices"),
@@ -23,21 +23,21 @@ CRITERIA = {
 
 
 @dataclass(frozen=True)
-class Value:
+class CriterionValue:
     """The value of one criterion. `key` is compared: smaller is better. `worse` of one placement and `shown`
     of a better one make the sentence `needs 3 hosts, not 2`. `is_shown` False: not one of the merits."""
 
     key: object
     shown: str
     worse: str
-    is_told: bool = True
+    is_shown: bool = True
 
 
 @dataclass(frozen=True)
 class Score:
     """The values of a placement by criterion, in the order of the strategy's criteria."""
 
-    values: Mapping[str, Value]
+    values: Mapping[str, CriterionValue]
 
     @property
     def key(self) -> list[object]:
@@ -48,14 +48,14 @@ class PlacementScorer:
     """Scores placements of one request by the criteria of one strategy."""
 
     def __init__(self, strategy: str, request: SlotRequest, offers: Sequence[Offer], links: Links) -> None:
-        found = fitting(request, offers)
+        found = eligible_slots(request, offers)
         self.criteria = CRITERIA[strategy]
         self.links = links
         self.order = {offer.host: place for place, offer in enumerate(found.offers)}
-        self.free = {room.host: room.size for room in found.rooms}
+        self.free = {room.host: room.size for room in found.by_host}
         self.places = {
             slot.device: (place, slot.model)
-            for room in found.rooms
+            for room in found.by_host
             for place, slot in enumerate(room.slots)
             if slot.is_gpu
         }
@@ -69,7 +69,7 @@ class PlacementScorer:
         }  # fmt: skip
         return Score({name: measures[name](placement) for name in self.criteria})
 
-    def why(self, score: Score, best: Score) -> str:
+    def why_worse(self, score: Score, best: Score) -> str:
         """Say by which criterion a placement is worse than the best one."""
         for name in self.criteria:
             value, better = score.values[name], best.values[name]
@@ -80,71 +80,71 @@ class PlacementScorer:
     def merits(self, score: Score) -> Mapping[str, str]:
         """Return the shown values by criterion, without those that did not matter, such as links without a
         measurement."""
-        return {name: value.shown for name, value in score.values.items() if value.is_told}
+        return {name: value.shown for name, value in score.values.items() if value.is_shown}
 
-    def _hosts(self, placement: Placement) -> Value:
+    def _hosts(self, placement: Placement) -> CriterionValue:
         hosts = len(placement.shares)
-        return Value(hosts, str(hosts), f"needs {pluralize(hosts, 'host')}")
+        return CriterionValue(hosts, str(hosts), f"needs {pluralize(hosts, 'host')}")
 
-    def _left_over(self, placement: Placement) -> Value:
+    def _left_over(self, placement: Placement) -> CriterionValue:
         left = sum(self.free.get(share.host, 0) - share.slots for share in placement.shares)
-        return Value(left, str(left), f"leaves {pluralize(left, 'slot')} over on its hosts")
+        return CriterionValue(left, str(left), f"leaves {pluralize(left, 'slot')} over on its hosts")
 
-    def _shares(self, placement: Placement) -> Value:
+    def _shares(self, placement: Placement) -> CriterionValue:
         shares = sorted((share.slots for share in placement.shares), reverse=True)
-        shown = _listed(shares)
-        return Value([-share for share in shares], shown, f"its shares are {shown}")
+        shown = _join_first(shares)
+        return CriterionValue([-share for share in shares], shown, f"its shares are {shown}")
 
-    def _models(self, placement: Placement) -> Value:
+    def _models(self, placement: Placement) -> CriterionValue:
         used = {self.places[device][1] for share in placement.shares for device in share.devices}
         shown = ", ".join(sorted(used))
-        return Value(
+        return CriterionValue(
             len(used), str(len(used)), f"mixes {pluralize(len(used), 'GPU model')} ({shown})", bool(used)
         )
 
-    def _models_per_host(self, placement: Placement) -> Value:
+    def _models_per_host(self, placement: Placement) -> CriterionValue:
         """Count the models of each host separately, because spread minimizes them host by host."""
         key = [
             len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)
         ]
         most = max(key)
-        return Value(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)
+        return CriterionValue(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)
 
-    def _links(self, placement: Placement) -> Value:
+    def _links(self, placement: Placement) -> CriterionValue:
         pairs = [frozenset(pair) for pair in combinations(placement.hosts, 2)]
         if not pairs or not self.links:
-            return Value(0.0, "", "", is_told=False)
+            return CriterionValue(0.0, "", "", is_shown=False)
         speed = min(self.links.get(pair, 0.0) for pair in pairs)
         shown = f"{speed / 1e9:.1f} Gbit/s" if speed else "an unknown speed"
-        return Value(-speed, shown, f"its slowest link has {shown}", speed > 0)
+        return CriterionValue(-speed, shown, f"its slowest link has {shown}", speed > 0)
 
-    def _order(self, placement: Placement) -> Value:
+    def _order(self, placement: Placement) -> CriterionValue:
         shares = self._in_order(placement)
         key = [self.order[share.host] for share in shares], [-share.slots for share in shares]
-        shown = _listed([f"{share.host}:{share.slots}" for share in shares], ",")
-        return Value(key, shown, f"comes later in the inventory's order: {shown}", is_told=False)
+        shown = _join_first([f"{share.host}:{share.slots}" for share in shares], ",")
+        return CriterionValue(key, shown, f"comes later in the inventory's order: {shown}", is_shown=False)
 
-    def _devices(self, placement: Placement) -> Value:
+    def _devices(self, placement: Placement) -> CriterionValue:
         key = [[self.places[device][0] for device in share.devices] for share in self._in_order(placement)]
-        return Value(key, "the first ones", "takes later devices of its hosts", is_told=False)
+        return CriterionValue(key, "the first ones", "takes later devices of its hosts", is_shown=False)
 
     def _in_order(self, placement: Placement) -> list[Share]:
         return sorted(placement.shares, key=lambda share: self.order[share.host])
 
-    def _evenness(self, placement: Placement) -> Value:
+    def _evenness(self, placement: Placement) -> CriterionValue:
         given = {share.host: share.slots for share in placement.shares}
         shares = sorted(given.get(host, 0) for host in self.free)
-        shown = _listed(sorted(given.values(), reverse=True))
-        return Value([-share for share in shares], shown, f"its shares are {shown}")
+        shown = _join_first(sorted(given.values(), reverse=True))
+        return CriterionValue([-share for share in shares], shown, f"its shares are {shown}")
 
-    def _equality(self, placement: Placement) -> Value:
+    def _equality(self, placement: Placement) -> CriterionValue:
         shares = sorted((share.slots for share in placement.shares), reverse=True)
-        shown = _listed(shares)
+        shown = _join_first(shares)
         is_unequal = len(set(shares)) > 1
-        return Value(is_unequal, shown, f"its shares are unequal: {shown}")
+        return CriterionValue(is_unequal, shown, f"its shares are unequal: {shown}")
 
 
-def _listed(things: Sequence[object], between: str = " + ") -> str:
+def _join_first(things: Sequence[object], between: str = " + ") -> str:
     """Join the first MAX_LISTED things, with an ellipsis if there are more."""
-    shown = [str(thing) for thing in things[:MOST_LISTED]]
-    return between.join([*shown, "…"] if len(things) > MOST_LISTED else shown)
+    shown = [str(thing) for thing in things[:MAX_LISTED]]
+    return between.join([*shown, "…"] if len(things) > MAX_LISTED else shown)

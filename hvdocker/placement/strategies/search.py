@@ -14,7 +14,7 @@ class LinkGraph:
     may then be slower than possible."""
 
     joined: Sequence[int]
-    most_nodes: int
+    max_nodes: int
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ def first_hosts(
     while stack:
         node = stack.pop()
         nodes += 1
-        if web is not None and nodes > web.most_nodes:
+        if web is not None and nodes > web.max_nodes:
             return None
         if not _is_possible(field, sizes, node):
             continue
         if not any(node.needs):
-            return _unchained(node)
+            return _chosen_hosts(node)
         lowest = node.open & -node.open
         host = lowest.bit_length() - 1
         if node.is_tied and bound is not None and host > bound[node.length]:
@@ -77,7 +77,7 @@ def first_hosts(
         rest = node.open ^ lowest
         stack.append(_SearchNode(rest, node.needs, node.has_odd, node.chosen, node.length, node.is_tied))
         is_tied = node.is_tied and bound is not None and host == bound[node.length]
-        stack.append(_take(field, sizes, node, host, rest & web.joined[host] if web else rest, is_tied))
+        stack.append(_with_host(field, sizes, node, host, rest & web.joined[host] if web else rest, is_tied))
     return None
 
 
@@ -92,7 +92,7 @@ def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> 
     return True
 
 
-def _take(
+def _with_host(
     field: Candidates, sizes: Sequence[int], node: _SearchNode, host: int, rest: int, is_tied: bool
 ) -> _SearchNode:
     """Return the node with `host` chosen, and without the open hosts that are no longer needed."""
@@ -109,7 +109,7 @@ def _take(
     return _SearchNode(rest, needs, node.has_odd or is_odd, (host, node.chosen), node.length + 1, is_tied)
 
 
-def _unchained(node: _SearchNode) -> list[int]:
+def _chosen_hosts(node: _SearchNode) -> list[int]:
     hosts: list[int] = []
     link: object = node.chosen
     while isinstance(link, tuple):

@@ -24,7 +24,7 @@ def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
     start = (hosts, sums[hosts] - np)
     layers = [{start}]
     for group in groups:
-        layers.append({state for before in layers[-1] for _, state in _steps(before, group, sums)})
+        layers.append({state for before in layers[-1] for _, state in _choices_of_size(before, group, sums)})
     least = min(state for state in layers[-1] if state[0] == 0)
     return _largest_first(start, least, groups, layers, sums)
 
@@ -40,7 +40,9 @@ def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
     return groups
 
 
-def _steps(state: _State, group: tuple[int, int, int], sums: Sequence[int]) -> list[tuple[int, _State]]:
+def _choices_of_size(
+    state: _State, group: tuple[int, int, int], sums: Sequence[int]
+) -> list[tuple[int, _State]]:
     """Return the possible numbers of hosts to take of this size, most first, each with the state after it.
 
     Stops at the first number with which more slots are lost than the state allows."""
@@ -71,11 +73,13 @@ def _largest_first(
     leading = [{end}]
     for group, layer in zip(reversed(groups), reversed(layers[:-1]), strict=True):
         goals = leading[-1]
-        leading.append({s for s in layer if any(after in goals for _, after in _steps(s, group, sums))})
+        leading.append(
+            {s for s in layer if any(after in goals for _, after in _choices_of_size(s, group, sums))}
+        )
     leading.reverse()
     chosen: list[int] = []
     state = start
     for group, goals in zip(groups, leading[1:], strict=True):
-        taken, state = next(step for step in _steps(state, group, sums) if step[1] in goals)
+        taken, state = next(step for step in _choices_of_size(state, group, sums) if step[1] in goals)
         chosen += [group[0]] * taken
     return chosen

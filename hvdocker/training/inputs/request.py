@@ -11,7 +11,7 @@ from hvdocker.errors import UsageProblem
 from hvdocker.images.requirements import Requirements
 from hvdocker.inventory.locate import Located, at_home
 from hvdocker.jobs.capsule.store import StoredCapsule
-from hvdocker.placement.slot_flags import SlotFlags, check_wanted
+from hvdocker.placement.slot_flags import SlotFlags, check_slot_flags
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
@@ -91,7 +91,7 @@ def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInpu
 def check_request(request: TrainRequest) -> None:
     """Raise UsageProblem for flags that are invalid or exclude each other."""
     queue.check_flags(request.is_queued, request.is_detached, request.is_dry_run)
-    check_wanted(request.slot_flags)
+    check_slot_flags(request.slot_flags)
     if request.requirements and request.ignores_requirements:
         raise UsageProblem("--requirements and --no-requirements exclude each other")
     if request.propagates_exit and request.is_detached:

@@ -13,7 +13,7 @@ from hvdocker.jobs.secrets.plan import steps_to_put_secrets
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.scope_label import asked_np, up_again
+from hvdocker.placement.scope_label import expected_slots, up_command
 from hvdocker.plan.plan import Plan, Stage, Step, plan_of
 from hvdocker.protocol.job import JobSpec
 from hvdocker.sync.steps import SyncCode
@@ -103,20 +103,20 @@ def check_workers(
         )
     if may_miss:
         return
-    asked = next((place.asked for place in placed.values()), "")
-    wanted, there = asked_np(asked) or 0, sum(place.slots for place in placed.values())
+    asked = next((place.request_label for place in placed.values()), "")
+    wanted, there = expected_slots(asked) or 0, sum(place.slots for place in placed.values())
     if wanted and there != wanted:
         what = "workers of the cluster are missing" if there < wanted else "a worker is left of before"
         raise HostUnfit(
             f"{what}: it was asked for {wanted} slots, and has {there}",
             lines=[f"{place.name}: {place.slots}" for place in placed.values()],
-            fix=f"{up_again(asked)}{flag}",
+            fix=f"{up_command(asked)}{flag}",
         )
     errors: list[HvdockerError] = [
         HostUnfit(
             "its worker is not there" if name not in workers else f"its worker is {workers[name].state}",
             host=name,
-            fix=f"{up_again(asked)}{flag}",
+            fix=f"{up_command(asked)}{flag}",
         )
         for name in placed
         if name not in workers or not workers[name].is_running

@@ -22,7 +22,7 @@ from hvdocker.names import Maker
 from hvdocker.observe.probe import docker_arch
 from hvdocker.observe.state import ClusterState, ImageSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.scope_label import asked_in, up_again
+from hvdocker.placement.scope_label import scope_label_of_cluster, up_command
 from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
@@ -53,13 +53,13 @@ def requirements_layer(
         raise HvdockerError(
             f"the image {inventory.image} is on no host of this job",
             command=shlex.join(("docker", "image", "inspect", inventory.image)),
-            fix=f"{up_again(asked_in(state))} brings it there",
+            fix=f"{up_command(scope_label_of_cluster(state))} brings it there",
         )
     if len(set(contents.values())) > 1:
         raise HostUnfit(
             f"the hosts have different builds of {inventory.image}",
             lines=[f"{name}: {content}" for name, content in contents.items()],
-            fix=f"{up_again(asked_in(state))} brings them in line",
+            fix=f"{up_command(scope_label_of_cluster(state))} brings them in line",
         )
     return RequirementsLayer(requirements, next(iter(contents.values())))
 
@@ -173,7 +173,7 @@ def plan_without_requirements(
         raise HostUnfit(
             "the hosts run different builds of the image",
             lines=[f"{name}: {contents[name]}" for name in hosts],
-            fix=f"{up_again(asked_in(state))} brings them in line",
+            fix=f"{up_command(scope_label_of_cluster(state))} brings them in line",
         )
     specs = {
         name: worker_spec_with_image(inventory, placed[name], maker, inventory.image) for name in layered

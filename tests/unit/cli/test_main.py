@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker import __version__
-from hvdocker.cli.main import main, split
+from hvdocker.cli.main import main, split_at_dashes
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from hvdocker.cli.main import main, split
 def test_what_comes_after_two_dashes_is_the_users(
     argv: list[str], own: list[str], rest: tuple[str, ...] | None
 ) -> None:
-    assert split(argv) == (own, rest)
+    assert split_at_dashes(argv) == (own, rest)
 
 
 class Ended:

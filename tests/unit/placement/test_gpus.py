@@ -8,7 +8,7 @@ from hvdocker.errors import HostUnreachable
 from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.observe.state import ContainerSeen, HostSeen
 from hvdocker.placement import gpus as verb
-from hvdocker.placement.gpus import GpuReport, report_of
+from hvdocker.placement.gpus import GpuReport, gpu_report
 from hvdocker.transport.pool import HostOutcomes
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of
@@ -36,7 +36,7 @@ def report() -> GpuReport:
     job = master("mnist-4kq2", '{"a":["GPU-0"],"b":2}')
     a = host_seen("a", gpus=cards(), containers=(WORKER, job), gpu_notes=("GPU 4 is lost",))
     c = host_seen("c", gpu_error="nvidia-smi did not answer within 10 s")
-    return report_of(LAB, state_of(a, host_seen("b"), c), {"d": HostUnreachable("refused", host="d")})
+    return gpu_report(LAB, state_of(a, host_seen("b"), c), {"d": HostUnreachable("refused", host="d")})
 
 
 def test_the_report_as_json() -> None:
@@ -74,7 +74,7 @@ def test_hosts_without_answers_are_errors_with_a_way_out() -> None:
 
 def test_the_gpus_of_one_machine_are_counted_once() -> None:
     local = inventory("local: 2\n")
-    found = report_of(local, state_of(*(host_seen(name, gpus=cards()) for name in ("w1", "w2"))), {})
+    found = gpu_report(local, state_of(*(host_seen(name, gpus=cards()) for name in ("w1", "w2"))), {})
     assert [len(host.uses) for host in found.hosts] == [4, 0]
 
 
@@ -91,10 +91,12 @@ def test_a_driver_that_hangs_is_not_asked_at_every_look(monkeypatch: Any) -> Non
         )
 
     monkeypatch.setattr("hvdocker.observe.hosts.observe_hosts", observe)
-    looker = verb._Looker(Env(now=lambda: now[0]), inventory("hosts: [a]"), Session({}, {}))
+    looker = verb._GpuObserver(Env(now=lambda: now[0]), inventory("hosts: [a]"), Session({}, {}))
     for moment in (0.0, 2.0, 59.0, 61.0):
         now[0] = moment
-        assert [str(error) for error in looker.look().errors] == ["a: its GPUs are not known: it hangs"]
+        assert [str(error) for error in looker.take_report().errors] == [
+            "a: its GPUs are not known: it hangs"
+        ]
     assert asked == [[], ["a"], ["a"], []]
     now[0], answers["a"] = 122.0, host_seen("a", gpus=cards())
-    assert looker.look().errors == [] and not looker.hung
+    assert looker.take_report().errors == [] and not looker.last_errors

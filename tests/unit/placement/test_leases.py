@@ -87,22 +87,22 @@ def used_by(*processes: GpuProcess) -> tuple[GpuSeen, ...]:
 def test_processes_of_others_hold_a_gpu_from_the_threshold_on() -> None:
     small, large = GpuProcess(7, used_mb=300), GpuProcess(8, used_mb=500)
     (use,) = uses(gpus=used_by(small))
-    assert use.is_free and not use.foreigners
+    assert use.is_free and not use.foreign_processes
     (use,) = uses(gpus=used_by(large))
-    assert use.foreigners == (large,) and not use.is_free
+    assert use.foreign_processes == (large,) and not use.is_free
     # Several small ones count together, and one that the driver does not measure counts.
-    assert len(uses(gpus=used_by(small, small))[0].foreigners) == 2
-    assert uses(gpus=used_by(GpuProcess(9)))[0].foreigners == (GpuProcess(9),)
+    assert len(uses(gpus=used_by(small, small))[0].foreign_processes) == 2
+    assert uses(gpus=used_by(GpuProcess(9)))[0].foreign_processes == (GpuProcess(9),)
 
 
 def test_processes_of_the_holder_are_its_own_and_nobody_elses() -> None:
     rank = GpuProcess(7, used_mb=9000, container="w")
     (use,) = uses(worker(), gpus=used_by(rank))
-    assert use.is_free_in("lab") and not use.foreigners
+    assert use.is_free_in("lab") and not use.foreign_processes
     (use,) = uses(worker(gpus="GPU-5"), gpus=used_by(rank))
-    assert use.foreigners == (rank,)
+    assert use.foreign_processes == (rank,)
     (use,) = uses(worker(), worker("v", "GPU-7", cluster="other"), gpus=used_by(GpuProcess(8, container="v")))
-    assert len(use.foreigners) == 1 and not use.is_free_in("lab")
+    assert len(use.foreign_processes) == 1 and not use.is_free_in("lab")
 
 
 def test_a_slice_is_held_like_a_card() -> None:

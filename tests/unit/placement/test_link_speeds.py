@@ -7,7 +7,7 @@ import pytest
 from hvdocker.doctor.pairs.save_speeds import save_link_speeds
 from hvdocker.doctor.report import PairReport
 from hvdocker.inventory.locate import Located
-from hvdocker.placement.link_speeds import read_links
+from hvdocker.placement.link_speeds import read_link_speeds
 from tests.unit.builders import inventory
 
 LAB = inventory("hosts: [{host: gpu-a, name: a}, b, c]")
@@ -25,7 +25,7 @@ def test_what_was_measured_is_read_again_the_slower_way_counts(tmp_path: Path) -
     save_link_speeds(
         lab(tmp_path), [pair("a", "b", 9e9), pair("b", "a", 2e9), pair("a", "c", None), pair("c", "b", 1e9)]
     )
-    assert read_links(lab(tmp_path)) == {frozenset("ab"): 2e9, frozenset("bc"): 1e9}
+    assert read_link_speeds(lab(tmp_path)) == {frozenset("ab"): 2e9, frozenset("bc"): 1e9}
     assert [file.name for file in (tmp_path / ".hvdocker").iterdir()] == ["links.json"]
 
 
@@ -37,14 +37,14 @@ def test_a_doctor_that_measured_nothing_writes_nothing(tmp_path: Path) -> None:
 def test_what_was_not_measured_this_time_stays(tmp_path: Path) -> None:
     save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9), pair("b", "c", 2e9)])
     save_link_speeds(lab(tmp_path), [pair("a", "b", 5e9)])
-    assert read_links(lab(tmp_path)) == {frozenset("ab"): 5e9, frozenset("bc"): 2e9}
+    assert read_link_speeds(lab(tmp_path)) == {frozenset("ab"): 5e9, frozenset("bc"): 2e9}
 
 
 def test_only_hosts_that_are_still_the_same(tmp_path: Path) -> None:
     save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9), pair("b", "c", 2e9), pair("a", "c", 3e9)])
     moved = lab(tmp_path, "hosts: [{host: other-a, name: a}, b, c]")
-    assert read_links(moved) == {frozenset("bc"): 2e9}
-    assert read_links(lab(tmp_path, "hosts: [b]")) == {}
+    assert read_link_speeds(moved) == {frozenset("bc"): 2e9}
+    assert read_link_speeds(lab(tmp_path, "hosts: [b]")) == {}
 
 
 @pytest.mark.parametrize(
@@ -61,16 +61,16 @@ def test_only_hosts_that_are_still_the_same(tmp_path: Path) -> None:
 def test_a_damaged_file_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / ".hvdocker").mkdir()
     (tmp_path / ".hvdocker" / "links.json").write_text(text)
-    assert read_links(lab(tmp_path)) == {}
+    assert read_link_speeds(lab(tmp_path)) == {}
     save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9)])
-    assert read_links(lab(tmp_path)) == {frozenset("ab"): 1e9}
+    assert read_link_speeds(lab(tmp_path)) == {frozenset("ab"): 1e9}
 
 
 def test_no_file_and_no_folder(tmp_path: Path) -> None:
-    assert read_links(lab(tmp_path)) == {}
+    assert read_link_speeds(lab(tmp_path)) == {}
 
 
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
     (tmp_path / ".hvdocker").write_text("in the way")
     save_link_speeds(lab(tmp_path), [pair("a", "b", 1e9)])
-    assert read_links(lab(tmp_path)) == {}
+    assert read_link_speeds(lab(tmp_path)) == {}

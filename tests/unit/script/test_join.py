@@ -10,7 +10,7 @@ from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import JoinJob
 from hvdocker.observe.gpu import GpuSeen
-from hvdocker.placement.scope import everything
+from hvdocker.placement.scope import full_scope
 from hvdocker.protocol.job import JobSpec, job_file_for_new_host
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
@@ -52,7 +52,7 @@ def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Ran,
     a = with_worker(LAB, "a", home=str(folder / "a"), gpus=cards["a"])
     a = replace(a, containers=(*a.containers, job))
     state = state_of(a, host_seen("c", home=str(folder / "c"), gpus=cards["c"]))
-    plan = plan_up(LAB, state, host_plans(LAB, state, everything(LAB, state)), MAKER)
+    plan = plan_up(LAB, state, host_plans(LAB, state, full_scope(LAB, state)), MAKER)
     programs = folder / "programs"
     programs.mkdir()
     (programs / "docker").write_text(DOCKER)

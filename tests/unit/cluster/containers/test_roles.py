@@ -147,7 +147,7 @@ def test_whose_container_it_is(user: str, ids: tuple[int, int], opens: bool) -> 
 
 
 def test_a_worker_holds_its_devices_and_no_others() -> None:
-    made = worker_spec(LAB, replace(place_of(gpus=GPUS), devices=("GPU-1",), asked='{"np":1}'), MAKER)
+    made = worker_spec(LAB, replace(place_of(gpus=GPUS), devices=("GPU-1",), request_label='{"np":1}'), MAKER)
     assert (made.devices, made.labels["hvdocker.gpus"]) == (("GPU-1",), "GPU-1")
     assert made.labels["hvdocker.asked"] == '{"np":1}'
     assert worker_spec(LAB, place_of(gpus=GPUS), MAKER).devices == ("GPU-0", "GPU-1")

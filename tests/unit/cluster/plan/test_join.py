@@ -29,10 +29,10 @@ from hvdocker.jobs.secrets.plan import steps_after_stop, steps_for_ended_jobs
 from hvdocker.jobs.secrets.steps import OverwriteSecrets, RemoveSecrets
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
-from hvdocker.placement.gpus import report_of
+from hvdocker.placement.gpus import gpu_report
 from hvdocker.placement.leases import job_leases
 from hvdocker.placement.offers import offers_to_job
-from hvdocker.placement.scope import everything
+from hvdocker.placement.scope import full_scope
 from hvdocker.placement.slots import HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
@@ -61,7 +61,7 @@ REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 10
 
 
 def up(wanted: Inventory, state: ClusterState, *absent: UnreachableHost) -> Plan:
-    placed = host_plans(wanted, state, everything(wanted, state))
+    placed = host_plans(wanted, state, full_scope(wanted, state))
     return plan_up(wanted, state, placed, MAKER, absent={one.name: one for one in absent})
 
 
@@ -295,7 +295,7 @@ def test_what_joined_a_job_is_the_jobs_for_as_long_as_it_runs() -> None:
     assert offers[2] == Offer("c", (Slot(),), (HeldSlots("train-abcd of ?", 2),))
     with pytest.raises(NotEnoughSlots):
         place(SlotRequest(np=2), offers, {})
-    slots = report_of(LAB, state, {}).hosts[2].slots
+    slots = gpu_report(LAB, state, {}).hosts[2].cpu_slots
     assert slots and slots.held == {JOB: 2} and slots.free == 1
     over = grown(state="exited")
     assert offers_to_job(LAB, over, host_plans(LAB, over))[2] == Offer("c", (Slot(), Slot(), Slot()))

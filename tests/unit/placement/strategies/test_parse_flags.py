@@ -5,7 +5,7 @@ import pytest
 from hvdocker.errors import UsageProblem
 from hvdocker.placement.slots import GpuRequest, Slot
 from hvdocker.placement.strategies import parse_gpu, parse_hosts_flag
-from hvdocker.placement.strategies.eligible import fits
+from hvdocker.placement.strategies.eligible import is_eligible
 from hvdocker.protocol.placement import Share
 
 
@@ -79,12 +79,12 @@ ALL = (A100_80, A100_80_NEW, A100_40, H100, A10, A40, L4, T4, V100, RTX3090, GTX
 )
 def test_which_cards_are_meant(text: str, cards: tuple[tuple[str, int], ...]) -> None:
     wish = parse_gpu(text)
-    assert tuple(card for card in ALL if fits(Slot("GPU-1", *card), wish, True)) == cards
+    assert tuple(card for card in ALL if is_eligible(Slot("GPU-1", *card), wish, True)) == cards
 
 
 def test_a_memory_that_nobody_knows_is_not_enough() -> None:
-    assert not fits(Slot("GPU-1", "NVIDIA A100"), GpuRequest("A100", 1024), True)
-    assert fits(Slot("GPU-1", "NVIDIA A100"), GpuRequest("A100"), True)
+    assert not is_eligible(Slot("GPU-1", "NVIDIA A100"), GpuRequest("A100", 1024), True)
+    assert is_eligible(Slot("GPU-1", "NVIDIA A100"), GpuRequest("A100"), True)
 
 
 def test_horovods_own_hosts_flag() -> None:
