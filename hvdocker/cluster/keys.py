@@ -18,7 +18,7 @@ from hvdocker.events import Event
 from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located, cluster_flag
 from hvdocker.locks.owner import refuse_foreign_owner
-from hvdocker.placement.complete_state import observe_cluster
+from hvdocker.placement.observe_cluster import observe_cluster
 from hvdocker.plan.plan import Plan
 from hvdocker.transport.session import Session, connected
 

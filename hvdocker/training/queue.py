@@ -25,7 +25,7 @@ from hvdocker.inventory.locate import Located
 from hvdocker.locks.lock import make_claim
 from hvdocker.locks.ticket import WAITS, Ticket, ordinal, waiting_tickets
 from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.complete_state import observe_cluster
+from hvdocker.placement.observe_cluster import observe_cluster
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import Session
 from hvdocker.units import pluralize

@@ -94,7 +94,8 @@ class RunReport:
     def leftover_hint(self) -> str | None:
         """A hint how to reach or remove what is still there; None where nothing is left."""
         if self.may_be_running:
-            return f"the job may go on; watch it: {self.logs_command}; then give everything back: {self.down_command}"
+            then = f"then give everything back: {self.down_command}"
+            return f"the job may go on; watch it: {self.logs_command}; {then}"
         if self.cleanup_error and not self.is_asked_to_keep:
             return f"not everything was given back; do it with: {self.down_command}"
         if self.is_kept:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.placement.strategies.choose import ChosenSlots
-from hvdocker.placement.strategies.devices_of_host import choose_slots_on_host
 from hvdocker.placement.strategies.eligible import EligibleSlots
+from hvdocker.placement.strategies.host_devices import choose_slots_on_host
 from hvdocker.placement.strategies.refusal import not_enough_on_host_error
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hvdocker.placement.strategies.choose import ChosenSlots, Links, choose
 from hvdocker.placement.strategies.demand import Demand
 from hvdocker.placement.strategies.eligible import FreeSlots
-from hvdocker.placement.strategies.sizes import packed_sizes
+from hvdocker.placement.strategies.packed_sizes import packed_sizes
 
 
 def pack(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:

@@ -8,7 +8,7 @@ from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.placement.slots import STRATEGIES, Offer, SlotRequest
 from hvdocker.placement.strategies.choose import NO_LINKS, ChosenSlots, Links
 from hvdocker.placement.strategies.eligible import EligibleSlots, eligible_slots
-from hvdocker.placement.strategies.even import balanced, nearest_equal_counts, spread
+from hvdocker.placement.strategies.even_shares import balanced, nearest_equal_counts, spread
 from hvdocker.placement.strategies.exact import choose_exact
 from hvdocker.placement.strategies.pack import pack
 from hvdocker.placement.strategies.refusal import not_enough_error, unequal_shares_error

@@ -82,10 +82,10 @@ class MonitoredConnection:
 
     def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
         """Return what to do now: nothing, send a request, or give the connection up."""
-        heard_at = self.transport.ear.heard_at
-        if self.asked_at is not None and heard_at < self.asked_at:
+        received_at = self.transport.monitored_socket.received_at
+        if self.asked_at is not None and received_at < self.asked_at:
             return Verdict.LOST if now - self.asked_at >= patience.no_answer_s else Verdict.FINE
-        self.asked_at = now if now - heard_at >= patience.keepalive_after_s else None
+        self.asked_at = now if now - received_at >= patience.keepalive_after_s else None
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
     def restart_wait(self, now: float) -> None:

@@ -126,8 +126,11 @@ def test_what_else_happened_on_the_way() -> None:
         "failed",
         RankEnd(1, "a", 1),
         restarts=1,
-        dropped=(RuleMatch("ECC", "an ECC error", 2, "a"),),
-        struck=(DroppedHost("c", 3, "exit code 3", "drop"), DroppedHost("b", 3, "signal SIGKILL", "end")),
+        dropped_by_rule=(RuleMatch("ECC", "an ECC error", 2, "a"),),
+        dropped_hosts=(
+            DroppedHost("c", 3, "exit code 3", "drop"),
+            DroppedHost("b", 3, "signal SIGKILL", "end"),
+        ),
         stopped_by_rule=RuleMatch("OOM", "OOM when allocating", 1, "a"),
         hang=Hang(60, 0, "b", "", "hang-1", "restart"),
     )

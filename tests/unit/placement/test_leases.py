@@ -32,7 +32,7 @@ def master(placement: str, id: str = "m", **more: str) -> ContainerSeen:
 def uses(*containers: ContainerSeen, gpus: tuple[GpuSeen, ...] = GPUS, **more: Any) -> list[GpuUse]:
     own = tuple(one for one in containers if one.cluster == "lab")
     others = tuple(one for one in containers if one.cluster != "lab")
-    seen = host_seen("a", gpus=gpus, containers=own, others=others)
+    seen = host_seen("a", gpus=gpus, containers=own, other_containers=others)
     return list(gpu_uses(seen, 500 * MEBI, **more))
 
 
@@ -62,7 +62,7 @@ def test_a_job_within_a_cluster_is_told_by_its_name() -> None:
 
 
 def test_a_master_on_another_host_counts_where_all_are_looked_at() -> None:
-    head = host_seen("b", others=(master('{"b":1,"a":["GPU-0"]}', cluster="kims"),))
+    head = host_seen("b", other_containers=(master('{"b":1,"a":["GPU-0"]}', cluster="kims"),))
     jobs = job_leases([head, host_seen("a")])
     (first, second, _) = uses(worker(cluster="kims"), jobs=jobs)
     assert (first.lease, second.lease) == (

@@ -128,7 +128,7 @@ def test_another_request_moves_the_cluster_and_gives_back_what_it_leaves() -> No
     three = requested_scope(LAB, six, SlotRequest(np=3), {})
     assert three.shares == {"b": Share("b", 3, devices("b", 0, 1, 2))}
     plan = plan_up(LAB, six, host_plans(LAB, six, three), MAKER)
-    removed = [(step.host, step.why_worse) for step in plan.steps if type(step).__name__ == "RemoveContainer"]
+    removed = [(step.host, step.why) for step in plan.steps if type(step).__name__ == "RemoveContainer"]
     assert removed == [(name, "no slot of it is wanted any more") for name in "ac"]
 
 

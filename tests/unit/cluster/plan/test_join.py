@@ -147,7 +147,7 @@ MISSED = "b does not answer, and is left as it is: train-abcd goes on without it
 def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     """That one is trusted as before, and stays a host of the job: it may come back."""
     before = "a=10.0.0.11 b=10.0.0.12"
-    a = running(with_worker(LAB, "a", members=before), elastic("2"))
+    a = running(with_worker(LAB, "a", members_line=before), elastic("2"))
     state = state_of(a, host_seen("c"))
     spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
@@ -169,7 +169,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
 
 
 def test_a_host_that_is_dead_is_no_reason_to_do_anything() -> None:
-    a = running(with_worker(PAIR, "a", members="a=10.0.0.11 b=10.0.0.12"), elastic())
+    a = running(with_worker(PAIR, "a", members_line="a=10.0.0.11 b=10.0.0.12"), elastic())
     assert up(PAIR, state_of(a), DEAD) == Plan("up", "lab", notes=(MISSED,))
 
 
@@ -229,8 +229,8 @@ def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
     wanted = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")
     before = "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13"
     job = elastic(placement='{"a":1,"b":1,"c":1}')
-    a = running(with_worker(wanted, "a", members=before), job)
-    plan = up(wanted, state_of(a, with_worker(wanted, "c", members=before)))
+    a = running(with_worker(wanted, "a", members_line=before), job)
+    plan = up(wanted, state_of(a, with_worker(wanted, "c", members_line=before)))
     seats = (A, JobHost("c", "10.0.0.13", 1))
     assert plan.stages[-1] == Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, seats),))
     assert not [step for step in plan.steps if isinstance(step, CreateWorker | JoinJob)]

@@ -154,7 +154,7 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
 def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
     lab = inventory("hosts: [a, c]")
     before = f"{BOTH} c=10.0.0.13"
-    state = state_of(with_worker(lab, "a", members=before), with_worker(lab, "c", members=before))
+    state = state_of(with_worker(lab, "a", members_line=before), with_worker(lab, "c", members_line=before))
     keys = {name: HOST_KEYS[name] for name in "ac"}
     members = (MEMBERS[0], ClusterMember("c", "10.0.0.13", "hvd"))
     now = "a=10.0.0.11 c=10.0.0.13"
@@ -176,12 +176,12 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
             "rm -r ~/.hvdocker/lab",
         ),
     )
-    told = state_of(with_worker(lab, "a", members=now), with_worker(lab, "c", members=now))
+    told = state_of(with_worker(lab, "a", members_line=now), with_worker(lab, "c", members_line=now))
     assert up(lab, told) == Plan("up", "lab")
 
 
 def test_where_it_is_not_known_whom_workers_trust_they_are_left_alone() -> None:
-    assert up(LAB, state_of(with_worker(LAB, "a"), with_worker(LAB, "b", members=BOTH))).is_empty
+    assert up(LAB, state_of(with_worker(LAB, "a"), with_worker(LAB, "b", members_line=BOTH))).is_empty
 
 
 def test_an_exited_worker_is_only_started() -> None:
@@ -370,8 +370,8 @@ def test_a_brought_key_is_used_and_taken_from_no_host() -> None:
     state = state_of(host_seen("a"), with_worker(brought, "b"))
     keys = next(step for step in up(brought, state, CLIENT_KEY).steps if isinstance(step, MakeKeys))
     assert keys.trust == Trust(
-        "lab", 12345, MEMBERS, user_key_files=("keys/mine", "keys/mine.pub"), known_host_keys={"b": HOST_KEYS["b"]},
-        new_host_keys=("a",),
+        "lab", 12345, MEMBERS, user_key_files=("keys/mine", "keys/mine.pub"),
+        known_host_keys={"b": HOST_KEYS["b"]}, new_host_keys=("a",),
     )  # fmt: skip
 
 

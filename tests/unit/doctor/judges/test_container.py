@@ -58,5 +58,5 @@ def test_a_container_that_does_not_start(said: str | None) -> None:
 
 
 def test_another_image_says_nothing_of_this_one() -> None:
-    assert judged(ROOMY, is_other=True) == {}
+    assert judged(ROOMY, is_substitute=True) == {}
     assert list(judge_container(None, machine("plain"))) == []

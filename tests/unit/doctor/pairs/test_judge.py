@@ -26,9 +26,9 @@ def survey(changed: dict[Pair, PairAnswer] | None = None, hosts: str = "abc", **
     """All is well but for what is changed. Any: fields of Survey."""
     answers = {(start, end): FINE for start in hosts for end in hosts if start != end}
     given: dict[str, Any] = {
-        "posts": {name: post(name) for name in hosts},
+        "listeners": {name: post(name) for name in hosts},
         "answers": {**answers, **(changed or {})},
-        "ways": dict.fromkeys(hosts, SshCheck.LOGIN),
+        "ssh_checks": dict.fromkeys(hosts, SshCheck.LOGIN),
     }
     return PairResults(tuple(hosts), 12345, **{**given, **changes})
 
@@ -158,7 +158,7 @@ def test_a_login_that_fails_is_no_firewall() -> None:
 
 def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
     ways = {"a": SshCheck.LOGIN, "b": SshCheck.GREETING, "c": SshCheck.HELD}
-    seen = survey(ways=ways)
+    seen = survey(ssh_checks=ways)
     shown = {
         (report.start, report.end): (report.findings[0].mark, report.findings[0].shown)
         for report in judge_pairs(seen)
@@ -179,7 +179,9 @@ def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
         (MtuFound(9000, 1500, 9000), 1500, Mark.BAD, "1500 of 9000", mtu_fix("a", 1500)),
         (MtuFound(1500, error="no answer within 3 s"), 1500, Mark.UNKNOWN, "no UDP", None),
         (
-            MtuFound(1500, error="no answer within 3 s", bulk_error="262144 bytes over TCP: timed out after 3 s"),
+            MtuFound(
+                1500, error="no answer within 3 s", bulk_error="262144 bytes over TCP: timed out after 3 s"
+            ),
             1500,
             Mark.BAD,
             "stalls",
@@ -189,7 +191,7 @@ def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
 )  # fmt: skip
 def test_packet_sizes(mtu: MtuFound, end: int, mark: Mark, shown: str, fix: str | None) -> None:
     posts = {"a": post("a", mtu.link), "b": post("b", end), "c": post("c")}
-    seen = found(survey({("a", "b"): replace(FINE, mtu=mtu)}, posts=posts))
+    seen = found(survey({("a", "b"): replace(FINE, mtu=mtu)}, listeners=posts))
     assert {cell: (finding.mark, finding.shown, finding.fix) for cell, finding in seen.items()} == {
         ("a", "b", "mtu"): (mark, shown, fix)
     }
@@ -237,7 +239,7 @@ def test_two_hosts_alone_have_nothing_to_compare_with() -> None:
 def test_an_absent_host_is_grey_in_every_cell() -> None:
     why = SkipReason("no image", ("c has no image doc-hvd:cpu",), "hvdocker image push")
     here = {("a", "b"): FINE, ("b", "a"): FINE}
-    seen = found(survey(answers=here, posts={"a": post("a"), "b": post("b")}, absent={"c": why}))
+    seen = found(survey(answers=here, listeners={"a": post("a"), "b": post("b")}, skipped={"c": why}))
     assert set(seen) == {
         (*pair, check)
         for pair in (("a", "c"), ("c", "a"), ("b", "c"), ("c", "b"))

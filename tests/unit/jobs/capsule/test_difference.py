@@ -86,7 +86,7 @@ def test_command_and_environment() -> None:
 def test_placement_settings_and_endurance() -> None:
     placement = Placement((Share("a", 1), Share("b", 1, ("GPU-2",))))
     inventory = {**CAPSULE.inventory, "inventory": "/b.yaml", "hosts": [{"name": "a", "slots": 4}]}
-    found = changes(placement=placement, inventory=inventory, endurance={"restarts": 0, "rules": []})
+    found = changes(placement=placement, inventory=inventory, resilience={"restarts": 0, "rules": []})
     assert found == [
         Change("placement", "ranks", "3", "2"),
         Change("placement", "hosts", "a:1, b:2", "a:1, b:1"),

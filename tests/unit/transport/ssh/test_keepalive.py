@@ -41,7 +41,7 @@ class Transport:
     """Answers questions at once, while it does."""
 
     def __init__(self, answers: int = 0) -> None:
-        self.ear = MonitoredSocket(Talk())
+        self.monitored_socket = MonitoredSocket(Talk())
         self.answers = answers
         self.asked: list[bytes] = []
         self.closed = threading.Event()
@@ -52,7 +52,7 @@ class Transport:
     def _send_user_message(self, message: object) -> None:
         self.asked.append(message.asbytes())
         if len(self.asked) <= self.answers:
-            self.ear.recv(1)
+            self.monitored_socket.recv(1)
 
     def close(self) -> None:
         self.closed.set()
@@ -60,7 +60,7 @@ class Transport:
 
 def heart(heard_at: float, asked_at: float | None = None) -> MonitoredConnection:
     transport = Transport()
-    transport.ear.received_at = heard_at
+    transport.monitored_socket.received_at = heard_at
     return MonitoredConnection(transport, asked_at)
 
 
@@ -119,10 +119,10 @@ def test_whatever_is_read_is_heard_and_what_is_sent_is_not(monkeypatch: pytest.M
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
     ear = MonitoredSocket(Talk())
-    assert ear.heard_at == 5
+    assert ear.received_at == 5
     clock.now = 6
-    assert (ear.send(b"data"), ear.heard_at) == (4, 5)
-    assert (ear.recv(2), ear.heard_at) == (b"xx", 6)
+    assert (ear.send(b"data"), ear.received_at) == (4, 5)
+    assert (ear.recv(2), ear.received_at) == (b"xx", 6)
     assert ear._closed is False and ear.sent == [b"data"]
 
 
@@ -137,7 +137,7 @@ def test_a_read_that_brings_nothing_is_not_heard(monkeypatch: pytest.MonkeyPatch
     clock.now = 6
     with pytest.raises(TimeoutError):
         ear.recv(1)
-    assert ear.heard_at == 5
+    assert ear.received_at == 5
 
 
 def test_a_host_that_never_answers_is_given_up() -> None:
@@ -177,7 +177,7 @@ def test_a_slow_upload_is_not_cut_though_the_question_never_gets_through() -> No
         silent = Transport()
         pulse.watch(silent)
         while not silent.closed.wait(0.05):
-            uploading.ear.recv(1)
+            uploading.monitored_socket.recv(1)
     assert uploading.is_active() and len(uploading.asked) == 1
     assert uploading.closed.wait(DEADLINE_S)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from hvdocker.placement.strategies.choose import ChosenSlots, Links, choose
 from hvdocker.placement.strategies.demand import Demand
-from hvdocker.placement.strategies.devices_of_host import choose_slots_on_host
 from hvdocker.placement.strategies.eligible import FreeSlots
+from hvdocker.placement.strategies.host_devices import choose_slots_on_host
 
 
 def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
