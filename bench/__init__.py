@@ -1,4 +1,7 @@
-"""Speed, as ratios taken side by side in one run: ours against what a person would type instead.
+"""The benchmark: hvdocker against the commands that a user would type instead, as ratios measured in one
+run.
 
-`contest.py` says what a row is, `measure.py` measures, `show.py` shows, `ground.py` makes the hosts; every
-module of `rows/` is a family of rows, each with a docstring that says what both sides do."""
+`benchmark.py` defines rows and benchmarks, `measure.py` measures them, `show.py` prints the table and writes
+JSON and a plot, `testbed.py` provides the lab hosts. Every module of `rows/` is a family of rows; the
+docstring of each setup function says what both sides do. To add a row, add it to `BENCHMARKS` of a module in
+`rows/`."""

@@ -1,4 +1,4 @@
-"""Prints one table. `make bench ROWS=up,sync` chooses rows by the beginning of their keys."""
+"""Runs the benchmarks and prints one table. `make bench ROWS=up,sync` selects benchmarks by key prefix."""
 
 import os
 import sys
@@ -20,7 +20,8 @@ def main() -> int:
             try:
                 measured += run(contest, ground)
             except Exception as error:
-                # One row that cannot be measured must not cost the others their hour.
+                # One benchmark that fails must not discard the results of the others: a full run takes an
+                # hour.
                 failed.append(f"{contest.key} could not be measured: {error}")
                 say(failed[-1])
             write_json(measured, RESULTS / "bench.json")

@@ -1,4 +1,4 @@
-"""What is measured: contestants that do the same work, and the rows of the table that compare two of them."""
+"""What is measured: candidates that do the same work, and the rows of the table that compare two of them."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -10,16 +10,16 @@ from bench.ground import Ground
 ROUNDS = 5
 ROUNDS_OF_SLOW = 3
 
-# Returns nothing where its own duration is the measure, else the measure: megabytes or samples in a second.
+# Returns None if its own duration is the measure; otherwise the measure, in megabytes or samples per second.
 Work = Callable[[], float | None]
 
 
 def nothing() -> None:
-    """What most contestants need before each round."""
+    """The default of `Candidate.before`: most candidates need no preparation before a round."""
 
 
 def doing(function: Callable[..., object], *arguments: Any, **named: Any) -> Work:
-    """A call whose result does not matter: its duration is the measure."""
+    """Return a Work that calls the function and drops its result, so that the duration is the measure."""
 
     def work() -> None:
         function(*arguments, **named)
@@ -29,13 +29,17 @@ def doing(function: Callable[..., object], *arguments: Any, **named: Any) -> Wor
 
 @dataclass(frozen=True)
 class Contestant:
+    """One of the programs that are compared. `before` runs, unmeasured, before each `work`."""
+
     work: Work
     before: Callable[[], None] = nothing
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Met by a ratio (or, without a peer, a number of seconds) on the right side of the limit."""
+    """The limit that a ratio (or, in a row without a peer, a number of seconds) has to keep.
+
+    A ceiling by default; with `is_floor` the value has to be at least the limit."""
 
     limit: float
     is_floor: bool = False
@@ -49,8 +53,10 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. Without `theirs` our own seconds stand against the bar. `noise` names two
-    contestants that do exactly the same: what lies within their spread counts as met too."""
+    """One line of the table: the ratio of candidate `ours` to candidate `theirs`.
+
+    Without `theirs`, our own seconds are compared with the bar. `noise` names two candidates that do exactly
+    the same work: a ratio within the spread of those two counts as met as well."""
 
     name: str
     against: str
@@ -66,7 +72,7 @@ Prepared = Callable[[Ground], AbstractContextManager[Mapping[str, Contestant]]]
 
 @dataclass(frozen=True)
 class Contest:
-    """Contestants of one preparation, measured in turn, and the rows that are drawn from them."""
+    """Candidates that share one setup and are measured in turn, and the rows computed from their samples."""
 
     key: str
     prepared: Prepared
@@ -79,7 +85,9 @@ class Contest:
 
 
 def chosen(contests: tuple[Contest, ...], words: str) -> list[Contest]:
-    """`ROWS=up,sync`: every contest whose key begins with one of the words; all where there are none."""
+    """Return the benchmarks whose key begins with one of the comma-separated words; all for an empty text.
+
+    A word that no key begins with ends the program."""
     wanted = [word.strip() for word in words.split(",") if word.strip()]
     if not wanted:
         return list(contests)

@@ -1,5 +1,5 @@
-"""Where the benchmark runs: real hosts of the lab, and a home in which OpenSSH, docker and we find the same
-keys. Hosts are made when the first row asks for them: some rows need none."""
+"""Where the benchmark runs: real hosts of the lab, and a home folder in which OpenSSH, docker and hvdocker
+find the same keys. Hosts are created when the first benchmark asks for them: some need none."""
 
 import logging
 import os
@@ -27,11 +27,13 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 class BenchError(Exception):
-    """A contestant failed: its time would mean nothing."""
+    """A candidate failed, so its time would mean nothing."""
 
 
 @dataclass
 class Ground:
+    """Lab hosts, the SSH configuration for them, and the programs that candidates run."""
+
     folder: Path
     peers: Path = REPOSITORY / ".venv-bench"
     openssh: str = field(default_factory=lambda: shutil.which("ssh") or "ssh")
@@ -61,7 +63,7 @@ class Ground:
         return self.folder / "home" / ".ssh" / "config"
 
     def hosts(self, count: int = HOSTS, image: str | None = SMALL_IMAGE) -> list[LabHost]:
-        """Fresh hosts with nothing on them but images, this one among them."""
+        """Return lab hosts with nothing on them but images; `image` is loaded on each unless it is None."""
         hosts = self.lab.fresh(count)
         if len(hosts) > len(self._hosts):
             self._hosts = hosts
@@ -72,8 +74,10 @@ class Ground:
         return hosts
 
     def _furnish(self) -> None:
-        """One home for everybody. OpenSSH takes its home from the user database: a program that starts `ssh`
-        itself, such as docker, finds one first on the PATH that is told where its config lies."""
+        """Write the home folder with the SSH configuration, and make this process and its children use it.
+
+        OpenSSH ignores HOME and takes the home folder from the user database. Programs that start `ssh`
+        themselves, such as docker, therefore find a wrapper first on the PATH that passes `-F`."""
         ssh = self.ssh_config.parent
         ssh.mkdir(mode=0o700, parents=True, exist_ok=True)
         (ssh / "known_hosts").write_bytes(self.lab.state.known_hosts.read_bytes())
@@ -90,11 +94,11 @@ class Ground:
             shim.chmod(0o755)
             os.environ["PATH"] = f"{shim.parent}:{os.environ['PATH']}"
         os.environ["HOME"] = str(self.folder / "home")
-        # It logs whatever it meets on standard error, as the CLI does not let it.
+        # paramiko logs to standard error; the CLI silences it in the same way.
         logging.getLogger("paramiko").setLevel(logging.CRITICAL)
         os.environ.pop("SSH_AUTH_SOCK", None)
 
-    # What contestants do
+    # For candidates
 
     def ssh(self, host: LabHost, *words: str, options: Sequence[str] = ()) -> list[str]:
         return [self.openssh, "-F", str(self.ssh_config), *options, host.address, *words]
@@ -104,7 +108,7 @@ class Ground:
 
     @contextmanager
     def links(self, hosts: Sequence[LabHost]) -> Iterator[Mapping[str, SshLink]]:
-        """All hosts, connected at once, as a verb does."""
+        """Connect to all hosts in parallel, as a verb does; close the links at the end."""
         named = {host.name: host for host in hosts}
         opened = for_each_host(named, lambda name: self.link(named[name])).or_raise("connecting failed")
         try:
@@ -121,12 +125,12 @@ class Ground:
         )
 
     def hvdocker(self, *words: str | Path, cwd: Path | None = None, **variables: str) -> str:
-        """The installed program, as a person types it."""
+        """Run the installed program as a user would; return its standard output."""
         return run([self.binary, *map(str, words)], cwd=cwd or self.folder, env={**os.environ, **variables})
 
 
 def run(argv: Sequence[str], **how: Any) -> str:
-    """To the end; standard output."""
+    """Run a program to its end and return its standard output; raise BenchError if it fails."""
     done = subprocess.run(argv, capture_output=True, text=True, check=False, **how)
     if done.returncode != 0:
         raise BenchError(f"`{' '.join(argv)[:200]}` ended with {done.returncode}: {done.stderr[-800:]}")
@@ -134,7 +138,7 @@ def run(argv: Sequence[str], **how: Any) -> str:
 
 
 def together(lines: Sequence[Sequence[str]], stdin: Sequence[Path] = ()) -> None:
-    """Processes side by side, each with its own standard input where there is one."""
+    """Run processes in parallel, each with its own file as standard input if any are given."""
     files = [path.open("rb") for path in stdin]
     try:
         started = [
@@ -157,7 +161,7 @@ def together(lines: Sequence[Sequence[str]], stdin: Sequence[Path] = ()) -> None
 
 
 def pipes(sources: Sequence[str], targets: Sequence[Sequence[str]]) -> None:
-    """`source | target` for every host, side by side."""
+    """Run `source | target` for every host, in parallel."""
     import shlex
 
     lines = [f"{source} | {shlex.join(target)}" for source, target in zip(sources, targets, strict=True)]

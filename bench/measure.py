@@ -1,4 +1,4 @@
-"""Measures contestants in turn, so that whatever else the machine does falls on all of them alike."""
+"""Measures candidates in turn, so that other load on the machine affects all of them alike."""
 
 import statistics
 import time
@@ -13,7 +13,9 @@ Samples = Mapping[str, list[float]]
 
 @dataclass(frozen=True)
 class Measured:
-    """A row with its numbers: medians of both sides, and of the ratios of the single rounds."""
+    """The numbers of a row: medians of both sides, and the median and spread of the ratios of single rounds.
+
+    Written to bench.json field by field."""
 
     contest: str
     row: str
@@ -36,8 +38,10 @@ class Measured:
 def measure(
     contest: Contest, contestants: Mapping[str, Contestant], clock: Clock = time.perf_counter
 ) -> Samples:
-    """Every contestant once per round, each after its own preparation. Quick ones have a round that does not
-    count first; slow ones take too long for that, and warm caches do little for them."""
+    """Measure every candidate once per round, each after its own `before`.
+
+    A warm-up round that is not counted comes first, except for slow benchmarks: they take too long for that,
+    and warm caches make little difference to them."""
     if not contest.is_slow:
         for contestant in contestants.values():
             sample(contestant, clock)
@@ -77,7 +81,7 @@ def judge(contest: Contest, row: Row, samples: Samples) -> Measured:
 
 
 def ratios(ours: list[float], theirs: list[float]) -> list[float]:
-    """Round by round: what slowed the machine down for a minute slowed both."""
+    """Return the ratio of each round: load that slowed the machine for a minute slowed both sides."""
     return [mine / other for mine, other in zip(ours, theirs, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Draws the results: `plot.py bench.json bench.png`. Needs matplotlib and nothing of ours."""
+"""Draws the results: `plot.py bench.json bench.png`. Needs matplotlib and no module of this project."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ MET, MISSED, LIMIT = "#2a9d8f", "#e76f51", "#264653"
 
 
 def draw(results: dict[str, Any], picture: Path) -> None:
-    """One bar per row with the spread of its rounds; a dark line where its limit is."""
+    """Draw one bar per row with the spread of its rounds, and a dark line at its limit."""
     rows = [row for row in results["rows"] if row["theirs"] is not None][::-1]
     figure, axes = pyplot.subplots(figsize=(11, 1.6 + 0.42 * len(rows)))
     for place, row in enumerate(rows):

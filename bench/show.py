@@ -1,4 +1,4 @@
-"""The table on the terminal, the same as JSON, and a plot; results lie in bench/results/, outside git."""
+"""The results as a table on the terminal, as JSON and as a plot. Files go to bench/results/, outside git."""
 
 import json
 import os
@@ -17,7 +17,7 @@ HEAD = ("row", "against", "ours", "theirs", "ratio", "spread", "bar", "")
 
 
 def table(measured: Sequence[Measured]) -> str:
-    """Plain text: names to the left, numbers to the right."""
+    """Return the table as plain text: names left-aligned, numbers right-aligned."""
     rows = [HEAD, *(cells(one) for one in measured)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     return "\n".join(
@@ -44,12 +44,12 @@ def cells(one: Measured) -> tuple[str, ...]:
 
 
 def number(value: float) -> str:
-    """Three digits that mean something."""
+    """Return the number with three significant digits; whole from 100 up."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def machine() -> dict[str, object]:
-    """What a reader has to know to read the seconds; the ratios are the point."""
+    """Return what a reader has to know about this machine to interpret the seconds."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "cpus": os.cpu_count(),
@@ -66,7 +66,9 @@ def write_json(measured: Sequence[Measured], path: Path) -> None:
 
 
 def plot(results: Path, picture: Path, peers: Path) -> str | None:
-    """Drawn by the peers' Python, which has matplotlib; why it failed, where it did."""
+    """Draw the plot with the Python of the peers' environment, which has matplotlib.
+
+    Return None, or why it failed."""
     argv = [str(peers / "bin" / "python"), str(FOLDER / "plot.py"), str(results), str(picture)]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -74,7 +76,7 @@ def plot(results: Path, picture: Path, peers: Path) -> str | None:
         return str(error)
     if done.returncode == 0:
         return None
-    # One that was killed says nothing.
+    # A process that was killed writes no message.
     return (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
 
 

@@ -1,7 +1,7 @@
 """A pytest plugin: with `--strict-run` or HVDOCKER_STRICT=1, a test that did not really run fails the run.
 
-Skipped, expected to fail, or deselected: each is a test that proves nothing while the summary looks green.
-Where tests run in several processes (`-n`), each of them tells the first what it saw.
+A test that is skipped, expected to fail or deselected proves nothing while the summary looks green. If tests
+run in several processes (`-n`), each xdist worker sends its list to the controlling process.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 SILENT = pytest.StashKey[dict[str, None]]()
-# The name under which a process of xdist hands over what it saw.
+# The key of `workeroutput` under which an xdist worker sends its list.
 TOLD = "hvdocker_silent"
 
 
@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Strictness:
-    """Collects the tests that did not really run, and turns the run red for them."""
+    """Collects the tests that did not really run, and fails the run if there are any."""
 
     def __init__(self, silent: dict[str, None]) -> None:
         self.silent = silent
@@ -66,5 +66,5 @@ class Strictness:
                 terminalreporter.line(line)
 
     def _add(self, *lines: str) -> None:
-        """Each once: skipped tests come from where they ran, and as reports."""
+        """Add lines, each once: a skipped test is reported both by its xdist worker and as a test report."""
         self.silent.update(dict.fromkeys(lines))

@@ -1,4 +1,4 @@
-"""The same workers as `hvdocker up` makes, by pyinfra; run by the peers' own Python."""
+"""Creates the same workers as `hvdocker up`, with pyinfra. Run by the Python of the peers' environment."""
 
 from pyinfra import host
 from pyinfra.operations import server

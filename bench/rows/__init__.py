@@ -1,4 +1,4 @@
-"""The rows of the benchmark, a module per family, in the order of the table."""
+"""The benchmarks, one module per family of rows, in the order of the table."""
 
 from bench.rows import connect, images, startup, sync, train, up
 

@@ -1,5 +1,5 @@
-"""What a person needs to start the same workers by hand: the very containers and files that `up` would make,
-written down beforehand. Making keys and files costs the peers nothing here."""
+"""The commands and files for starting by hand the same workers that `up` creates. They are prepared before
+the measurement: creating keys and files costs the peers no time."""
 
 import io
 import tarfile
@@ -27,7 +27,8 @@ SSH = "/opt/hvdocker/bin/ssh"
 
 @dataclass(frozen=True)
 class Worker:
-    """One host's share of the work, in words for its shell. `files` is a tar for the container's root."""
+    """The worker of one host, as command lines for the host's shell. `files` is a tar for the container's
+    root."""
 
     host: LabHost
     name: str
@@ -39,7 +40,7 @@ class Worker:
 
 
 def workers(ground: Ground, hosts: Sequence[LabHost], inventory: Path) -> list[Worker]:
-    """From the plan of `up` itself, so that both sides make the same containers."""
+    """Return the workers of the plan of `up` itself, so that both sides create the same containers."""
     env = Env(cwd=ground.folder)
     plan = up(env, read_inventory(env, inventory), UpOptions(is_dry_run=True)).plan
     contents = _contents(plan, hosts[0].exec(["docker", "run", "--rm", _image(plan), "cat", "/etc/passwd"]))
@@ -57,7 +58,7 @@ def _image(plan: Plan) -> str:
 
 
 def _contents(plan: Plan, passwd: str) -> dict[str, bytes]:
-    """Per host: a tar with keys, configs and /etc/passwd."""
+    """Return, per host, a tar with keys, SSH configuration and /etc/passwd."""
     trust = next(step.trust for step in plan.steps if isinstance(step, MakeKeys))
     client = make_pair()
     pairs = {name: make_pair() for name in trust.new_host_keys}

@@ -1,4 +1,4 @@
-"""The wire: connecting, and Docker's API over it."""
+"""SSH connections, and Docker's API over them."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,8 +14,8 @@ from tests.cluster.lab import LabHost
 def _connect(count: int) -> Prepared:
     @contextmanager
     def prepared(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-        """Both open a connection to every host at once, log in with a key, run `true` and close. OpenSSH with
-        its defaults, one process per host; ours in one process with its imports done."""
+        """Both connect to all hosts in parallel, log in with a key, run `true` and disconnect. OpenSSH runs
+        with its defaults, one process per host; ours runs in one process whose imports are already done."""
         hosts = {host.name: host for host in ground.hosts(count, image=None)}
 
         def one(name: str) -> None:
@@ -36,7 +36,7 @@ def _connect(count: int) -> Prepared:
 
 @contextmanager
 def _container(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Both connect to one host, start a container in the host's network, as workers are, and leave."""
+    """Both connect to one host, start a container with host networking, like a worker, and disconnect."""
     (host,) = ground.hosts(1)
 
     def ours() -> None:
@@ -61,8 +61,8 @@ def _clear(host: LabHost) -> None:
 
 @contextmanager
 def _call(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Both list the containers of a host ten times: ours on a link that is open, theirs `docker ps` on the
-    host itself, timed there, so that the way to the host costs them nothing."""
+    """Both list the containers of a host ten times. Ours: on an open link. Theirs: `docker ps` on the host
+    itself, timed there, so that the connection to the host costs them nothing."""
     (host,) = ground.hosts(1)
     script = "i=0; while [ $i -lt 10 ]; do docker ps -q >/dev/null || exit 1; i=$((i+1)); done"
     times = 10

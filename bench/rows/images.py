@@ -1,4 +1,4 @@
-"""Images to eight hosts: the whole of one, and a one-line change on top of one that is there."""
+"""Shipping images to eight hosts: a whole image, and a one-line change on top of an image that they have."""
 
 import itertools
 import shlex
@@ -30,9 +30,9 @@ def _forget(ground: Ground, cache: str) -> None:
 
 @contextmanager
 def _first(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Eight hosts that have not one layer of the training image (1 GB), and a controller that has it in its
-    engine and nothing in our cache. Ours: `hvdocker image push`. Theirs: `docker save | ssh docker load`,
-    eight at once."""
+    """Eight hosts without any layer of the training image (1 GB), and a controller that has the image in its
+    engine and an empty layer cache. Ours: `hvdocker image push`. Theirs: `docker save | ssh docker load`, to
+    all eight hosts in parallel."""
     hosts = ground.hosts(image=None)
 
     def before() -> None:
@@ -47,10 +47,11 @@ def _first(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
 @contextmanager
 def _change(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Eight hosts that have the training image; the controller has an image with one more small layer on top,
-    a new one for every round and contestant. Ours: `hvdocker image push`, with an empty cache of layers, so
-    that the image is read out of the engine first; and with the new layer in the cache, as after a push to
-    one host to try it out, which is not counted. Theirs: `docker save | ssh docker load`, eight at once."""
+    """Eight hosts that have the training image; the controller has an image with one more small layer on
+    top, a new one for every round and candidate. Ours, cold: `hvdocker image push` with an empty layer
+    cache, so that the image is first exported from the engine. Ours, warm: with the new layer in the cache,
+    as after a push to one host to try it out; that push is not measured. Theirs: `docker save | ssh docker
+    load`, to all eight hosts in parallel."""
     hosts = ground.hosts(image=TRAINING_IMAGE)
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""rsync for the benchmark's hosts, which have none on purpose: this machine's program with its libraries."""
+"""Installs rsync on the benchmark's hosts, which lack it on purpose: a copy of this machine's rsync."""
 
 import io
 import re
@@ -10,7 +10,7 @@ from bench.ground import BenchError, run
 from tests.cluster.lab import LabHost
 
 FOLDER = "/opt/bench-rsync"
-# The machine's own loader and libraries come along: the host's may be of another release.
+# This machine's loader and libraries are copied as well: those of the host may be of another release.
 REMOTE = f"{FOLDER}/loader --library-path {FOLDER} {FOLDER}/rsync"
 
 

@@ -1,4 +1,4 @@
-"""Before anything is done: help on the terminal, and the placement of very many slots. No hosts."""
+"""Work that needs no hosts: `--help`, and the placement of very many slots."""
 
 import os
 import sys
@@ -22,8 +22,8 @@ app()
 
 @contextmanager
 def _help(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """`hvdocker --help` and `--help` of a typer program of five lines, both by the Python that hvdocker is
-    installed with, both with its byte code cached."""
+    """`hvdocker --help` against `--help` of a typer program of five lines. Both run with the Python that
+    hvdocker is installed with, and with cached byte code."""
     program = ground.folder / "hello.py"
     program.write_text(HELLO, encoding="utf-8")
     python = str(Path(ground.binary).with_name("python"))
@@ -40,8 +40,9 @@ def _help(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
 @contextmanager
 def _placement(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """6,000 of 10,000 GPUs of four models on 2,000 hosts of three to seven, hosts mixed and not, by all
-    three strategies one after the other. Nobody else to compare with."""
+    """Place 6,000 ranks on 10,000 GPUs of four models, with all three strategies in sequence. The 2,000
+    hosts have three to seven GPUs each, of one model or of several. There is no peer: the bar is in seconds.
+    """
     offers = [
         Offer(f"h{host}", tuple(_gpu(host, number) for number in range(3 + host % 5))) for host in range(2000)
     ]

@@ -1,4 +1,4 @@
-"""Code and data on eight hosts: the first time, again with nothing changed, and one large file."""
+"""Syncing: 2,000 files to eight hosts for the first time, again without changes, and one large file."""
 
 import os
 import random
@@ -27,7 +27,7 @@ FOLDER = "/home/trainer/bench"
 
 
 def _push(links: Mapping[str, SshLink], source: Path, folder: str) -> None:
-    """As `train` does it: the folder is read and packed once for all hosts."""
+    """Sync as `train` does: read and pack the folder once for all hosts."""
     tree = read_tree(source, HashCache.of_user())
     targets = {name: SyncTarget(link, folder) for name, link in links.items()}
     sync_all(targets, tree).or_raise("syncing failed")
@@ -39,7 +39,7 @@ def _ours(ground: Ground, hosts: Sequence[LabHost], source: Path) -> None:
 
 
 def _project(folder: Path) -> Path:
-    """2,000 files of 10 KB in 40 folders, half text-like, half noise; the same bytes in every run."""
+    """Write 2,000 files of 10 KB in 40 folders, half text-like, half noise; the same bytes in every run."""
     if folder.exists():
         return folder
     seeded = random.Random(7)
@@ -57,8 +57,8 @@ def _clear(hosts: Sequence[LabHost]) -> None:
 
 @contextmanager
 def _first(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Eight hosts that have none of 2,000 files (20 MB). Ours: connect, read the folder, send, check. Theirs:
-    `tar | ssh tar -x`, eight at once, which checks nothing."""
+    """Eight hosts that have none of 2,000 files (20 MB). Ours: connect, read the folder, send, verify.
+    Theirs: `tar | ssh tar -x` to all eight hosts in parallel, which verifies nothing."""
     hosts, source = ground.hosts(image=None), _project(ground.folder / "project")
 
     def theirs() -> None:
@@ -77,8 +77,8 @@ def _first(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
 @contextmanager
 def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Eight hosts that have all 2,000 files as they should be. Ours: connect, read the folder, find that
-    nothing is to be sent. Theirs: `rsync -a --delete`, eight at once, over ssh."""
+    """Eight hosts that already have all 2,000 files. Ours: connect, read the folder, find that nothing has
+    to be sent. Theirs: `rsync -a --delete` over ssh, to all eight hosts in parallel."""
     hosts, source = ground.hosts(image=None), _project(ground.folder / "project")
     side_by_side(rsync.install, hosts)
     shell = f"{ground.openssh} -F {ground.ssh_config}"
@@ -95,8 +95,8 @@ def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
 @contextmanager
 def _large(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """One file of random bytes to one host, megabytes in a second. Ours: connect and sync a folder that holds
-    it; its hash is known since the round that does not count. Theirs: `ssh` with its fastest cipher."""
+    """One file of random bytes to one host, in MB per second. Ours: connect and sync the folder that holds
+    it; its hash is cached since the warm-up round. Theirs: `cat` over `ssh` with its fastest cipher."""
     (host,) = ground.hosts(1, image=None)
     folder = ground.folder / "large"
     folder.mkdir(exist_ok=True)

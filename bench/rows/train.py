@@ -1,4 +1,4 @@
-"""Launching and training on two hosts, against horovodrun typed by hand in the very same containers."""
+"""Launching and training on two hosts, against horovodrun started by hand in the same containers."""
 
 import re
 import shutil
@@ -20,6 +20,8 @@ CLUSTER = "bench-train"
 
 @dataclass(frozen=True)
 class Site:
+    """Two hosts with workers that are up, and a folder of scripts."""
+
     ground: Ground
     hosts: list[LabHost]
     inventory: Path
@@ -29,11 +31,12 @@ class Site:
         return self.inventory.parent / "code"
 
     def train(self, script: str) -> str:
-        """`hvdocker train`, a process from its start to its end: connects, looks, syncs, starts, streams."""
+        """Run `hvdocker train` as a process, start to end: connect, observe, sync, start, stream."""
         return self.ground.hvdocker("train", self.code / script, "-np", "2", "-i", self.inventory)
 
     def by_hand(self, script: str) -> str:
-        """ssh to the first host, horovodrun with its defaults in the worker there; the code is in place."""
+        """Run horovodrun with its defaults in the worker of the first host, over ssh. The code is already
+        there."""
         spread = ",".join(f"{host.address}:1" for host in self.hosts)
         port = str(names.DEFAULT_PORT)
         words = ("horovodrun", "-np", "2", "-H", spread, "-p", port, "python", script)
@@ -43,7 +46,7 @@ class Site:
 
 @contextmanager
 def _site(ground: Ground) -> Iterator[Site]:
-    """Two hosts with the training image, a cluster that is up, and the scripts synced by a first job."""
+    """Bring up a cluster on two hosts with the training image. A first job then has to sync the scripts."""
     hosts = ground.hosts(2, TRAINING_IMAGE)
     site = Site(ground, hosts, ground.inventory(hosts, TRAINING_IMAGE, CLUSTER))
     shutil.copytree(SCRIPTS, site.code, dirs_exist_ok=True)
@@ -57,7 +60,7 @@ def _site(ground: Ground) -> Iterator[Site]:
 
 @contextmanager
 def _launch(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """A script that does nothing, on one slot of each of two hosts: from the command to its end."""
+    """A script that exits at once, on one slot of each of two hosts: from the command to its end."""
     with _site(ground) as site:
         site.train("quick.py")
         yield {
@@ -68,8 +71,8 @@ def _launch(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
 
 @contextmanager
 def _steady(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """The same training on one slot of each of two hosts; samples in a second after the first steps, as the
-    script itself measures them. By hand twice, to see how much two equal runs differ."""
+    """The same training on one slot of each of two hosts, in samples per second after the first steps, as the
+    script itself measures them. It runs twice by hand, to see how much two equal runs differ."""
     with _site(ground) as site:
         site.train("quick.py")
 

@@ -1,4 +1,4 @@
-"""Bringing a cluster up, and looking at one that is up."""
+"""Bringing a cluster up, and `up` on a cluster that is already up."""
 
 import base64
 import json
@@ -24,15 +24,15 @@ CLEAR = "docker ps -aq | xargs -r docker rm -f; rm -rf /home/*/.hvdocker /home/*
 
 @contextmanager
 def _up(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Eight hosts that have the image and nothing else; at the end eight workers with the same options, keys
+    """Eight hosts that have the image and nothing else. At the end eight workers with the same options, keys
     and files run, and their sshd answers.
 
-    - hvdocker: `hvdocker up`, a process from its start to its end: connects, looks, plans, makes keys, makes
-      and starts the workers, waits for their sshd, logs in from one to all.
-    - floor: ssh to all hosts at once; each unpacks the files that were made beforehand and does one
-      `docker run` that mounts them; then one ssh logs in from the first worker to all.
-    - ansible, pyinfra: create, files in, start, wait for sshd, as four tasks of a playbook, with their
-      fastest settings; files were made beforehand; nobody logs in from worker to worker."""
+    - hvdocker: `hvdocker up` as a process, start to end: connect, observe, plan, create keys, create and
+      start the workers, wait for their sshd, log in from one worker to all.
+    - floor: ssh to all hosts in parallel; each unpacks the prepared files and does one `docker run` that
+      mounts them; then one ssh logs in from the first worker to all.
+    - ansible, pyinfra: create, copy files, start, wait for sshd, as four tasks of a playbook, with their
+      fastest settings and prepared files; without logins from worker to worker."""
     hosts = ground.hosts()
     inventory = ground.inventory(hosts, SMALL_IMAGE)
     by_hand = workers(ground, hosts, inventory)
@@ -82,7 +82,7 @@ def _ansible(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
 
 
 def _ansible_settings(ground: Ground) -> dict[str, str]:
-    """Pipelining, no facts, no retry files: as fast as it goes."""
+    """Return Ansible's fastest settings: pipelining and a shared SSH connection per host."""
     return {
         **os.environ,
         "ANSIBLE_PIPELINING": "1",
@@ -108,8 +108,8 @@ def _pyinfra(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
 
 @contextmanager
 def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
-    """Eight healthy workers. Ours: `up` in this process, which looks at everything and finds nothing to do.
-    Theirs: connecting to the same hosts and asking each engine for its containers, in this process too."""
+    """Eight healthy workers. Ours: `up` in this process, which observes all hosts and finds nothing to do.
+    Theirs: connecting to the same hosts and listing the containers of each engine, also in this process."""
     hosts = ground.hosts()
     env = Env(cwd=ground.folder)
     located = read_inventory(env, ground.inventory(hosts, SMALL_IMAGE))

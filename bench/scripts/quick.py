@@ -1,1 +1,1 @@
-"""Exits at once: what is left is the launch."""
+"""Exits at once, so that only the launch is measured."""

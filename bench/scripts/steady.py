@@ -1,5 +1,5 @@
-"""A small network on made-up images: rank 0 prints how many samples all ranks went through in a second, once
-the first steps, which build graphs and buffers, are done."""
+"""Trains a small network on random images. Rank 0 prints `speed N`: samples per second of all ranks together,
+measured after the first steps, which build graphs and buffers."""
 
 import time
 

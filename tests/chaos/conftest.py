@@ -1,4 +1,4 @@
-"""The fault matrix stands on the cluster tests' lab and program."""
+"""The fault matrix uses the fixtures of the cluster tests: lab, program, trials."""
 
 from tests.cluster.conftest import cli, desk, lab, special
 from tests.cluster.faults.fixtures import row, training_trial, trial

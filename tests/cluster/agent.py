@@ -1,4 +1,4 @@
-"""A real ssh-agent for the length of a test."""
+"""A real ssh-agent that runs for the duration of a test."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def running_agent(folder: Path) -> Iterator[dict[str, str]]:
-    """The variables by which programs find it."""
+    """Start an agent; yield the environment variables by which programs find it."""
     socket = folder / "agent"
     said = subprocess.run(
         ["ssh-agent", "-a", socket, "-s"], capture_output=True, text=True, check=True
@@ -23,5 +23,5 @@ def running_agent(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def add_key(env: Mapping[str, str], key: Path) -> None:
-    """With the certificate beside it, where there is one."""
+    """Add a key to the agent, with the certificate next to it if there is one."""
     subprocess.run(["ssh-add", "-q", key], env={**os.environ, **env}, check=True)

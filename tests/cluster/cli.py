@@ -1,4 +1,4 @@
-"""The installed program as a test runs it: a process of its own, in a clean home, with no agent."""
+"""Runs the installed program for a test: as a separate process, with a clean home and no ssh-agent."""
 
 import os
 import shlex
@@ -13,6 +13,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Result:
+    """Exit code, standard output and standard error of a run."""
+
     code: int
     out: str
     err: str
@@ -20,10 +22,12 @@ class Result:
 
 @dataclass
 class Cli:
+    """The installed program with a working folder and a home."""
+
     cwd: Path
     home: Path
     known_hosts: Path
-    # Before each run the lab's pinned host keys go into the home; a test that writes its own turns this off.
+    # Before each run the lab's host keys are copied into the home; a test that writes its own disables this.
     pins_hosts: bool = True
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
@@ -36,7 +40,9 @@ class Cli:
         timeout: float = 600,
         check: int | None = None,
     ) -> Result:
-        """Runs to the end. What it said is printed, so pytest shows it when the test fails."""
+        """Run the program to its end. Its output is printed, so that pytest shows it when the test fails.
+
+        `check` is the exit code that is asserted; None asserts nothing."""
         process = self.start(*args, cwd=cwd, env=env)
         try:
             out, err = process.communicate(input, timeout)
@@ -53,7 +59,7 @@ class Cli:
     def start(
         self, *args: str | Path, cwd: Path | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """Starts it and comes back, for tests that interrupt; it is killed when the test ends."""
+        """Start the program without waiting, for tests that interrupt it. It is killed when the test ends."""
         self.pin()
         process = subprocess.Popen(
             [binary(), *map(str, args)],

@@ -1,4 +1,4 @@
-"""What cluster tests stand on: real hosts of the lab, fresh for each test, and the installed program."""
+"""Fixtures of the cluster tests: real hosts of the lab, reset for each test, and the installed program."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ __all__ = ["row", "training_trial", "trial"]  # fixtures of the faults
 LAB = pytest.StashKey[Lab]()
 TESTS = pytest.StashKey[set[str]]()
 ELSEWHERE = pytest.StashKey[tuple[int, int]]()
-# The name under which a process of xdist hands over what it used.
+# The key of `workeroutput` under which an xdist worker sends how many tests and hosts it used.
 USED = "hvdocker_used"
 LONG = ("test_training", "test_run")
 
@@ -31,13 +31,13 @@ def lab(pytestconfig: pytest.Config) -> Lab:
 
 @pytest.fixture
 def hosts(lab: Lab) -> Callable[[int], list[LabHost]]:
-    """`hosts(n)`: h1 to hN, with nothing on them but images."""
+    """`hosts(n)`: the hosts h1 to hN, with nothing on them but images."""
     return lab.fresh
 
 
 @pytest.fixture
 def special(lab: Lab) -> Callable[..., LabHost]:
-    """`special(name, suite=…, gpus=…, tmpfs_mb=…)`: a host of another kind, with nothing but images."""
+    """`special(name, suite=…, gpus=…, tmpfs_mb=…)`: a host of another kind, with nothing on it but images."""
 
     def fresh(name: str, **kind: Any) -> LabHost:
         found = lab.ensure_special(name, **kind)
@@ -62,7 +62,8 @@ def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def training(lab: Lab, desk: Cli) -> Iterator[Site]:
-    """Two hosts with the TensorFlow image, shared by the tests of a file; its scripts lie in code/."""
+    """A cluster of two hosts with the TensorFlow image, shared by the tests of a file; scripts are in
+    code/."""
     with training_site(lab, desk) as site:
         yield site
 
@@ -85,7 +86,7 @@ def _count(request: pytest.FixtureRequest) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes minutes a test comes first, so that no process has it left at the end."""
+    """Run the slow files first, so that no xdist worker is left with one at the end."""
     items.sort(key=lambda item: not item.path.stem.startswith(LONG))
 
 
@@ -116,6 +117,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def _used(config: pytest.Config) -> tuple[int, int]:
-    """The tests that had a lab, and the hosts that they had."""
+    """Return how many tests used the lab, and how many hosts they used."""
     hosts = config.stash[LAB].used if LAB in config.stash else ()
     return len(config.stash.get(TESTS, ())), len(hosts)

@@ -1,5 +1,5 @@
-"""Pictures of ten kinds that a network can tell apart, in a file like that of the examples' prepare.py: for
-tests, which have no numpy at hand."""
+"""Writes images of ten classes that a network can learn to separate, in the format of the examples'
+prepare.py (.npz). Works without numpy, which the tests do not have."""
 
 import random
 import struct
@@ -21,13 +21,13 @@ def write_digits(path: Path, train: int = 200, test: int = 50) -> None:
 
 
 def _picture(label: int, chance: random.Random) -> list[float]:
-    """Two bright rows, whose place is the label, in some noise."""
+    """Return the pixels of an image: noise, and two bright rows whose position encodes the label."""
     rows = (2 * label + 4, 2 * label + 5)
     return [chance.random() * 0.3 + (0.7 if row in rows else 0.0) for row in range(SIDE) for _ in range(SIDE)]
 
 
 def _npy(kind: str, shape: tuple[int, ...], data: bytes) -> bytes:
-    """NumPy's format, version 1: a header padded to 64 bytes, then the numbers."""
+    """Return an array in NumPy's .npy format, version 1: a header padded to 64 bytes, then the numbers."""
     header = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode()
     padded = header.ljust(-(len(header) + 11) % 64 + len(header)) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(padded)) + padded + data

@@ -1,4 +1,4 @@
-"""What the doctor says of a site."""
+"""Runs `hvdocker doctor` on a cluster under test."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ from tests.cluster.site import Site
 
 
 def diagnose(site: Site, code: int, *flags: str) -> dict[str, Any]:
-    """The report as JSON; it has to end with that code."""
+    """Run the doctor, assert its exit code, and return its report as JSON."""
     process = start(site, *flags)
     out, err = process.communicate(timeout=300)
     print(out, err, sep="\n--- stderr\n")

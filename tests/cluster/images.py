@@ -1,4 +1,5 @@
-"""Images for tests of shipping: layers of random bytes, which nobody has, and the bytes that travel."""
+"""For tests of image shipping: builds images with layers of random bytes, which no host has, and counts the
+bytes that are sent."""
 
 import io
 import json
@@ -28,13 +29,13 @@ FEED = (
 
 @dataclass
 class Images:
-    """Made on the machine's engine; gone from there and from the hosts at the end."""
+    """Images built on this machine's engine. `images()` removes them there and from the hosts."""
 
     engine: docker.APIClient
     made: list[str] = field(default_factory=list)
 
     def build(self, tag: str, *sizes: int, base: str = "scratch") -> str:
-        """One layer of random bytes per size, on a base; its id."""
+        """Build an image on a base with one layer of random bytes per size; return its id."""
         names = [f"layer-{os.urandom(4).hex()}" for _ in sizes]
         lines = [f"FROM {base}", *(f"COPY {name} /{name}" for name in names)]
         context = io.BytesIO()
@@ -71,7 +72,7 @@ def images(lab: Lab) -> Iterator[Images]:
 
 
 def bare(*hosts: LabHost) -> None:
-    """Hosts that have no image at all."""
+    """Remove all containers and images from the hosts."""
     script = (
         "docker ps -aq | xargs -r docker rm -f; docker images -aq | sort -u | xargs -r docker rmi -f; true"
     )
@@ -79,7 +80,7 @@ def bare(*hosts: LabHost) -> None:
 
 
 def ids(hosts: list[LabHost], tag: str) -> dict[str, str]:
-    """Per host: which image the name means there; nothing where there is none."""
+    """Return, per host, the id of the image of that name; an empty text if there is none."""
     return dict(side_by_side(lambda host: (host.name, _id(host, tag)), hosts))
 
 
@@ -95,7 +96,8 @@ def layers(host: LabHost, tag: str) -> list[str]:
 
 
 def programs_lie_on_top(newest_first: list[dict[str, Any]]) -> None:
-    """Of an image's history: above the first large layer are our programs, and kilobytes in all."""
+    """Assert, for an image's history, that the layers above the first large one have our programs and are
+    small."""
     sizes = [layer["Size"] for layer in newest_first]
     large = next(number for number, size in enumerate(sizes) if size > 10 << 20)
     ours = [number for number, layer in enumerate(newest_first) if "/opt/hvdocker" in layer["CreatedBy"]]
@@ -105,7 +107,9 @@ def programs_lie_on_top(newest_first: list[dict[str, Any]]) -> None:
 
 
 def nothing_is_left(hosts: list[LabHost]) -> None:
-    """No temporary names, folders and processes of a shipment: logins of a feed end a moment after it."""
+    """Assert that hosts have no temporary tags, folders and processes of a shipment.
+
+    SSH sessions of a feed end a moment after it, hence the wait."""
     for host in hosts:
         until(partial(_has_no_leftovers, host), f"{host.name} has nothing left of a shipment", 60)
 
@@ -118,7 +122,8 @@ def _has_no_leftovers(host: LabHost) -> bool:
 
 @dataclass(frozen=True)
 class Uplink:
-    """The machine's own end of the lab's network: what it sends to hosts, not what they send each other."""
+    """Byte counter of the lab network's bridge: what this machine sends to hosts, not what they send each
+    other."""
 
     statistics: Path
 

@@ -1,5 +1,5 @@
-"""Someone who wants into a worker: speaks SSH in person, so that every request is really made and every
-refusal is the server's own."""
+"""An SSH client for attacks on a worker's sshd. It builds protocol messages itself, so that every request is
+really sent and every refusal comes from the server, not from the client."""
 
 import io
 import socket
@@ -19,7 +19,7 @@ WAIT_S = 20
 
 
 def key_of(site: Site, host: LabHost) -> paramiko.Ed25519Key:
-    """The cluster's own key, as root on a host can read it."""
+    """Return the cluster's private key, read from the worker as root on a host can read it."""
     code, text, err = site.inside(host, "cat", f"{SSH_FOLDER}/id_ed25519")
     assert code == 0, err
     return paramiko.Ed25519Key.from_private_key(io.StringIO(text))
@@ -30,13 +30,13 @@ def port_of(site: Site, host: LabHost) -> int:
 
 
 def said(site: Site, host: LabHost) -> str:
-    """The log of the worker's sshd."""
+    """Return the log of the worker's sshd."""
     return host.exec(f"docker logs {site.worker} 2>&1")
 
 
 @contextmanager
 def dialled(site: Site, target: LabHost, via: LabHost | None) -> Iterator[paramiko.Transport]:
-    """A connection to the worker's port, from another host of the cluster or from this machine."""
+    """Connect to the worker's port from host `via`, or from this machine if `via` is None."""
     port = port_of(site, target)
     if via is None:
         with _spoken(socket.create_connection((target.address, port), WAIT_S)) as transport:
@@ -66,7 +66,7 @@ def run(transport: paramiko.Transport, command: str) -> str:
 
 
 def ask_in_session(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
-    """Whether the server granted a request in a session."""
+    """Send a channel request in a new session; return whether the server granted it."""
     session: Any = transport.open_session(timeout=WAIT_S)
     message = Message()
     message.add_byte(cMSG_CHANNEL_REQUEST)
@@ -85,7 +85,7 @@ def ask_in_session(transport: paramiko.Transport, kind: str, *details: bytes) ->
 
 
 def ask_globally(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
-    """Whether the server granted a request that belongs to no session."""
+    """Send a global request; return whether the server granted it."""
     parts: Any = transport
     parts.completion_event = threading.Event()
     message = Message()
@@ -100,7 +100,7 @@ def ask_globally(transport: paramiko.Transport, kind: str, *details: bytes) -> b
 
 
 def open_raw(transport: paramiko.Transport, kind: str, *details: bytes) -> str:
-    """Asks for a channel; the server's reason for the refusal, or "opened"."""
+    """Request a channel; return the server's reason for the refusal, or "opened"."""
     parts: Any = transport
     number = parts._next_channel()
     channel: Any = paramiko.Channel(number)

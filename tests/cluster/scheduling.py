@@ -1,15 +1,16 @@
-"""Who runs what where tests run side by side (`pytest -n 2`), every process with a lab of its own."""
+"""Distributes tests over xdist processes (`pytest -n 2`), each of which has its own lab."""
 
 from pathlib import PurePosixPath
 
 from xdist.scheduler import LoadScopeScheduling
 
-# Files whose tests change what all labs have in common, this machine's own engine: one after the other.
+# Files whose tests change this machine's own engine, which all labs share: they run in sequence. By prefix.
 ON_THIS_MACHINE = ("test_image", "test_layer", "test_local", "test_training_requirements")
 
 
 class ByFile(LoadScopeScheduling):
-    """Tests of a file share a cluster, and so a process; faults are tried each by itself."""
+    """Keeps the tests of a file in one process, because they share a cluster. Fault tests are distributed
+    singly."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.partition("::")[0])

@@ -1,4 +1,4 @@
-"""A cluster under test: its hosts, the folder with its inventory, and the program that drives it."""
+"""A cluster under test: its hosts, the folder with its inventory, and the program that controls it."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SSH_FOLDER = "/run/hvdocker/ssh"
 
 @dataclass(frozen=True)
 class Site:
-    """Verbs without `-i` find the cluster through the folder, as they do for a person."""
+    """A cluster on lab hosts. Verbs run in its folder, so that they find the inventory without `-i`."""
 
     cli: Cli
     hosts: list[LabHost]
@@ -23,7 +23,9 @@ class Site:
 
     @classmethod
     def write(cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", **settings: Any) -> "Site":
-        """Settings go to the top level of the inventory; `user` is the one who logs in."""
+        """Write an inventory of these hosts; nothing is brought up.
+
+        Settings go to the top level of the inventory; `user` is the SSH user."""
         folder = cli.cwd / cluster
         folder.mkdir(exist_ok=True)
         settings = {"image": SMALL_IMAGE, **settings, "cluster": cluster}
@@ -51,7 +53,7 @@ class Site:
         return dict(json.loads(self.run("status", "--json").out))
 
     def seen(self, host: LabHost) -> dict[str, Any]:
-        """The worker on that host, as `docker inspect` shows it."""
+        """Return the worker on that host as `docker inspect` shows it."""
         (found,) = json.loads(host.docker("inspect", self.worker))
         return dict(found)
 
@@ -59,11 +61,12 @@ class Site:
         return {host.name: self.seen(host)["Id"] for host in self.hosts}
 
     def inside(self, host: LabHost, *argv: str) -> tuple[int, str, str]:
-        """A command in the worker on that host."""
+        """Run a command in the worker on that host; return exit code, stdout and stderr."""
         return host.attempt(["docker", "exec", self.worker, *argv])
 
     def logins(self) -> dict[tuple[str, str], str]:
-        """From every worker to every worker: the address at which the login arrived, or the error."""
+        """Log in from every worker to every worker; return the address at which each login arrived, or the
+        error."""
         return {
             (start.name, end.name): self._login(start, end.name) for start in self.hosts for end in self.hosts
         }
@@ -73,5 +76,5 @@ class Site:
         return out.strip() if code == 0 else err
 
     def full_mesh(self) -> dict[tuple[str, str], str]:
-        """What `logins` gives when everybody reaches everybody."""
+        """Return what `logins` returns if every worker reaches every worker."""
         return {(start.name, end.name): end.address for start in self.hosts for end in self.hosts}

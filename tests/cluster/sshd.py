@@ -1,4 +1,4 @@
-"""Other settings for a lab host's sshd, and other ways to its port."""
+"""Changes the settings of a lab host's sshd, and forwards an IPv6 port to it."""
 
 import contextlib
 import socket
@@ -8,13 +8,14 @@ from contextlib import contextmanager
 
 from tests.cluster.lab import LabHost
 
-# Last of its folder: of MaxStartups sshd takes the last word, of what else is set here there is only one.
+# The last file of its folder, because sshd uses the last value of MaxStartups. Other keywords set here occur
+# only once.
 SETTINGS = "/etc/ssh/sshd_config.d/zz-test.conf"
 
 
 @contextmanager
 def sshd_settings(host: LabHost, *lines: str) -> Iterator[None]:
-    """For the length of a test, on top of the lab's own."""
+    """Add lines to the configuration of the host's sshd for the duration of the block."""
     host.exec(["sh", "-c", 'printf "%s\\n" "$@" > ' + SETTINGS, "sh", *lines])
     _restart(host)
     try:
@@ -31,7 +32,7 @@ def _restart(host: LabHost) -> None:
 
 @contextmanager
 def ipv6_door(host: LabHost) -> Iterator[int]:
-    """A port of [::1] behind which the host's sshd is: the lab's network has only IPv4."""
+    """Forward a port of [::1] to the host's sshd, because the lab's network has only IPv4; yield the port."""
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as listener:
         threading.Thread(target=_serve, args=(listener, host.address), daemon=True).start()
         yield int(listener.getsockname()[1])

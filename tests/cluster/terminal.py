@@ -1,4 +1,4 @@
-"""The program on a real terminal (a pty), for what it only does where a person can answer."""
+"""Runs the program on a real terminal (a pty), for prompts and output that it has only there."""
 
 import os
 import pty
@@ -15,18 +15,18 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal:
-    """Types when the screen shows what it waits for."""
+    """The program on a pty. `screen` is the text so far without escape sequences."""
 
     def __init__(self, cli: Cli, *args: str, cwd: Path | None = None) -> None:
         cli.pin()
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
-            # As a terminal's shell starts it; tests in the background are started deaf to Ctrl-C.
+            # A shell on a terminal starts programs like this; tests that run in the background ignore SIGINT.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.chdir(cwd or cli.cwd)
             os.execve(binary(), [binary(), *args], cli.environment() | {"TERM": "xterm", "COLUMNS": "200"})
         self.screen = ""
-        # Every byte that the terminal was sent.
+        # Every byte that was sent to the terminal.
         self.sent = b""
 
     def wait_for(self, text: str, times: int = 1) -> None:
@@ -36,8 +36,8 @@ class Terminal:
             assert self._read(1), f"it ended before {text!r}:\n{self.screen}"
 
     def type(self, text: str) -> None:
-        """A signal that comes after the question but before its answer is being read waits for the answer, so
-        Ctrl-C is typed once the program sleeps."""
+        """Type a text. Ctrl-C is typed only once the program sleeps: a signal between the prompt and the read
+        of the answer is handled only after the answer."""
         deadline = time.monotonic() + DEADLINE_S
         while text == "\x03" and self._state() != "S":
             assert time.monotonic() < deadline, f"it never waits:\n{self.screen}"
@@ -48,14 +48,14 @@ class Terminal:
         return Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     def end(self) -> int:
-        """Reads to the end; the exit code."""
+        """Read all output to the end; return the exit code."""
         deadline = time.monotonic() + DEADLINE_S
         while self._read(1):
             assert time.monotonic() < deadline, f"it did not end:\n{self.screen}"
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
     def _read(self, wait_s: float) -> bool:
-        """Whether the program is still there."""
+        """Read what has arrived; return whether the program still runs."""
         if not select.select([self._fd], [], [], wait_s)[0]:
             return True
         try:

@@ -1,4 +1,4 @@
-"""`up` that is interrupted or fails leaves nothing, unless told to; brought keys."""
+"""`up` that is interrupted or fails leaves nothing, unless a flag says so; keys provided by the user."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""`keys rotate`: new keys everywhere, the old ones open nothing, whatever happens on the way."""
+"""`keys rotate`: new keys on all hosts, the old ones are refused, also after failures and interruptions."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The lab is what it says: hosts apart from each other, people as declared, and the dead made anew."""
+"""The lab itself: hosts are separate, users are as declared, and dead hosts are created again."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What is asked on a terminal, and what each answer does."""
+"""Prompts on a terminal, and what each answer does."""
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab

@@ -1,4 +1,4 @@
-"""A host that falls silent in the middle of things: an error within a known time, exit 4, never a hang. One
+"""A host that stops responding during a command: an error within a known time, exit 4, never a hang. A host
 that is only slow is waited for."""
 
 import hashlib

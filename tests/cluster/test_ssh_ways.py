@@ -1,4 +1,4 @@
-"""The ways to a host that people have set up: jump hosts, ~/.ssh/config, an agent, IPv6, a busy server."""
+"""Connections to hosts: jump hosts, ~/.ssh/config, an agent, IPv6, a busy server."""
 
 import subprocess
 import time

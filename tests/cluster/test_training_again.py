@@ -1,4 +1,4 @@
-"""Jobs that are not elastic: run again after a failure, from what they kept, on the hosts that are left."""
+"""Restarts of jobs that are not elastic: after a failure, from their checkpoint, on the remaining hosts."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a person says reaches every rank, local and remote, exactly as it was said."""
+"""Arguments, environment, mounts and code reach every rank, local and remote, unchanged."""
 
 import json
 from typing import Any

@@ -1,4 +1,5 @@
-"""Hosts that can be reached and will not do: exit 3, the host and a way out named, nothing left."""
+"""Reachable hosts that cannot be used (no engine, no access, port taken …): exit 3, the error names the host
+and a fix, and nothing is left behind."""
 
 from collections.abc import Iterator
 

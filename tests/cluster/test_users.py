@@ -1,4 +1,4 @@
-"""Whoever logs in: root, a member of the docker group, and one who has to go through sudo."""
+"""Login users: root, a member of the docker group, and a user who needs sudo for docker."""
 
 import pytest
 

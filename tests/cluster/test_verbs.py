@@ -1,4 +1,4 @@
-"""Into the workers of real hosts: one command in all of them, and a shell in one."""
+"""`exec` and `ssh` on real hosts: a command in all workers, and a shell in one."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a host shows of hvdocker's doings: to be compared before and after."""
+"""Snapshots of a host's files, containers, networks and volumes, to compare before and after a command."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import side_by_side
 
-# Wherever a program run by these users could write.
+# All folders in which a program of the lab's users could write.
 PLACES = "/root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm"
-# A folder's time and size also change when something in it comes and goes again.
+# Time and size of a folder are left out: they also change when a file in it is created and removed again.
 FILES = (
     f"find {PLACES} -xdev \\( -type d -printf '%p d %m %u\\n' -o -printf '%p %y %m %u %s %T@\\n' \\) | sort"
 )
@@ -23,14 +23,15 @@ Traces = dict[str, list[str]]
 
 
 def traces(hosts: list[LabHost], with_folder_times: bool = False) -> Traces:
-    """Per host: containers, networks, volumes, and every file where one of ours could lie."""
+    """Return, per host, containers, networks, volumes, and every file where hvdocker could have written
+    one."""
     script = "; ".join([ENGINE, FILES, *([FOLDER_TIMES] if with_folder_times else [])])
     return dict(side_by_side(lambda host: (host.name, host.exec(script).splitlines()), hosts))
 
 
 @contextmanager
 def untouched(*hosts: LabHost) -> Iterator[None]:
-    """Whatever happens inside leaves nothing on these hosts."""
+    """Assert that the block leaves no change on these hosts."""
     before = traces(list(hosts))
     yield
     after = traces(list(hosts))
@@ -39,7 +40,8 @@ def untouched(*hosts: LabHost) -> Iterator[None]:
 
 
 def left_of(hosts: list[LabHost], cluster: str) -> dict[str, str]:
-    """Per host whatever is left of a cluster; empty when nothing is."""
+    """Return, per host, containers, networks, volumes and folders of a cluster; hosts without any are left
+    out."""
     script = (
         f"docker ps -a --filter label=hvdocker.cluster={cluster} --format '{{{{.Names}}}}'; "
         f"docker network ls --filter label=hvdocker.cluster={cluster} --format '{{{{.Name}}}}'; "

@@ -1,4 +1,4 @@
-"""A cluster that trains: two hosts with the TensorFlow image, and what its ranks tell."""
+"""A cluster that can train: hosts with the TensorFlow image, and helpers to start and inspect jobs on it."""
 
 import json
 import shutil
@@ -31,7 +31,10 @@ def training_site(
     count: int = 2,
     **extra: Any,
 ) -> Iterator[Site]:
-    """More mounts, stand-in GPUs for each host, flags of `up`, more hosts and other settings may be named."""
+    """Bring up a cluster with the training image; `down` and a check for leftovers follow.
+
+    `gpus` is the number of stand-in GPUs of each host, `asked` are flags of `up`, `extra` goes to the
+    inventory."""
     hosts = lab.fresh(count)
     with gpus_on(hosts, gpus) if gpus else nullcontext():
         yield from _trained_on(lab, desk, hosts, mounts, asked, extra)
@@ -39,7 +42,8 @@ def training_site(
 
 @contextmanager
 def gpus_on(hosts: Sequence[LabHost], count: int) -> Iterator[None]:
-    """The engine looks for the stand-in's hook when it starts."""
+    """Install stand-in GPUs on the hosts. The engine is restarted: it looks for the GPU hook only at its
+    start."""
     give = f"echo {count} > /etc/lab-gpus && ln -sf /opt/lab-gpu/* /usr/local/bin/"
     take = "rm -rf /etc/lab-gpus /run/lab-gpu /usr/local/bin/nvidia-*"
     for host in hosts:
@@ -89,13 +93,13 @@ def _trained_on(
 
 
 def told(text: str) -> list[dict[str, Any]]:
-    """What the ranks told on lines that begin with `told`, by rank."""
+    """Parse the JSON that ranks print on lines that begin with `told`; sorted by rank."""
     lines = [line.partition("│ told ")[2] for line in text.splitlines()]
     return sorted((json.loads(line) for line in lines if line), key=lambda rank: int(rank["rank"]))
 
 
 def processes(site: Site, host: LabHost) -> list[str]:
-    """What runs in the cluster's containers on that host, but for the waiting sshd of a worker."""
+    """Return the command lines in the cluster's containers on that host, without init and idle sshd."""
     names = host.docker("ps", "--filter", f"label=hvdocker.cluster={site.cluster}", "--format", "{{.Names}}")
     tops = [host.docker("top", name, "-eo", "pid,args").splitlines()[1:] for name in names.split()]
     lines = [line.split(None, 1)[1] for top in tops for line in top]
@@ -104,7 +108,7 @@ def processes(site: Site, host: LabHost) -> list[str]:
 
 
 def await_ranks(site: Site, word: str) -> None:
-    """Until a process with that word runs on every host."""
+    """Wait until a process with that word in its command line runs on every host."""
     for host in site.hosts:
         until(partial(_runs, site, host, word), f"{word} runs on {host.name}", DEADLINE_S)
 
@@ -114,7 +118,7 @@ def _runs(site: Site, host: LabHost, word: str) -> bool | None:
 
 
 def await_silence(site: Site, hosts: Sequence[LabHost] = (), deadline_s: float = 20) -> None:
-    """Until nothing but the waiting workers runs on any host, or on these."""
+    """Wait until nothing but idle workers runs on these hosts; on all hosts by default."""
     for host in hosts or site.hosts:
         until(partial(_is_silent, site, host), f"{host.name} is silent", deadline_s)
 
@@ -135,12 +139,12 @@ def open_gate(site: Site, name: str) -> None:
 
 
 def detached(site: Site, *words: str) -> str:
-    """Starts a job and comes back with its id."""
+    """Start a detached job and return its id."""
     return site.run("train", "-d", *words).out.strip()
 
 
 def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    """Waits for a program that was started; its exit code and what it said."""
+    """Wait for a started program; return its exit code, stdout and stderr."""
     out, err = process.communicate(timeout=DEADLINE_S)
     print(out, err, sep="\n--- stderr\n")
     return process.returncode, out, err

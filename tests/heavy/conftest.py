@@ -1,4 +1,4 @@
-"""Long tests, in a target of their own: they stand on the cluster tests' lab and program."""
+"""Long tests with their own make target. They use the fixtures of the cluster tests."""
 
 from tests.cluster.conftest import cli, desk, hosts, lab, special, training
 

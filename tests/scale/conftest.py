@@ -1,4 +1,4 @@
-"""The scale tests stand on the cluster tests' lab and program."""
+"""The scale tests use the fixtures of the cluster tests."""
 
 from tests.cluster.conftest import cli, lab
 

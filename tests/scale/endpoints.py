@@ -1,4 +1,4 @@
-"""Many SSH servers on loopback, without containers: real sshd processes with keys of their own."""
+"""Many SSH servers on loopback, without containers: real sshd processes with their own keys."""
 
 import getpass
 import os
@@ -13,14 +13,16 @@ from pathlib import Path
 from tests.cluster.lab.wait import until
 
 ADDRESS = "127.0.0.1"
-PORTS_EACH = 16  # what one sshd can listen on
-# Below the range from which the kernel gives ports to clients.
+PORTS_EACH = 16  # the most that one sshd can listen on
+# Below the kernel's range of ephemeral ports.
 FIRST_PORT, LAST_PORT = 20000, 32000
 READY_S = 60
 
 
 @dataclass(frozen=True)
 class Endpoints:
+    """The ports of the servers, and a folder with their keys."""
+
     folder: Path
     ports: tuple[int, ...]
 
@@ -35,7 +37,7 @@ class Endpoints:
 
 @contextmanager
 def endpoints(folder: Path, count: int) -> Iterator[Endpoints]:
-    """Ports of loopback behind which sshd lets whoever runs this in, with the key in the folder."""
+    """Run sshd on `count` loopback ports; the current user may log in with the key in the folder."""
     found = Endpoints(folder, tuple(_free_ports(count)))
     _make_keys(found)
     servers: list[subprocess.Popen[bytes]] = []
@@ -86,7 +88,7 @@ def _start(found: Endpoints, ports: tuple[int, ...]) -> subprocess.Popen[bytes]:
         + f"AllowUsers {getpass.getuser()}\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
         + "KbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPidFile none\n"
         + "MaxStartups 1000\nUseDNS no\n"
-        # Whatever a person's shell does when it starts is not what is measured.
+        # The start-up files of the user's shell must not be measured.
         + f"SetEnv HOME={found.folder}\n"
     )
     with (found.folder / "sshd.log").open("ab") as log:

@@ -1,5 +1,7 @@
-"""One command's worth of work on many hosts, in a process of its own so that its memory is its own: connect,
-probe, sync, sync again. Prints what it took as JSON."""
+"""Does the work of one command on many hosts: connect, probe, sync, sync again. Prints times and memory as
+JSON.
+
+Runs as a separate process (`python -m`), so that its memory can be measured; reads its input from stdin."""
 
 import json
 import sys
@@ -24,7 +26,7 @@ T = TypeVar("T")
 
 
 def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, float]:
-    """`target` gets a folder for each host: they share one disk here."""
+    """Return times in seconds and memory in MB. `target` gets a folder per host: all share one disk here."""
     before_mb = rss_mb()
     credentials = Credentials()
     links, connect_s = timed(hosts, lambda name: open_ssh(hosts[name], credentials))
@@ -64,7 +66,8 @@ def timed(hosts: Mapping[str, Host], work: Callable[[str], T]) -> tuple[Mapping[
 
 
 def synced(targets: Mapping[str, SyncTarget], tree: Tree) -> tuple[int, float]:
-    """As `train` does it: read and packed once, in batches of hosts."""
+    """Sync as `train` does: pack once, in batches of hosts. Return the number of files sent, and the
+    seconds."""
     started = time.perf_counter()
     reports = sync_all(targets, tree).or_raise("some hosts were not synced")
     return sum(report.sent for report in reports.values()), time.perf_counter() - started

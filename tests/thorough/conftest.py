@@ -1,5 +1,5 @@
-"""Tests of clusters and training that would take `make test` past its time: they stand on the same lab and
-program, and run side by side in the same way."""
+"""Tests of clusters and training that would make `make test` too long. They use the fixtures of the cluster
+tests and run in parallel in the same way."""
 
 from tests.cluster.conftest import (
     cli,

@@ -1,4 +1,4 @@
-"""Where four or more hosts lack an image, they pass it on to each other."""
+"""Image fan-out: if four or more hosts lack an image, they forward it to each other."""
 
 import signal
 from collections.abc import Iterator

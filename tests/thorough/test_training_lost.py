@@ -1,4 +1,4 @@
-"""A watching `train` that loses sight of its job: a link that comes back, and a head that does not."""
+"""A `train` that loses the connection to its job: a link that comes back, and a head that does not."""
 
 import re
 import subprocess

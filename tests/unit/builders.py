@@ -1,4 +1,4 @@
-"""Values that the tests build upon: a small lab of hosts, seen as the observer sees them."""
+"""Builders for test values: an inventory, and the observed state of a small set of hosts."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def inventory(text: str = "hosts: [a, b]") -> Inventory:
 
 
 def host_seen(name: str, **changes: Any) -> HostSeen:  # Any: fields of HostSeen
-    """A host with nothing on it yet but the image; user 1000:1001, address 10.0.0.1x."""
+    """Return a host with nothing on it but the image; user 1000:1001, address 10.0.0.1x."""
     address = ADDRESSES.get(name, "10.0.0.99")
     given: dict[str, Any] = {  # Any: as above
         "uid": 1000,
@@ -50,7 +50,7 @@ def state_of(*hosts: HostSeen, **changes: Any) -> ClusterState:  # Any: fields o
 def as_made(
     wanted: Inventory, name: str, seen: HostSeen, state: str = "running", image: str = IMAGE.id
 ) -> ContainerSeen:
-    """The worker that `up` would make on that host, as it is seen afterwards."""
+    """Return the worker that `up` would create on that host, as it is observed afterwards."""
     place = host_plans(wanted, state_of(seen))[name]
     spec = worker_spec(wanted, place, MAKER)
     keys = {"hvdocker.hostkey": HOST_KEYS.get(name, "ssh-ed25519 X"), "hvdocker.clientkey": CLIENT_KEY}
@@ -60,7 +60,7 @@ def as_made(
 def with_worker(
     wanted: Inventory, name: str, **changes: Any
 ) -> HostSeen:  # Any: fields of HostSeen, and `state`
-    """A host whose worker is what the inventory asks for."""
+    """Return a host whose worker matches the inventory."""
     worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
     bare = host_seen(name, **changes)
     worker = as_made(wanted, name, bare, worker_state, image)
@@ -71,7 +71,7 @@ def with_worker(
 def master(
     job: str, placement: str, state: str = "running", host: str = "a", created: int = 5, **more: str
 ) -> ContainerSeen:
-    """`more` are further labels, by their last words."""
+    """Return the master of a job. `more` has further labels without their prefix `hvdocker.`."""
     labels = {
         "hvdocker.cluster": "lab",
         "hvdocker.host": host,

@@ -1,4 +1,4 @@
-"""Stand-ins for the outside: a link that writes down, an engine that keeps archives in memory."""
+"""Fakes for hosts: links that record commands, and an engine that keeps archives in memory."""
 
 import io
 import tarfile
@@ -15,12 +15,14 @@ Answer = Callable[[Command, bytes], tuple[int, bytes, bytes]]
 
 
 def agreeable(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+    """The default answer of FakeLink: exit code 0 and no output."""
     return 0, b"", b""
 
 
 @dataclass
 class FakeLink:
-    """Runs nothing: every command gets `answer`, and is remembered with what was written to it."""
+    """A link that runs nothing: `answer` gives the result of every command, `ran` records commands and
+    stdin."""
 
     name: str = "a"
     answer: Answer = agreeable
@@ -35,7 +37,7 @@ class FakeLink:
         return CommandResult(command, *self.answer(command, data))
 
     def stream(self, command: Command) -> Iterator[bytes]:
-        """In small pieces, as a network does."""
+        """Yield `streamed` in small pieces, like a network."""
         self.ran.append((command, b""))
         for start in range(0, len(self.streamed), 1000):
             yield self.streamed[start : start + 1000]
@@ -52,7 +54,7 @@ class FakeLink:
 
 @dataclass(frozen=True)
 class Trip:
-    """One round trip: what was asked, and how many bytes went each way."""
+    """One round trip: the command, and how many bytes were sent and received."""
 
     command: Command
     fed: int
@@ -60,8 +62,10 @@ class Trip:
 
 
 class RecordingLink(LocalLink):
-    """This machine as a host; writes down every round trip. `cut` keeps only so many bytes of what a
-    delivery is fed, as a lost link does; `greeting` is what the host's shell says first."""
+    """A link to this machine as a host that records every round trip.
+
+    `cut_after_bytes` truncates the standard input of commands, like a lost link; `greeting` is text that the
+    host's shell prints before the output."""
 
     def __init__(self, name: str = "a") -> None:
         super().__init__(name)
@@ -84,7 +88,8 @@ class RecordingLink(LocalLink):
 
 @dataclass
 class FakeEngine:
-    """Containers are dictionaries of files; archives go in and out as the engine's API takes them."""
+    """A fake engine: `files` are the files of every container, `put` records the archives that were
+    uploaded."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     put: list[tuple[str, str, bytes]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Ways to break hosts and the network between them, and to tell that they are whole again."""
+"""Breaks hosts and the network between them, and repairs both."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from tests.cluster.lab.wait import side_by_side, until
 
 BOTH = ("INPUT", "OUTPUT")
 TO_THE_HOST = ("INPUT",)
-# A home of its own that is full; the key that opens the door lies in it.
+# Mounts a small, full file system as the home of the login user; the authorized key is copied into it.
 FULL_HOME = """
 set -e
 mount -t tmpfs -o size=1m,uid=1000,gid=1000,mode=755 tmpfs /home/trainer
@@ -23,7 +23,7 @@ _PEER = {"INPUT": "-s", "OUTPUT": "-d"}
 
 
 def power_off(host: LabHost) -> None:
-    """No process of it says goodbye: what its kernel would still send vanishes."""
+    """Kill the host after dropping all its packets, so that its kernel closes no connection."""
     for chain in BOTH:
         host.exec(f"iptables -w -I {chain} -j DROP")
     host.kill()
@@ -35,18 +35,18 @@ def power_on(host: LabHost) -> None:
 
 
 def cut(host: LabHost, address: str, ways: Sequence[str] = BOTH) -> None:
-    """What goes between the host and that address vanishes, also of connections that are open."""
+    """Drop packets between the host and that address, also those of open connections."""
     for chain in ways:
         host.exec(f"iptables -w -I {chain} {_PEER[chain]} {address} -j DROP")
 
 
 def cut_off_laptop(hosts: Sequence[LabHost], ways: Sequence[str] = BOTH) -> None:
-    """The lab's gateway is where the program runs."""
+    """Drop packets between the hosts and the controller, which is the gateway of the lab's network."""
     side_by_side(lambda host: cut(host, GATEWAY, ways), hosts)
 
 
 def join(hosts: Sequence[LabHost]) -> None:
-    """Ends every cut."""
+    """Remove all packet filters of the hosts."""
     side_by_side(lambda host: host.exec("iptables -w -F INPUT; iptables -w -F OUTPUT"), hosts)
 
 
@@ -61,7 +61,7 @@ def full_home(host: LabHost) -> Iterator[None]:
 
 @contextmanager
 def small_disk(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> Iterator[None]:
-    """A disk of 4 MB where clusters keep their files; nothing may be up."""
+    """Mount a disk of 4 MB where clusters keep their files. No cluster may be up."""
     host.exec(f"mkdir -p {folder} && mount -t tmpfs -o size=4m,mode=777 tmpfs {folder}")
     try:
         yield
@@ -75,13 +75,14 @@ def fill(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> None:
 
 
 def let_pass(seconds: float) -> None:
-    """A cut that lasts so long: the time is the fault itself, not a guess at how long things take."""
+    """Wait for the duration of a fault: here the time is the fault itself, not a guess how long things
+    take."""
     end = time.monotonic() + seconds
     until(lambda: time.monotonic() >= end or None, f"{seconds} s have passed", seconds + 60)
 
 
 def mend(hosts: Sequence[LabHost]) -> None:
-    """Powered on, engine and sshd running, nothing cut, nothing slow."""
+    """Power hosts on, start engine and sshd, remove packet filters and traffic shaping."""
     side_by_side(_mend, hosts)
 
 

@@ -1,4 +1,4 @@
-"""Fixtures of trials: `trial()` without anything up, `training_trial()` with a cluster that can train."""
+"""Fixtures of fault tests: `trial()` has no cluster up, `training_trial()` has one that can train."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,7 +18,7 @@ Trials = Callable[..., AbstractContextManager[Trial]]
 
 @pytest.fixture
 def row(request: pytest.FixtureRequest) -> Row:
-    """The row of docs/faults.md that speaks of this test."""
+    """The row of docs/faults.md whose id is the name of this test."""
     return rows()[request.node.originalname.removeprefix("test_")]
 
 

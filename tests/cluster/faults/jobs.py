@@ -1,4 +1,6 @@
-"""Jobs of a trial: real collectives that go on until a gate opens, and how far they have come."""
+"""Training jobs for fault tests: real collectives that run until a gate opens, and their progress.
+
+A gate is a file in /data that a script waits for."""
 
 import json
 import re
@@ -10,14 +12,14 @@ from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.training import DATA, await_silence, workers_run
 
-# Where hosts do not hear each other, the server's end of a login waits longer than its rank.
+# If hosts cannot reach each other, the server's side of a login outlives its rank.
 CUT_OFF_S = 60.0
 STEADY = "train/steady.py"
 SUPPLE = "train/supple.py"
 
 
 def watched(trial: Trial, gate: str, *flags: str, script: str = "steady.py") -> "subprocess.Popen[str]":
-    """A `train` that is watched, a few steps into its job."""
+    """Start a `train` that follows its job; return when the job has done a few steps."""
     process = trial.start("train", f"code/{script}", *flags, "--", gate)
     await_step(trial, 3)
     return process
@@ -30,14 +32,14 @@ def detached(trial: Trial, gate: str) -> str:
 
 
 def checkpoint(trial: Trial) -> dict[str, Any]:
-    """What rank 0 kept last: it is on the first host."""
+    """Return the newest checkpoint of rank 0, which is on the first host; step 0 if there is none."""
     folder = f"/home/trainer/.hvdocker/{trial.site.cluster}/jobs"
     code, out, _ = trial.hosts[0].attempt(f"cat $(ls -t {folder}/*/out/checkpoint.json | head -n 1)")
     return dict(json.loads(out)) if code == 0 and out.strip() else {"step": 0, "ranks": 0}
 
 
 def await_step(trial: Trial, step: int, ranks: int | None = None) -> int:
-    """Until the job has come that far, with so many ranks; the step at which it is."""
+    """Wait until the job has reached that step, with that many ranks; return its current step."""
 
     def look() -> int | None:
         seen = checkpoint(trial)
@@ -48,34 +50,34 @@ def await_step(trial: Trial, step: int, ranks: int | None = None) -> int:
 
 
 def await_progress(trial: Trial, ranks: int | None = None) -> int:
-    """Until the job is ten steps further than it is now."""
+    """Wait until the job is ten steps further than now; return its step."""
     return await_step(trial, checkpoint(trial)["step"] + 10, ranks)
 
 
 def open_gate(trial: Trial, gate: str) -> None:
-    """On the head, which tells the others."""
+    """Create the gate file on the head only: the scripts share its state by allreduce."""
     trial.hosts[0].exec(["touch", f"{DATA}/{gate}"])
 
 
 def rank_pid(host: LabHost, script: str = STEADY) -> int:
-    """The command of a rank on that host, as the host sees it."""
+    """Return the host's process id of a rank that runs the script."""
     found = until(lambda: host.attempt(["pgrep", "-f", f"python.*{script}"])[1].split() or None, "a rank", 60)
     return int(found[0])
 
 
 def starts(out: str) -> list[tuple[int, int]]:
-    """Every start of the job as rank 0 told it: its first step, and of how many ranks it was."""
+    """Return, for every start of the job as rank 0 printed it, its first step and its number of ranks."""
     found = re.findall(r"^0@h1 +│ begins at step (\d+) of (\d+) ranks$", out, re.MULTILINE)
     return [(int(step), int(ranks)) for step, ranks in found]
 
 
 def steps_told(out: str) -> list[int]:
-    """The steps that rank 0 told on its way."""
+    """Return the steps that rank 0 printed."""
     return [int(step) for step in re.findall(r"^0@h1 +│ reached step (\d+)$", out, re.MULTILINE)]
 
 
 def error_of(err: str) -> str:
-    """What a person is told last."""
+    """Return the text after the last `error: `."""
     return err.rpartition("error: ")[2]
 
 
@@ -84,7 +86,8 @@ def job_of(trial: Trial) -> str:
 
 
 def finishes(trial: Trial, process: "subprocess.Popen[str]", gate: str) -> str:
-    """The job goes on, and once the gate is open the watching `train` ends well; what it showed."""
+    """Assert that the job makes progress and that `train` exits with 0 once the gate is open; return its
+    output."""
     await_progress(trial)
     open_gate(trial, gate)
     code, out, err = trial.end_of(process)
@@ -94,7 +97,7 @@ def finishes(trial: Trial, process: "subprocess.Popen[str]", gate: str) -> str:
 
 
 def all_is_quiet(trial: Trial, deadline_s: float = 20) -> None:
-    """No rank outlives its job, and the workers wait for the next."""
+    """Assert that no rank outlives its job and that the workers still run."""
     await_silence(trial.site, deadline_s=deadline_s)
     assert workers_run(trial.site)
 

@@ -1,5 +1,5 @@
-"""The controller SIGKILLed in a step of its plan. Which steps there are, the dry run tells: a new kind of
-step is killed in without anybody writing a test."""
+"""Kills the controller with SIGKILL in a step of its plan. The steps are read from a dry run, so that a new
+kind of step is covered without a new test."""
 
 import re
 import signal
@@ -12,13 +12,13 @@ from tests.cluster.site import Site
 
 LINE = re.compile(r"^(?P<stage>\S+) +(?P<host>this machine|\S+) +(?P<text>.+)$")
 CONTROLLER = "this machine"
-# What differs between hosts, jobs and runs, and not between kinds of steps.
+# Parts of a step's text that differ between hosts, jobs and runs, but not between kinds of steps.
 VARIES = re.compile(r"(?<=-)[a-z2-7]{4}(?![\w-])|\d+")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Steps that do the same on different hosts are one kind."""
+    """A kind of step: steps that do the same on different hosts are one kind."""
 
     stage: str
     is_here: bool
@@ -29,7 +29,7 @@ class Kind:
 
 
 def kind_of(line: str) -> Kind | None:
-    """The kind of a step, from a line of a dry run or of the progress."""
+    """Return the kind of the step in a line of a dry run or of the progress; None if the line has no step."""
     found = LINE.match(line.rstrip("\n"))
     if found is None:
         return None
@@ -37,13 +37,13 @@ def kind_of(line: str) -> Kind | None:
 
 
 def kinds(site: Site, verb: str, *words: str | Path, env: Mapping[str, str] | None = None) -> list[Kind]:
-    """Every kind of step of that command, in order, none twice."""
+    """Return every kind of step of that command, in order, without duplicates."""
     lines = site.run(verb, "--dry-run", *words, env=env).out.splitlines()
     return list(dict.fromkeys(kind for kind in map(kind_of, lines) if kind))
 
 
 def kill_in(site: Site, kind: Kind, *words: str | Path, env: Mapping[str, str] | None = None) -> None:
-    """SIGKILL as soon as the progress says that a step of that kind begins."""
+    """Run the command and kill it as soon as its progress shows that a step of that kind begins."""
     process = site.cli.start(*words, cwd=site.folder, env=env)
     assert process.stderr is not None
     said = []
@@ -59,7 +59,7 @@ def kill_in(site: Site, kind: Kind, *words: str | Path, env: Mapping[str, str] |
 
 
 def each_new(found: Sequence[Kind], known: set[Kind], act: Callable[[Kind], None]) -> None:
-    """`act` for every kind that was not there before."""
+    """Call `act` for every kind that is not in `known`, and add it to `known`."""
     for kind in found:
         if kind not in known:
             known.add(kind)

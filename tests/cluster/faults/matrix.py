@@ -1,4 +1,4 @@
-"""The rows of docs/faults.md, and what a run saw of them as a table."""
+"""Reads the rows of docs/faults.md, and formats the outcomes of a run as a table."""
 
 import re
 from collections.abc import Mapping
@@ -12,6 +12,8 @@ ROW = re.compile(r"^\| `(?P<id>\w+)` \|(?P<cells>.*)\|$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Row:
+    """One fault of docs/faults.md."""
+
     id: str
     fault: str
     promise: str
@@ -21,19 +23,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`seconds` is the reaction that was measured; None where the trial did not get that far."""
+    """`seconds` is the measured reaction time; None if the trial did not get that far."""
 
     is_ok: bool
     seconds: float | None = None
 
     def beside(self, other: "Outcome") -> "Outcome":
-        """Of a fault that is tried in several ways: the worst of them."""
+        """Return the worse of two outcomes, for a fault that is tried in several ways."""
         measured = [seconds for seconds in (self.seconds, other.seconds) if seconds is not None]
         return Outcome(self.is_ok and other.is_ok, max(measured, default=None))
 
 
 def rows(text: str | None = None) -> dict[str, Row]:
-    """Every fault of the page by its id."""
+    """Return every fault of the page by its id; raise ValueError for a malformed or repeated row."""
     found: dict[str, Row] = {}
     for match in ROW.finditer(PAGE.read_text(encoding="utf-8") if text is None else text):
         cells = [cell.strip() for cell in match["cells"].split("|")]
@@ -44,7 +46,7 @@ def rows(text: str | None = None) -> dict[str, Row]:
 
 
 def table(known: Mapping[str, Row], outcomes: Mapping[str, Outcome]) -> list[str]:
-    """One line per fault that was tried, in the order of the page."""
+    """Return the lines of a table with one row per fault that was tried, in the order of the page."""
     cells = [("fault", "what is promised", "reaction", "")]
     for row in known.values():
         if outcome := outcomes.get(row.id):

@@ -1,4 +1,4 @@
-"""A pytest plugin: at the end of a run the faults that were tried, as a table."""
+"""A pytest plugin that prints a table of the faults that were tried at the end of a run."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from tests.cluster.faults.matrix import Outcome, rows, table
 
 OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
-# The name under which a trial leaves the seconds that it measured.
+# The pytest property in which a trial records its reaction time in seconds.
 SECONDS = "reaction_s"
 FOLDERS = ("tests/chaos/", "tests/cluster/test_faults.py", "tests/cluster/test_training_faults.py")
 

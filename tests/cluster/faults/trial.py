@@ -1,4 +1,5 @@
-"""One fault, tried: a cluster, whatever the test does to it, and what has to hold afterwards, always."""
+"""A trial of one fault: sets up a cluster for the test, and checks afterwards what has to hold in every
+case."""
 
 import hashlib
 import shutil
@@ -21,16 +22,17 @@ from tests.cluster.site import SMALL_IMAGE, Site
 from tests.cluster.traces import left_of
 from tests.cluster.training import DATA, IMAGE, SCRIPTS
 
-# No fault may take longer to be told, on a machine that is busy with other things.
+# Every fault has to be reported within this time, even on a busy machine.
 DEADLINE_S = 180.0
 OUTPUTS = "cd /home/trainer/.hvdocker/{}/jobs && find . -path './*/out/*' -type f -exec sha256sum {{}} +"
-# Of the login user, and so of its containers; the server's end of a connection that was cut may outlive it.
+# Processes of the login user, and so of its containers. sshd's side of a connection that was cut may outlive
+# the connection.
 PROCESSES = "ps -u trainer -o pid=,args= | grep -v 'sshd: trainer' || true"
 
 
 @dataclass
 class Trial:
-    """The cluster of a trial; `seconds` is the reaction that was measured last."""
+    """The cluster of a trial; `seconds` is the reaction time that was measured last."""
 
     site: Site
     row: Row
@@ -42,18 +44,18 @@ class Trial:
 
     @contextmanager
     def reaction(self) -> Iterator[None]:
-        """From the fault to the moment at which the person knows, or all is well again."""
+        """Measure the time from the fault until the user is informed or everything works again."""
         begin = time.monotonic()
         yield
         self.seconds = time.monotonic() - begin
         print(f"reaction to {self.row.fault}: {self.seconds:.1f} s")
 
     def fails(self, code: int, *words: str | Path) -> str:
-        """What the program says on stderr while it ends with that code, in time."""
+        """Run the program, assert that it ends with that code in time, and return its stderr."""
         return self.site.run(*words, check=code, timeout=DEADLINE_S).err
 
     def ends(self, process: "subprocess.Popen[str]", code: int) -> str:
-        """The same of a program that was started before."""
+        """Wait for a started program, assert its exit code, and return its stderr."""
         got, out, err = self.end_of(process)
         assert got == code, f"exit {got}, expected {code}\n{out}{err}"
         return err
@@ -69,7 +71,7 @@ class Trial:
 
 @contextmanager
 def small_trial(lab: Lab, cli: Cli, row: Row, count: int = 2) -> Iterator[Trial]:
-    """Hosts that have the small image; nothing is up."""
+    """Yield a trial on hosts that have the small image; no cluster is up."""
     hosts = lab.fresh(count)
     for host in hosts:
         host.load(SMALL_IMAGE)
@@ -79,7 +81,8 @@ def small_trial(lab: Lab, cli: Cli, row: Row, count: int = 2) -> Iterator[Trial]
 
 @contextmanager
 def training_trial(lab: Lab, cli: Cli, row: Row, count: int = 2, **settings: Any) -> Iterator[Trial]:
-    """A cluster that is up and can train; scripts lie in code/, gates in DATA of the hosts."""
+    """Yield a trial with a cluster that is up and can train; scripts are in code/, gates in DATA on the
+    hosts."""
     hosts = lab.fresh(count)
     for host in hosts:
         host.load(IMAGE)
@@ -98,7 +101,7 @@ def training_trial(lab: Lab, cli: Cli, row: Row, count: int = 2, **settings: Any
 
 @contextmanager
 def _tried(trial: Trial) -> Iterator[Trial]:
-    """Whatever the fault was: outputs come home, nothing is left, and the next `up` works."""
+    """Assert after any fault that `down` fetches outputs and leaves nothing, and that the next `up` works."""
     try:
         yield trial
     except BaseException:
@@ -119,12 +122,12 @@ def inventory_of(trial: Trial) -> dict[str, Any]:  # Any: YAML
 
 
 def change(trial: Trial, **settings: object) -> None:
-    """Other settings at the top of the inventory."""
+    """Change settings at the top level of the inventory."""
     trial.site.inventory.write_text(yaml.safe_dump({**inventory_of(trial), **settings}))
 
 
 def outputs(site: Site) -> set[tuple[str, str]]:
-    """Every file that ranks wrote on any host: its job and its content."""
+    """Return job and SHA-256 of every file that ranks wrote on any host."""
     found: set[tuple[str, str]] = set()
     for host in site.hosts:
         lines = host.exec(OUTPUTS.format(site.cluster), check=False).splitlines()
@@ -133,6 +136,7 @@ def outputs(site: Site) -> set[tuple[str, str]]:
 
 
 def at_home(site: Site) -> set[tuple[str, str]]:
+    """Return job and SHA-256 of every output file that was fetched."""
     jobs = site.folder / ".hvdocker" / "jobs"
     files = [path for path in jobs.glob("*/out/**/*") if path.is_file()]
     return {

@@ -1,6 +1,8 @@
 """The lab: real hosts on one machine, each a container with its own sshd, Docker engine and address.
 
-It serves the cluster tests and is the developers' tool: `python -m tests.cluster.lab up -n 3`.
+The cluster tests use it, and so do developers: `python -m tests.cluster.lab up -n 3`. spec.py describes a
+host as a container, host.py controls one, lab.py creates, finds and removes them. state.py is the folder
+`.lab/`.
 """
 
 from tests.cluster.lab.host import LabHost

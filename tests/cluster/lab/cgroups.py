@@ -1,4 +1,4 @@
-"""The control groups of hosts' containers, in the machine's tree: they outlive a host that was killed."""
+"""The cgroups of the hosts' containers in this machine's tree, which outlive a host that was killed."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -7,7 +7,7 @@ ROOT = Path("/sys/fs/cgroup")
 
 
 def remove_cgroups() -> None:
-    """Removes those that are empty, from the leaves up; only root on the engine's own machine can."""
+    """Remove the empty ones, from the leaves up. Only root on the engine's own machine can do so."""
     for parent in [*ROOT.glob("hvdocker-lab"), *ROOT.glob("*/hvdocker-lab")]:
         inner = [path for path in parent.rglob("*") if path.is_dir()]
         for path in [*sorted(inner, reverse=True), parent]:

@@ -1,4 +1,5 @@
-"""One host of the lab: what a test may ask of it and do to it, all through the machine's engine."""
+"""One host of the lab: inspect it, run commands on it, break and repair it, all through this machine's
+engine."""
 
 import json
 import shlex
@@ -36,7 +37,7 @@ iptables -w -F OUTPUT
 for link in /sys/class/net/*; do tc qdisc del dev "${link##*/}" root 2>/dev/null || true; done
 """
 
-# A few programs of the host with their libraries: an image of some MB that needs no registry.
+# Imports a few programs of the host with their libraries: an image of some MB that needs no registry.
 TINY = """
 set -e
 programs=$(for name in sh env cat sleep id ip hostname; do command -v "$name"; done)
@@ -47,6 +48,8 @@ tar -chP $programs $libraries | docker import -c 'CMD ["sleep", "infinity"]' - "
 
 @dataclass(frozen=True)
 class LabHost:
+    """A container of this machine's engine that acts as a host. `engine` is that of the machine."""
+
     name: str
     address: str
     suite: str
@@ -58,15 +61,17 @@ class LabHost:
         return f"{NETWORK}-{self.name}"
 
     def key(self, user: str = "trainer") -> Path:
-        """The private key that logs in as that user: one pair serves all of them."""
+        """Return the private key that logs in as that user: one key pair serves all users."""
         if user not in USERS:
             raise LabError(f"{self.name}: no user {user}; there are {', '.join(USERS)}")
         return self.private_key
 
-    # Asking and telling
+    # Commands and images
 
     def exec(self, command: str | Sequence[str], check: bool = True, user: str = "root") -> str:
-        """Standard output of a command on the host; a string is a line for its shell."""
+        """Run a command on the host and return its stdout; a string is a line for its shell.
+
+        A failure raises LabError unless `check` is False."""
         code, out, err = self.attempt(command, user)
         if check and code != 0:
             line = command if isinstance(command, str) else shlex.join(command)
@@ -74,7 +79,7 @@ class LabHost:
         return out
 
     def attempt(self, command: str | Sequence[str], user: str = "root") -> tuple[int, str, str]:
-        """Exit status, standard output and standard error of a command on the host."""
+        """Run a command on the host; return exit status, standard output and standard error."""
         argv = ["sh", "-c", command] if isinstance(command, str) else list(command)
         try:
             made = self.engine.exec_create(self.container, argv, user=user)
@@ -85,7 +90,7 @@ class LabHost:
         return code, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace")
 
     def spawn(self, argv: Sequence[str], user: str = "root") -> None:
-        """Starts a command that goes on by itself."""
+        """Start a command in the background."""
         made = self.engine.exec_create(self.container, list(argv), user=user)
         self.engine.exec_start(made["Id"], detach=True)
 
@@ -93,7 +98,7 @@ class LabHost:
         return self.exec(["docker", *argv])
 
     def containers(self) -> list[dict[str, Any]]:
-        """All containers on the host, as `docker inspect` shows them."""
+        """Return all containers on the host as `docker inspect` shows them."""
         ids = self.docker("ps", "-aq").split()
         return list(json.loads(self.docker("inspect", *ids))) if ids else []
 
@@ -101,7 +106,7 @@ class LabHost:
         return self.attempt(["docker", "image", "inspect", reference])[0] == 0
 
     def load(self, reference: str) -> None:
-        """Copies an image of the machine's engine to the host's, unless the same one is there."""
+        """Copy an image from this machine's engine to the host's, unless it has the same one."""
         wanted = self.engine.inspect_image(reference)["Id"]
         if self.attempt(["docker", "image", "inspect", "-f", "{{.Id}}", reference])[1].strip() == wanted:
             return
@@ -115,7 +120,7 @@ class LabHost:
             raise LabError(f"{self.name}: loading {reference} failed:\n{done.stdout}{done.stderr}")
 
     def tiny_image(self, tag: str = "tiny:lab") -> str:
-        """An image of a few megabytes on the host, made there of its own shell and `ip`."""
+        """Return the tag of an image of a few megabytes, made on the host from its own shell and tools."""
         if not self.has_image(tag):
             self.exec(["sh", "-c", TINY, "tiny", tag])
         return tag
@@ -123,10 +128,10 @@ class LabHost:
     def logs(self, lines: int = 30) -> str:
         return bytes(self.engine.logs(self.container, tail=lines)).decode(errors="replace")
 
-    # Breaking and mending
+    # Breaking and repairing
 
     def stop_sshd(self) -> None:
-        """Ends the server and its sessions, and no sshd that a container runs."""
+        """Stop the host's sshd and its sessions, but no sshd in a container."""
         self.exec("pid=$(cat /run/sshd.pid) && pkill -P $pid; kill $pid")
         until(lambda: None if self._answers_ssh() else True, f"{self.name}: sshd stops", READY_S)
 
@@ -141,27 +146,27 @@ class LabHost:
         until(lambda: self.attempt(script)[0] == 0 or None, f"{self.name}: engine stops", READY_S)
 
     def start_engine(self, machine: str = "") -> None:
-        """`machine`: the kernel's word for the CPU that the engine is told it runs on, such as i686."""
+        """Start dockerd. `machine` is the CPU architecture that it is made to see (setarch), such as i686."""
         if not self._answers_docker():
             self._spawn("engine", *(["setarch", machine] if machine else []))
             until(lambda: self._answers_docker() or None, f"{self.name}: engine answers", READY_S)
 
     def kill(self) -> None:
-        """Power off: every process of the host is gone at once."""
+        """Power off: end all processes of the host at once."""
         self.engine.kill(self.container)
 
     def start(self) -> None:
-        """Power on, with disk and host key as they were."""
+        """Power on, with the same disk and host key."""
         self.engine.start(self.container)
         self.wait_ready()
 
     def reset(self) -> None:
-        """As new, but for its images: no containers, networks, volumes, files of ours, packet filters."""
+        """Remove everything but images: containers, networks, volumes, hvdocker's files, packet filters."""
         self.mend()
         self.exec(RESET)
 
     def mend(self) -> None:
-        """Undoes what a test may have stopped or cut off."""
+        """Undo what a test may have stopped or cut off: network rules, engine, sshd."""
         self.exec(OPEN)
         self.start_engine()
         self.start_sshd()
@@ -169,14 +174,16 @@ class LabHost:
     # Health
 
     def wait_ready(self) -> str:
-        """Waits until engine and sshd answer; the host's public key."""
+        """Wait until engine and sshd answer; return the host's public key."""
         try:
             return until(self.probe, f"{self.name} is ready", READY_S)
         except LabError as error:
             raise LabError(f"{error}\n{self.logs()}") from error
 
     def probe(self) -> str | None:
-        """The host's public key, when its engine and its sshd answer."""
+        """Return the host's public key if its engine and sshd answer; None if sshd does not.
+
+        Raise LabError if the host does not run or its engine does not answer."""
         if self.engine.inspect_container(self.container)["State"]["Status"] != "running":
             raise LabError(f"{self.name}: not running")
         code, out, err = self.attempt(f"docker version -f x >/dev/null && cat {HOST_KEY}")

@@ -1,4 +1,5 @@
-"""The host image of one suite: `machine/` on the distribution's base, kept until either changes."""
+"""Builds the image of lab hosts for one Debian suite: `machine/` on a base image. Rebuilt if either
+changes."""
 
 import hashlib
 from collections.abc import Callable
@@ -18,7 +19,7 @@ MACHINE = Path(__file__).with_name("machine")
 
 
 def ensure_host_image(engine: docker.APIClient, suite: str, say: Callable[[str], None]) -> str:
-    """The id of the host image of that suite on the machine's engine."""
+    """Return the id of the host image of that suite on this machine's engine; build it if needed."""
     tag = f"hvdocker-lab/host:{suite}"
     base = ensure_base_image(engine, suite, _only_news(say))
     wanted = _digest(engine.inspect_image(base)["Id"])
@@ -69,12 +70,12 @@ def _build(engine: docker.APIClient, tag: str, base: str, digest: str) -> None:
 
 
 def _drop(engine: docker.APIClient, image_id: str) -> None:
-    with suppress(docker.errors.APIError):  # a host of it may still stand; `prune` gets it later
+    with suppress(docker.errors.APIError):  # a host may still use it; `prune` removes it later
         engine.remove_image(image_id)
 
 
 def prune_images(engine: docker.APIClient) -> int:
-    """Removes host images that no tag names any more; says how many."""
+    """Remove host images without a tag; return how many there were."""
     stale = engine.images(filters={"label": f"{LABEL}=1", "dangling": True}, quiet=True)
     for image_id in stale:
         _drop(engine, image_id)

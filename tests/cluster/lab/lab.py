@@ -1,6 +1,6 @@
-"""The lab as a whole: makes hosts, finds them again by label, and takes them away.
+"""The lab as a whole: creates hosts, finds them by label, and removes them.
 
-Labels on the machine's engine are the truth; the folder `.lab/` only keeps keys and what was learned.
+Labels on this machine's engine are the source of truth; the folder `.lab/` has only keys and cached findings.
 """
 
 import sys
@@ -48,6 +48,8 @@ def _say(text: str) -> None:
 
 @dataclass
 class Lab:
+    """All hosts of one lab. `used` has the names of the hosts that this process asked for."""
+
     engine: docker.APIClient
     state: State
     say: Callable[[str], None] = _say
@@ -62,20 +64,21 @@ class Lab:
             raise LabError(f"no Docker engine answers: run tests/setup/engine.sh\n{error}") from error
         return cls(engine, State.open(), say)
 
-    # Making
+    # Creating
 
     def ensure(self, count: int) -> list[LabHost]:
-        """h1 to hN, running and healthy; those that are take no time."""
+        """Return h1 to hN, running and healthy; create or repair those that are not."""
         return self._ensure(lambda: numbered(count))
 
     def fresh(self, count: int) -> list[LabHost]:
-        """h1 to hN with nothing on them but images."""
+        """Return h1 to hN with nothing on them but images."""
         found = self.ensure(count)
         side_by_side(LabHost.reset, found)
         return found
 
     def ensure_special(self, name: str, **kind: Any) -> LabHost:
-        """One host that is not like the others: `suite`, `gpus`, `tmpfs_mb`, `engine` of a HostSpec."""
+        """Return a host that differs from the others in `suite`, `gpus`, `tmpfs_mb` or `engine` of its
+        HostSpec."""
         return self._ensure(lambda: [HostSpec(name, self._address(name), **kind)])[0]
 
     def _ensure(self, specs: Callable[[], list[HostSpec]]) -> list[LabHost]:
@@ -94,7 +97,7 @@ class Lab:
         return [host for host, _ in made]
 
     def _clear_ground(self) -> None:
-        """Where no host runs, as after the engine was killed, nothing that lies about is worth keeping."""
+        """Remove everything of the lab if no host runs, as after the engine was killed."""
         if not self.engine.containers(filters={**MINE, "status": "running"}):
             self._remove_all()
 
@@ -126,19 +129,19 @@ class Lab:
         return LabHost(name, address, suite, self.engine, self.state.key)
 
     def _address(self, name: str) -> str:
-        """A special host keeps its address while it exists; a new one gets the first that is free."""
+        """Return the address of a special host: its own while it exists, otherwise the first free one."""
         taken = {seen["Names"][0].lstrip("/"): seen["Labels"][ADDRESS_LABEL] for seen in self._seen()}
         free = (f"{PREFIX}{last}" for last in range(FIRST_SPECIAL, 255))
         known = taken.get(HostSpec(name, "").container)
         return known or next(address for address in free if address not in taken.values())
 
-    # Looking
+    # Finding
 
     def _seen(self) -> list[dict[str, Any]]:
         return list(self.engine.containers(all=True, filters=HOSTS))
 
     def hosts(self) -> list[LabHost]:
-        """The hosts that exist, in the order of their addresses, whatever state they are in."""
+        """Return the hosts that exist, in any state, in the order of their addresses."""
         found = [
             self._host(seen["Names"][0].removeprefix(f"/{NETWORK}-"), seen["Labels"][ADDRESS_LABEL], "")
             for seen in self._seen()
@@ -148,7 +151,7 @@ class Lab:
     def write_inventory(
         self, path: Path, hosts: Sequence[LabHost], user: str = "trainer", **extra: Any
     ) -> Path:
-        """An inventory of these hosts; extra keys go to its top level."""
+        """Write an inventory of these hosts; extra keys go to its top level."""
         inventory = {
             "cluster": "lab",
             "ssh": {"user": user, "key": str(self.state.key)},
@@ -158,7 +161,7 @@ class Lab:
         path.write_text(yaml.safe_dump(inventory, sort_keys=False))
         return path
 
-    # Taking away
+    # Removing
 
     def down(self) -> None:
         with self.state.locked():
@@ -171,7 +174,7 @@ class Lab:
             self._remove(host.container)
 
     def prune(self) -> None:
-        """Takes away what no running host needs: dead hosts, volumes without a host, images without a tag."""
+        """Remove what no running host needs: dead hosts, volumes without a host, images without a tag."""
         with self.state.locked():
             dead = [seen["Names"][0] for seen in self._seen() if seen["State"] != "running"]
             side_by_side(self._remove, [name.lstrip("/") for name in dead])

@@ -1,4 +1,4 @@
-"""The lab's network on the machine's engine."""
+"""The lab's Docker network on this machine's engine."""
 
 import docker
 import docker.errors
@@ -15,7 +15,7 @@ def ensure_network(engine: docker.APIClient) -> None:
 
 def remove_network(engine: docker.APIClient) -> None:
     for network in engine.networks(filters={"label": OURS}):
-        # An engine that was killed can leave endpoints of hosts behind that are long gone.
+        # An engine that was killed can leave endpoints of hosts that no longer exist.
         for endpoint in (engine.inspect_network(network["Id"])["Containers"] or {}).values():
             engine.disconnect_container_from_network(endpoint["Name"], network["Id"], force=True)
         engine.remove_network(network["Id"])

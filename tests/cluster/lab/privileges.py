@@ -1,6 +1,6 @@
-"""How a lab host may run an engine of its own: privileged, or by a list of capabilities.
+"""Privileges that let a lab host run its own engine: `--privileged`, or a list of capabilities.
 
-`--privileged` asks for every capability the engine knows, and fails where the machine lacks one of them.
+`--privileged` requests every capability that the engine knows, and fails if the machine lacks one of them.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ CAPABILITIES = [
     "WAKE_ALARM",
 ]
 
-# The engine's names; an empty list of masked paths is what the client calls systempaths=unconfined.
+# Field names of the engine's API. An empty list of masked paths is the CLI's systempaths=unconfined.
 MODES: dict[str, dict[str, Any]] = {
     "privileged": {"Privileged": True},
     "capabilities": {
@@ -53,7 +53,7 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 def choose_mode(engine: docker.APIClient, image: str, state: State, say: Callable[[str], None]) -> str:
-    """The mode that works on this machine; tried once, then remembered in the lab's folder."""
+    """Return the mode that works on this machine. It is tried once, then stored in the lab's folder."""
     if (known := state.recall("mode")) in MODES:
         return str(known)
     problems: list[str] = []

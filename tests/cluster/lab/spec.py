@@ -1,4 +1,4 @@
-"""What a lab host is to be, and the request to the machine's engine that makes it so."""
+"""The specification of a lab host, and the arguments with which this machine's engine creates it."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from tests.cluster.lab.privileges import MODES
 from tests.cluster.lab.state import LAB
 
 NETWORK = f"hvdocker-lab-{LAB}" if LAB else "hvdocker-lab"
-PREFIX = f"198.18.{LAB}."  # of the range for benchmarks: nobody's LAN
+PREFIX = f"198.18.{LAB}."  # of the range reserved for benchmarks: no LAN uses it
 SUBNET = f"{PREFIX}0/24"
 GATEWAY = f"{PREFIX}1"
 LABELS = {LABEL: f"lab {LAB}"}
@@ -40,19 +40,19 @@ class HostSpec:
 
 @dataclass(frozen=True)
 class Ground:
-    """What all hosts of a lab have in common: how they run, and who may log in."""
+    """What all hosts of a lab share: the mode of privileges, and the key that may log in."""
 
     mode: str
     public_key: str
 
 
 def numbered(count: int) -> list[HostSpec]:
-    """h1 to hN, from 198.18.0.11 up."""
+    """Return the specifications of h1 to hN, with addresses from 198.18.0.11 up."""
     return [HostSpec(f"h{number}", f"{PREFIX}{10 + number}") for number in range(1, count + 1)]
 
 
 def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: Ground, image: str) -> dict[str, Any]:
-    """The arguments of the SDK's create_container."""
+    """Return the arguments of the SDK's create_container."""
     return {
         "image": image,
         "name": spec.container,
@@ -77,7 +77,7 @@ def fingerprint(spec: HostSpec, ground: Ground, image: str) -> str:
 
 
 def _host_config(engine: docker.APIClient, spec: HostSpec, ground: Ground) -> dict[str, Any]:
-    # overlay2 does not nest on overlay2: a host's images lie on a volume, or in memory for a small disk.
+    # overlay2 does not nest on overlay2: a host's images are on a volume, or in memory for a small disk.
     images = "/var/lib/docker"
     config = engine.create_host_config(
         network_mode=NETWORK,

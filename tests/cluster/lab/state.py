@@ -1,4 +1,4 @@
-"""The lab's folder outside git: the key pair, the pinned host keys, the inventory, the lock."""
+"""The lab's folder `.lab/`, outside git: the key pair, known_hosts, the inventory, the lock."""
 
 import fcntl
 import os
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-# Labs side by side on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts, network and folder. Tests
-# that run side by side (`pytest -n 2`) have one per process, counted from there.
+# Several labs can exist on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts, network and folder.
+# Each xdist process (`pytest -n 2`) has its own lab, counted from that number.
 PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 LAB = int(os.environ.get("HVDOCKER_LAB", "0")) + int(PROCESS)
 SHARED = REPOSITORY / ".lab"
@@ -40,11 +40,11 @@ class State:
         return self.folder / "inventory.yaml"
 
     def locked(self) -> AbstractContextManager[None]:
-        """One process at a time changes the lab."""
+        """Lock the lab: one process at a time changes it."""
         return _locked(self.folder / "lock")
 
     def machine_locked(self) -> AbstractContextManager[None]:
-        """One lab at a time changes what all of them use."""
+        """Lock what all labs of this machine share."""
         return _locked(SHARED / "machine.lock")
 
     def public_key(self) -> str:
@@ -54,7 +54,7 @@ class State:
         return self.key.with_suffix(".pub").read_text().strip()
 
     def pin(self, host_keys: Mapping[str, str]) -> None:
-        """Writes the hosts' keys (address to key) into known_hosts, in place of older ones."""
+        """Write the hosts' keys (address to key) into known_hosts, in place of older ones."""
         lines = self.known_hosts.read_text().splitlines() if self.known_hosts.exists() else []
         kept = [line for line in lines if line.split(" ")[0] not in host_keys]
         fresh = [f"{address} {key}" for address, key in host_keys.items()]
@@ -72,7 +72,7 @@ class State:
         return path.read_text().strip() if path.exists() else None
 
     def _write(self, name: str, text: str) -> None:
-        """Whoever reads meanwhile sees the old text or the new, never half of one."""
+        """Replace a file atomically: readers see the old text or the new one."""
         draft = self.folder / f"{name}.new"
         draft.write_text(text)
         draft.replace(self.folder / name)

@@ -1,4 +1,4 @@
-"""Waiting on a condition with a deadline, doing things side by side, and the lab's one error."""
+"""Waiting for a condition with a deadline, parallel calls, and the lab's error class."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,11 +10,13 @@ R = TypeVar("R")
 
 
 class LabError(Exception):
-    """The lab could not do what was asked; the text carries the evidence."""
+    """The lab could not do what was asked; the text has the evidence."""
 
 
 def until(probe: Callable[[], R | None], what: str, deadline_s: float, pause_s: float = 0.1) -> R:
-    """The first answer of `probe` that is not None, and not a LabError."""
+    """Call `probe` until it returns something other than None; return that.
+
+    A LabError of `probe` counts as no answer. Raise LabError after `deadline_s` seconds."""
     end = time.monotonic() + deadline_s
     problem = "no answer"
     while time.monotonic() < end:
@@ -28,7 +30,9 @@ def until(probe: Callable[[], R | None], what: str, deadline_s: float, pause_s: 
 
 
 def side_by_side(act: Callable[[T], R], items: Sequence[T], width: int = 8) -> list[R]:
-    """`act` on all items in threads; every failure is told, not only the first."""
+    """Call `act` on all items in threads; return the results in order.
+
+    Raise one LabError with all failures, not only the first."""
     with ThreadPoolExecutor(width) as pool:
         futures = [pool.submit(act, item) for item in items]
     if problems := [str(error) for future in futures if (error := future.exception())]:

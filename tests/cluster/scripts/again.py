@@ -1,5 +1,5 @@
-"""Fails as told the first time, and goes on from what it kept the next: `again.py RANK CODE [LINE]`. The rank
-that fails says the line before."""
+"""Fails in the first run of the job and continues from its saved file in the next: `fail_once.py RANK CODE
+[LINE]`. That rank prints the line and exits with the code."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Counts aloud until the file named by the first argument lies in /data."""
+"""Prints increasing numbers until the file named by the first argument exists in /data."""
 
 import os
 import sys

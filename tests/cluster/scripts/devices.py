@@ -1,4 +1,4 @@
-"""Each rank tells which GPUs it may see; with an argument it then waits until that file lies in /data."""
+"""Each rank prints which GPUs it may see. With an argument it then waits until that file exists in /data."""
 
 import json
 import os

@@ -1,5 +1,7 @@
-"""Writes an output, then does as gate.py does. Behind a gate whose name begins with `stubborn` it does not
-end when it is asked to; behind one that begins with `careful` ranks but the first write for seconds then."""
+"""Writes an output file, then runs gate.py.
+
+If the gate's name begins with `stubborn`, ranks ignore SIGTERM. If it begins with `careful`, ranks other than
+0 write another output for three seconds on SIGTERM, then exit."""
 
 import os
 import runpy

@@ -1,7 +1,7 @@
-"""Waits until the file named by the first argument lies in /data; with a child of its own all the while, and
-one in a session of its own, as services of trackers are, which it leaves behind.
+"""Waits until the file named by the first argument (the gate) exists in /data.
 
-`gate.py NAME RANK CODE`: that rank does not wait but fails with that code."""
+Meanwhile it has a child process, and one in a separate session, like the service of an experiment tracker,
+which it leaves behind. `gate.py NAME RANK CODE`: that rank does not wait but fails with that code."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""A rank that means harm: steers terminals, and leaves traps among its outputs."""
+"""A malicious rank: prints terminal escape sequences, and leaves dangerous links and names among its
+outputs."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Writes files that are equal on all hosts, files that differ, and files that only one has."""
+"""Writes files that are equal on all hosts, files that differ, and files that only one host has."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tells which version of each package this rank can import: `-` for those it cannot."""
+"""Each rank prints the version of each named package that it can import; `-` for those it cannot."""
 
 import importlib
 import json

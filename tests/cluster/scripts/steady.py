@@ -1,8 +1,8 @@
-"""Real collectives, step by step, until the file named by the first argument lies in /data. Each step adds up
-one number of every rank; then rank 0 keeps a checkpoint, from which another start of the job goes on.
+"""Repeats real allreduce steps until the file named by the first argument exists in /data. After each step
+rank 0 writes a checkpoint, from which the next start of the job continues.
 
-`steady.py GATE RANK FAULT`: in its third step that rank breaks, if this is the job's first start. FAULT is
-`exception`, `memory`, `hang`, `talk` (and take no part any more), or an exit code."""
+`allreduce_steps.py GATE RANK FAULT`: after three steps that rank fails, if this is the job's first start.
+FAULT is `exception`, `memory`, `hang`, `talk` (print without end and take no more part), or an exit code."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Rank 1 never comes to the sum that all others wait for. With UNTRACEABLE the kernel lets nobody look into
-the processes, as where tracing is forbidden altogether."""
+"""Rank 1 never calls the allreduce that all others wait in. With UNTRACEABLE set, the kernel forbids tracing
+of the processes, as on a host where ptrace is forbidden."""
 
 import ctypes
 import os

@@ -1,7 +1,7 @@
-"""Elastic steps until the file named by the first argument lies in /data: whoever is there takes part. Rank 0
-keeps how many steps were done, and by how many ranks; each start tells at which step it begins.
+"""Repeats allreduce steps with Horovod Elastic until the file named by the first argument exists in /data.
+Rank 0 saves the number of steps and of ranks; each start prints the step at which it begins.
 
-`supple.py GATE HOST`: on that host every rank fails in its first step."""
+`elastic_steps.py GATE HOST`: on that host every rank fails in its first step."""
 
 import json
 import os

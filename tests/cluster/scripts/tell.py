@@ -1,4 +1,4 @@
-"""Each rank prints one line: its arguments, its environment and what it sees around it."""
+"""Each rank prints one line of JSON: its arguments, environment, working folder, files and /data."""
 
 import json
 import os

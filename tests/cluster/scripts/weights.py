@@ -1,7 +1,7 @@
-"""A small Keras model trained by Horovod in the usual way.
+"""Trains a small Keras model with Horovod in the usual way.
 
-Each rank tells its address, its losses and a hash of its weights. BROADCAST=0 leaves the broadcast out: then
-the ranks start, and end, with weights of their own."""
+Each rank prints its address, its losses and a hash of its weights. BROADCAST=0 omits the broadcast: then the
+ranks start, and end, with different weights."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 hvd.init()
-# Every rank begins elsewhere: only the broadcast can make them equal.
+# Every rank has another seed: only the broadcast can make the weights equal.
 tf.random.set_seed(hvd.rank())
 samples = np.random.default_rng(hvd.rank()).normal(size=(256, 4)).astype("float32")
 targets = samples @ np.array([[1.0], [-2.0], [3.0], [0.5]], "float32")

@@ -1,6 +1,7 @@
-"""Gives all its secrets away on both streams, tells how their files look, then waits for a file in /data.
+"""Prints all its secrets on both streams, prints mode, owner and hash of their files, then waits for a file
+in /data.
 
-`whisper.py GATE RANK CODE`: that rank does not wait but fails with that code."""
+`leak_secrets.py GATE RANK CODE`: that rank does not wait but fails with that code."""
 
 import hashlib
 import json

@@ -1,5 +1,5 @@
-"""Each rank tells, in a file of its own, what reached it: words, variables, names; and writes files of such
-names in turn."""
+"""Each rank writes the arguments, environment and file names that it received to an output file, and creates
+output files with the same names."""
 
 import json
 import os

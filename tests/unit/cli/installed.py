@@ -1,4 +1,4 @@
-"""The installed program in a home of its own, for what needs no host."""
+"""The installed program with its own home, for tests that need no host."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The image's own programs are no part of the hvdocker package: make them importable here."""
+"""Makes the programs of the image importable: they are not part of the hvdocker package."""
 
 import sys
 from pathlib import Path

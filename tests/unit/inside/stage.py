@@ -1,5 +1,6 @@
-"""A master's folders with stand-ins for what lies outside the supervisor: a launcher that does what a test
-tells it, an ssh that runs its line here, and the programs of the workers. The supervisor itself is real."""
+"""Runs a real supervisor in a test folder, with fakes for everything around it: a launcher that runs the
+test's script, an ssh that runs its command on this machine, and the programs `stacks` and `check` of the
+workers."""
 
 import json
 import os
@@ -22,7 +23,7 @@ from inside.supervisor.supervisor import main
 sys.exit(main(["j"], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
 """
 
-# What a test tells the launcher are these words of Python: plan-<n>.py for the nth run.
+# The fake launcher executes plan-<n>.py in run n of the job, with the functions defined here.
 LAUNCHER = """
 import json, os, signal, sys, time
 from pathlib import Path
@@ -65,7 +66,7 @@ def wait_done():
 exec(compile((stage / f"plan-{{run}}.py").read_text(), f"plan-{{run}}.py", "exec"))
 """
 
-# A host is dead as long as there is a file dead/<host>: logins fail, and sessions end.
+# A host is dead while the file dead/<host> exists: logins fail, and sessions end.
 SSH = """
 import os, subprocess, sys, time
 from pathlib import Path
@@ -103,7 +104,7 @@ while [ -e {stage}/busy ]; do sleep 0.05; done
 
 
 class Stage:
-    """One job `j` on h1 (the head), h2 and so on, one slot each."""
+    """One job `j` on h1 (the head), h2 and so on, with one slot each."""
 
     def __init__(self, folder: Path, hosts: int = 2, **endurance: Any) -> None:  # Any: JSON
         self.folder = folder
@@ -134,7 +135,7 @@ class Stage:
         self._process: subprocess.Popen[str] | None = None
 
     def plan(self, run: int, text: str) -> None:
-        """What the launcher does in that run."""
+        """Set the Python script that the fake launcher executes in that run of the job."""
         (self.folder / f"plan-{run}.py").write_text(text)
 
     def kill_host(self, name: str) -> None:
@@ -150,7 +151,7 @@ class Stage:
         (self.folder / name).unlink()
 
     def stack(self, rank: int, host: str, *frames: str) -> None:
-        """What the program `stacks` says on a host."""
+        """Set the output of the program `stacks` on a host. A frame is `function file line`."""
         lines = ["Current thread 0x00007f0000000001 (most recent call first):"]
         lines += [f'  File "{file}", line {line} in {name}' for name, file, line in map(str.split, frames)]
         entry = {"rank": rank, "pid": 1, "how": "faulthandler", "text": "\n".join(lines)}
@@ -171,23 +172,23 @@ class Stage:
         self._process.send_signal(number)
 
     def wait(self) -> int:
-        """The exit code of the supervisor."""
+        """Wait for the supervisor; return its exit code."""
         assert self._process is not None
         try:
             return self._process.wait(WAIT_S)
         except subprocess.TimeoutExpired:
-            # Asked twice it ends all that it has started.
+            # On the second signal the supervisor kills everything that it has started.
             self.stop()
             self.stop()
             raise
 
     def play(self) -> int:
-        """The whole job."""
+        """Run the whole job; return the exit code of the supervisor."""
         self.start()
         return self.wait()
 
     def until(self, is_so: Callable[[], bool]) -> None:
-        """Wait for something to become true; the job must be running meanwhile."""
+        """Wait until a condition is true; the job must run until then."""
         deadline = time.monotonic() + WAIT_S
         while not is_so():
             assert self._process is not None and self._process.poll() is None, self.said()
@@ -198,11 +199,11 @@ class Stage:
             time.sleep(0.01)
 
     def said(self) -> str:
-        """All that the person would see on stderr."""
+        """Return all that the user would see on stderr."""
         return (self.folder / "stderr").read_text()
 
     def ours(self) -> list[str]:
-        """What the supervisor said."""
+        """Return the supervisor's own messages, without their prefix."""
         return [line[10:] for line in self.said().splitlines() if line.startswith("hvdocker: ")]
 
     def out(self) -> str:
@@ -228,6 +229,6 @@ class Stage:
 
 
 def seat(number: int) -> dict[str, Any]:  # Any: JSON
-    # The head's address is loopback, so that there is an interface to be found.
+    # The head's address is loopback, so that the supervisor finds an interface for it.
     address = "127.0.0.1" if number == 1 else f"198.18.0.{number}"
     return {"name": f"h{number}", "address": address, "slots": 1}

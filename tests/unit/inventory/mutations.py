@@ -1,4 +1,4 @@
-"""Inventories gone wrong, from real ones, the same ones for the same seed."""
+"""Random mutations of real inventories, for fuzzing; the same ones for the same seed."""
 
 import json
 import random
@@ -13,7 +13,7 @@ README = Path(__file__).parents[3] / "README.md"
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
-# Values that YAML, Python or a careless reader stumbles over.
+# Values that are difficult for YAML, Python or a careless reader.
 WORDS = (
     "no", "on", "yes", "off", "Null", "~", "=", "<<", "0o17", "017", "0x1F", "0b101", "1_000",
     "12:30:45", "1:1",
@@ -50,7 +50,7 @@ KEYS = (
 
 
 def sources() -> list[bytes]:
-    """Whatever inventories the project has, more often those that are right."""
+    """Return all inventories of the project; valid ones occur several times."""
     right, wrong = (sorted((FIXTURES / kind).glob("*.yaml")) for kind in ("right", "wrong"))
     block = README.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     return [*(path.read_bytes() for path in (*right * 12, *wrong)), *[block.encode()] * 4]
@@ -68,7 +68,7 @@ def inventories(seed: int, count: int) -> Iterator[bytes]:
 
 
 def _tree(text: bytes) -> Any:
-    """Nothing for what is no YAML, or contains itself."""
+    """Return the parsed document; None if it is not YAML or contains itself."""
     try:
         return json.loads(json.dumps(yaml.safe_load(text), default=str))
     except (yaml.YAMLError, ValueError, TypeError):
@@ -109,7 +109,7 @@ def _splice(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
 
 
 def _swap_value(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
-    """What stands behind a colon becomes something to stumble over."""
+    """Replace the value after a colon by a difficult one."""
     lines = data.split(b"\n")
     at = rng.randrange(len(lines))
     key, colon, _ = lines[at].partition(b": ")
@@ -156,7 +156,7 @@ BYTE_MUTATIONS: tuple[Callable[[random.Random, bytes, list[bytes]], bytes], ...]
 
 
 def bomb(levels: int, width: int = 9) -> bytes:
-    """A billion laughs: each level is nine times the one before."""
+    """Return a "billion laughs" document: each level expands to nine times the one before."""
     lines = ["x-0: &l0 [ha]"]
     lines += [f"x-{n}: &l{n} [{', '.join([f'*l{n - 1}'] * width)}]" for n in range(1, levels)]
     return "\n".join(lines).encode() + b"\n"
@@ -174,7 +174,7 @@ def _mutated_tree(rng: random.Random, tree: dict[str, Any], others: list[dict[st
 
 
 def _change(rng: random.Random, tree: Any, others: list[dict[str, Any]]) -> None:
-    """One place in it: another value, another type, gone, doubled, or under another key."""
+    """Change one place: another value or type, removed, duplicated, or under another key."""
     places = list(_places(tree))
     holder, key = rng.choice(places) if places else (tree, "hosts")
     kind = rng.randrange(6)

@@ -1,4 +1,4 @@
-"""An engine whose logs are kept by the second, as real ones keep them."""
+"""A fake engine with time-stamped container logs that are filtered by whole seconds, like real ones."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,14 +9,16 @@ import pytest
 
 from tests.unit.fakes import FakeEngine, FakeLink
 
-# When the first second of every log is.
+# The time of second 0 of every log.
 BEGIN = datetime(2024, 5, 4, 3, tzinfo=timezone.utc).timestamp()
 
 
 @dataclass
 class LogEngine(FakeEngine):
-    """`log` has pieces with their seconds; `asked` what was asked for. With `ends_early` the first streams
-    end after so many pieces, as they do when an engine is restarted."""
+    """`log` has pieces with their seconds; `asked` records the arguments of each `logs` call.
+
+    `ends_early` has numbers of pieces after which the first streams end, as they do when an engine
+    restarts."""
 
     log: list[tuple[float, bytes]] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)

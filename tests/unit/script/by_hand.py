@@ -1,4 +1,4 @@
-"""Runs a plan as a script; ssh, docker and ssh-keygen are stand-ins that write down."""
+"""Runs a plan as a script, with stand-ins for ssh, docker and ssh-keygen that record their calls."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ STAND_INS = Path(__file__).parents[1] / "fixtures" / "script_bin"
 
 @dataclass(frozen=True)
 class Way:
-    """How the script is run: with which variables and further stand-ins, from a file or through a pipe."""
+    """How the script is run: environment variables, further stand-ins, from a file or through a pipe."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
     programs: Path | None = None
@@ -25,7 +25,8 @@ class Way:
 
 
 class Ran:
-    """What a script called, in order, host by host."""
+    """A plan run as a script: `calls` has each call with its host first, in order; `archives` the copied
+    tars."""
 
     def __init__(self, plan: Plan, wanted: Inventory, folder: Path, way: Way | None = None) -> None:
         way = way or Way()

@@ -1,4 +1,4 @@
-"""Probe outputs kept as files, read as the doctor reads them."""
+"""Recorded probe outputs (fixtures/doctor), parsed as the doctor parses them."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Two hosts with a job's folder each, which are folders of this machine, and a folder at home."""
+"""Two hosts, a and b, as folders of this machine with a job's files, and the folder that they are fetched
+to."""
 
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class Lab:
         return sorted(self.texts())
 
     def texts(self) -> dict[str, str]:
-        """Every file at home with its content; a link with its target."""
+        """Return every fetched file with its content; a symbolic link with its target."""
         return {
             path.relative_to(self.home).as_posix(): _text(path)
             for path in self.home.rglob("*")

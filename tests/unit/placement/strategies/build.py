@@ -1,4 +1,4 @@
-"""Offers in few words."""
+"""Builders for offers, and short forms of placements to compare with."""
 
 from hvdocker.placement.slots import HeldSlots, Offer, Slot
 from hvdocker.protocol.placement import Placement
@@ -7,7 +7,7 @@ MEMORY = {"A100": 81920, "T4": 15360}
 
 
 def gpus(host: str, *models: str, holds: tuple[HeldSlots, ...] = ()) -> Offer:
-    """A GPU of each of these models; their devices are a0, a1, …"""
+    """Return an offer with one GPU per model; the devices of host a are a0, a1, …"""
     slots = tuple(Slot(f"{host}{n}", model, MEMORY.get(model)) for n, model in enumerate(models))
     return Offer(host, slots, holds)
 
@@ -17,15 +17,15 @@ def cpus(host: str, slots: int, *holds: HeldSlots) -> Offer:
 
 
 def sizes(*free: int) -> list[Offer]:
-    """Hosts a, b, … with so many GPUs of one model."""
+    """Return offers of hosts a, b, … with that many GPUs of one model."""
     return [gpus(host, *["A100"] * slots) for host, slots in zip("abcdefghij", free, strict=False)]
 
 
 def shares(placement: Placement) -> dict[str, int]:
-    """The head first."""
+    """Return the number of slots per host, the head first."""
     return {share.host: share.slots for share in placement.shares}
 
 
 def devices(placement: Placement) -> str:
-    """`a0 a1 b0`, in the order of ranks."""
+    """Return the devices in the order of ranks: `a0 a1 b0`."""
     return " ".join(device for share in placement.shares for device in share.devices)

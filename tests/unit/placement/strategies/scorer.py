@@ -1,5 +1,5 @@
-"""An independent judge: every allocation there is, scored by the criteria as they are written down. It shares
-no code with what it judges and is as slow as it is plain."""
+"""A brute-force reference for placement: scores every possible allocation by the documented criteria. It
+shares no code with the placement that it checks, and is simple and slow."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from itertools import chain, combinations
 from hvdocker.placement.slots import Offer, Slot, SlotRequest
 
 Links = dict[frozenset[str], float]
-Allocation = tuple[tuple[int, ...], ...]  # for every host the places of the slots that are taken
+Allocation = tuple[tuple[int, ...], ...]  # for every host the indexes of the slots that are used
 
 
 @dataclass(frozen=True)
 class Table:
-    """The hosts that have something that fits, in inventory order."""
+    """The hosts that have slots that fit the request, in inventory order."""
 
     hosts: list[str]
     slots: list[list[Slot]]
@@ -30,7 +30,7 @@ def table_of(request: SlotRequest, offers: list[Offer], links: Links) -> Table:
 
 
 def _fits(slot: Slot, request: SlotRequest, are_gpus: bool) -> bool:
-    """Models of the cases are single words, their memory is exact."""
+    """Simplified: in the test cases, models are single words and memory is exact."""
     wish = request.gpu
     if wish is None:
         return bool(slot.device) == are_gpus
@@ -42,7 +42,7 @@ def _fits(slot: Slot, request: SlotRequest, are_gpus: bool) -> bool:
 
 
 def best_allocation(strategy: str, np: int, table: Table) -> dict[str, list[Slot]] | None:
-    """What each host gives; None where nothing does."""
+    """Return the slots of each host in the best allocation; None if there is no allocation."""
     scored = []
     for allocation in _allocations(table.slots, np):
         score = {"pack": _pack, "spread": _spread, "balanced": _balanced}[strategy](allocation, table)
@@ -70,7 +70,7 @@ def _allocations(hosts: list[list[Slot]], np: int) -> Iterator[Allocation]:
 
 
 def _subsets(slots: list[Slot]) -> Iterator[tuple[int, ...]]:
-    """Of processor slots only how many: they are all alike."""
+    """Return all subsets of the slots. CPU slots are all alike, so only their number varies."""
     places = range(len(slots))
     if not any(slot.device for slot in slots):
         return (tuple(places[:size]) for size in range(len(slots) + 1))
@@ -94,7 +94,8 @@ def _balanced(allocation: Allocation, table: Table) -> tuple[object, ...] | None
 
 
 def _spread(allocation: Allocation, table: Table) -> tuple[object, ...]:
-    """Even: the smallest squares. Extras to earlier hosts; then each host by its models and its order."""
+    """Most even first (smallest sum of squares), extra slots to earlier hosts; then models and order per
+    host."""
     shares = [len(places) for places in allocation]
     models = [
         len({slots[place].model for place in places})
