@@ -3,18 +3,18 @@
 import os
 import sys
 
-from bench.contest import Contest, chosen
-from bench.ground import Ground
-from bench.measure import Measured, judge, measure
-from bench.rows import CONTESTS
+from bench.contest import Benchmark, select_benchmarks
+from bench.ground import Testbed
+from bench.measure import Measured, evaluate_row, measure
+from bench.rows import BENCHMARKS
 from bench.show import RESULTS, plot, say, table, write_json
 
 
 def main() -> int:
-    contests = chosen(CONTESTS, os.environ.get("ROWS", ""))
+    contests = select_benchmarks(BENCHMARKS, os.environ.get("ROWS", ""))
     measured: list[Measured] = []
     failed: list[str] = []
-    with Ground.open() as ground:
+    with Testbed.open() as ground:
         for contest in contests:
             say(f"{contest.key}: {contest.rounds} rounds")
             try:
@@ -33,10 +33,10 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def run(contest: Contest, ground: Ground) -> list[Measured]:
-    with contest.prepared(ground) as contestants:
+def run(contest: Benchmark, ground: Testbed) -> list[Measured]:
+    with contest.setup(ground) as contestants:
         samples = measure(contest, contestants)
-    found = [judge(contest, row, samples) for row in contest.rows]
+    found = [evaluate_row(contest, row, samples) for row in contest.rows]
     for one in found:
         say(f"  {one.row} / {one.against}: {one.ratio:.3g}, bar {one.bar}: {one.verdict}")
     return found

@@ -5,20 +5,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.ground import Ground
+from bench.ground import Testbed
 
 ROUNDS = 5
-ROUNDS_OF_SLOW = 3
+SLOW_ROUNDS = 3
 
 # Returns None if its own duration is the measure; otherwise the measure, in megabytes or samples per second.
 Work = Callable[[], float | None]
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """The default of `Candidate.before`: most candidates need no preparation before a round."""
 
 
-def doing(function: Callable[..., object], *arguments: Any, **named: Any) -> Work:
+def timed_call(function: Callable[..., object], *arguments: Any, **named: Any) -> Work:
     """Return a Work that calls the function and drops its result, so that the duration is the measure."""
 
     def work() -> None:
@@ -28,11 +28,11 @@ def doing(function: Callable[..., object], *arguments: Any, **named: Any) -> Wor
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Candidate:
     """One of the programs that are compared. `before` runs, unmeasured, before each `work`."""
 
     work: Work
-    before: Callable[[], None] = nothing
+    before: Callable[[], None] = do_nothing
 
 
 @dataclass(frozen=True)
@@ -67,24 +67,24 @@ class Row:
     noise: tuple[str, str] | None = None
 
 
-Prepared = Callable[[Ground], AbstractContextManager[Mapping[str, Contestant]]]
+Setup = Callable[[Testbed], AbstractContextManager[Mapping[str, Candidate]]]
 
 
 @dataclass(frozen=True)
-class Contest:
+class Benchmark:
     """Candidates that share one setup and are measured in turn, and the rows computed from their samples."""
 
     key: str
-    prepared: Prepared
+    setup: Setup
     rows: tuple[Row, ...]
     is_slow: bool = False
 
     @property
     def rounds(self) -> int:
-        return ROUNDS_OF_SLOW if self.is_slow else ROUNDS
+        return SLOW_ROUNDS if self.is_slow else ROUNDS
 
 
-def chosen(contests: tuple[Contest, ...], words: str) -> list[Contest]:
+def select_benchmarks(contests: tuple[Benchmark, ...], words: str) -> list[Benchmark]:
     """Return the benchmarks whose key begins with one of the comma-separated words; all for an empty text.
 
     A word that no key begins with ends the program."""

@@ -17,7 +17,7 @@ from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.transport.pool import for_each_host
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import in_parallel
 
 HOSTS = 8
 USER = "trainer"
@@ -31,7 +31,7 @@ class BenchError(Exception):
 
 
 @dataclass
-class Ground:
+class Testbed:
     """Lab hosts, the SSH configuration for them, and the programs that candidates run."""
 
     folder: Path
@@ -42,11 +42,11 @@ class Ground:
 
     @classmethod
     @contextmanager
-    def open(cls) -> Iterator["Ground"]:
+    def open(cls) -> Iterator["Testbed"]:
         with tempfile.TemporaryDirectory(prefix="hvdocker-bench-") as name:
             ground = cls(Path(name))
             yield ground
-            side_by_side(LabHost.reset, ground._hosts)
+            in_parallel(LabHost.reset, ground._hosts)
 
     @property
     def binary(self) -> str:
@@ -67,13 +67,13 @@ class Ground:
         hosts = self.lab.fresh(count)
         if len(hosts) > len(self._hosts):
             self._hosts = hosts
-        self._furnish()
+        self._write_ssh_home()
         if image:
             for host in hosts:
                 host.load(image)
         return hosts
 
-    def _furnish(self) -> None:
+    def _write_ssh_home(self) -> None:
         """Write the home folder with the SSH configuration, and make this process and its children use it.
 
         OpenSSH ignores HOME and takes the home folder from the user database. Programs that start `ssh`
@@ -137,7 +137,7 @@ def run(argv: Sequence[str], **how: Any) -> str:
     return done.stdout
 
 
-def together(lines: Sequence[Sequence[str]], stdin: Sequence[Path] = ()) -> None:
+def run_parallel(lines: Sequence[Sequence[str]], stdin: Sequence[Path] = ()) -> None:
     """Run processes in parallel, each with its own file as standard input if any are given."""
     files = [path.open("rb") for path in stdin]
     try:
@@ -160,9 +160,9 @@ def together(lines: Sequence[Sequence[str]], stdin: Sequence[Path] = ()) -> None
             file.close()
 
 
-def pipes(sources: Sequence[str], targets: Sequence[Sequence[str]]) -> None:
+def run_pipelines(sources: Sequence[str], targets: Sequence[Sequence[str]]) -> None:
     """Run `source | target` for every host, in parallel."""
     import shlex
 
     lines = [f"{source} | {shlex.join(target)}" for source, target in zip(sources, targets, strict=True)]
-    together([["bash", "-o", "pipefail", "-c", line] for line in lines])
+    run_parallel([["bash", "-o", "pipefail", "-c", line] for line in lines])

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bench.contest import Contest, Contestant, Row
+from bench.contest import Benchmark, Candidate, Row
 
 Clock = Callable[[], float]
 Samples = Mapping[str, list[float]]
@@ -36,7 +36,7 @@ class Measured:
 
 
 def measure(
-    contest: Contest, contestants: Mapping[str, Contestant], clock: Clock = time.perf_counter
+    contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clock = time.perf_counter
 ) -> Samples:
     """Measure every candidate once per round, each after its own `before`.
 
@@ -52,7 +52,7 @@ def measure(
     return samples
 
 
-def sample(contestant: Contestant, clock: Clock) -> float:
+def sample(contestant: Candidate, clock: Clock) -> float:
     contestant.before()
     started = clock()
     told = contestant.work()
@@ -60,7 +60,7 @@ def sample(contestant: Contestant, clock: Clock) -> float:
     return took if told is None else told
 
 
-def judge(contest: Contest, row: Row, samples: Samples) -> Measured:
+def evaluate_row(contest: Benchmark, row: Row, samples: Samples) -> Measured:
     ours = samples[row.ours]
     values = ratios(ours, samples[row.theirs]) if row.theirs else ours
     middle = statistics.median(values)

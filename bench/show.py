@@ -13,13 +13,13 @@ from bench.measure import Measured
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
-HEAD = ("row", "against", "ours", "theirs", "ratio", "spread", "bar", "")
+HEADERS = ("row", "against", "ours", "theirs", "ratio", "spread", "bar", "")
 
 
 def table(measured: Sequence[Measured]) -> str:
     """Return the table as plain text: names left-aligned, numbers right-aligned."""
-    rows = [HEAD, *(cells(one) for one in measured)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    rows = [HEADERS, *(cells(one) for one in measured)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
     return "\n".join(
         "  ".join(
             cell.ljust(width) if column in (0, 1, 7) else cell.rjust(width)

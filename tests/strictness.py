@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-SILENT = pytest.StashKey[dict[str, None]]()
+NOT_RUN = pytest.StashKey[dict[str, None]]()
 # The key of `workeroutput` under which an xdist worker sends its list.
-TOLD = "hvdocker_silent"
+NOT_RUN_KEY = "hvdocker_silent"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,16 +24,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[SILENT] = {}
+    config.stash[NOT_RUN] = {}
     if config.getoption("--strict-run") or os.environ.get("HVDOCKER_STRICT") == "1":
-        config.pluginmanager.register(Strictness(config.stash[SILENT]), "hvdocker-strictness")
+        config.pluginmanager.register(Strictness(config.stash[NOT_RUN]), "hvdocker-strictness")
 
 
 class Strictness:
     """Collects the tests that did not really run, and fails the run if there are any."""
 
     def __init__(self, silent: dict[str, None]) -> None:
-        self.silent = silent
+        self.not_run = silent
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.skipped:
@@ -50,21 +50,21 @@ class Strictness:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:  # Any: a process of xdist
-        self._add(*getattr(node, "workeroutput", {}).get(TOLD, ()))
+        self._add(*getattr(node, "workeroutput", {}).get(NOT_RUN_KEY, ()))
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         if (told := getattr(session.config, "workeroutput", None)) is not None:
-            told[TOLD] = list(self.silent)
-        elif self.silent and session.exitstatus == pytest.ExitCode.OK:
+            told[NOT_RUN_KEY] = list(self.not_run)
+        elif self.not_run and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self.silent:
+        if self.not_run:
             terminalreporter.section("strict run: these tests did not really run", red=True)
-            for line in self.silent:
+            for line in self.not_run:
                 terminalreporter.line(line)
 
     def _add(self, *lines: str) -> None:
         """Add lines, each once: a skipped test is reported both by its xdist worker and as a test report."""
-        self.silent.update(dict.fromkeys(lines))
+        self.not_run.update(dict.fromkeys(lines))

@@ -2,11 +2,11 @@
 
 from bench.rows import connect, images, startup, sync, train, up
 
-CONTESTS = (
-    *startup.CONTESTS,
-    *connect.CONTESTS,
-    *up.CONTESTS,
-    *sync.CONTESTS,
-    *train.CONTESTS,
-    *images.CONTESTS,
+BENCHMARKS = (
+    *startup.BENCHMARKS,
+    *connect.BENCHMARKS,
+    *up.BENCHMARKS,
+    *sync.BENCHMARKS,
+    *train.BENCHMARKS,
+    *images.BENCHMARKS,
 )

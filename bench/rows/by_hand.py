@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.ground import Ground
+from bench.ground import Testbed
 from hvdocker import assets
 from hvdocker.cluster.containers.files import trust_files, worker_files
 from hvdocker.cluster.steps import CreateWorker, MakeFolders, MakeKeys
@@ -26,7 +26,7 @@ SSH = "/opt/hvdocker/bin/ssh"
 
 
 @dataclass(frozen=True)
-class Worker:
+class ManualWorker:
     """The worker of one host, as command lines for the host's shell. `files` is a tar for the container's
     root."""
 
@@ -39,7 +39,7 @@ class Worker:
     files: Path
 
 
-def workers(ground: Ground, hosts: Sequence[LabHost], inventory: Path) -> list[Worker]:
+def manual_workers(ground: Testbed, hosts: Sequence[LabHost], inventory: Path) -> list[ManualWorker]:
     """Return the workers of the plan of `up` itself, so that both sides create the same containers."""
     env = Env(cwd=ground.folder)
     plan = up(env, read_inventory(env, inventory), UpOptions(is_dry_run=True)).plan
@@ -47,7 +47,7 @@ def workers(ground: Ground, hosts: Sequence[LabHost], inventory: Path) -> list[W
     folders = {step.host: step.paths for step in plan.steps if isinstance(step, MakeFolders)}
     named = {host.name: host for host in hosts}
     return [
-        _worker(ground, named[step.host], step, folders[step.host], contents[step.host])
+        _manual_worker(ground, named[step.host], step, folders[step.host], contents[step.host])
         for step in plan.steps
         if isinstance(step, CreateWorker)
     ]
@@ -94,9 +94,9 @@ def _add(tar: tarfile.TarFile, file: FileSpec, uid: int, gid: int) -> None:
     tar.addfile(entry, io.BytesIO(data))
 
 
-def _worker(
-    ground: Ground, host: LabHost, step: CreateWorker, folders: Sequence[str], content: bytes
-) -> Worker:
+def _manual_worker(
+    ground: Testbed, host: LabHost, step: CreateWorker, folders: Sequence[str], content: bytes
+) -> ManualWorker:
     path = ground.folder / f"worker-{host.name}.tar"
     path.write_bytes(content)
     create = create_command(step.spec)
@@ -105,7 +105,7 @@ def _worker(
     at = create.argv.index(step.spec.image)
     before, after = Command(create.argv[2:at]).line(), Command(create.argv[at:]).line()
     check = ("docker", "exec", step.spec.name, CHECK, "sshd", step.address, str(step.port), "30")
-    return Worker(
+    return ManualWorker(
         host=host,
         name=step.spec.name,
         folders=Command(("mkdir", "-p", *folders)).line(),

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from bench.contest import Bar, Contest, Contestant, Prepared, Row
-from bench.ground import SMALL_IMAGE, USER, Ground, run, together
+from bench.contest import Bar, Benchmark, Candidate, Row, Setup
+from bench.ground import SMALL_IMAGE, USER, Testbed, run, run_parallel
 from hvdocker.shell.command import command
 from hvdocker.transport.pool import for_each_host
 from tests.cluster.lab import LabHost
 
 
-def _connect(count: int) -> Prepared:
+def _connect(count: int) -> Setup:
     @contextmanager
-    def prepared(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+    def prepared(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
         """Both connect to all hosts in parallel, log in with a key, run `true` and disconnect. OpenSSH runs
         with its defaults, one process per host; ours runs in one process whose imports are already done."""
         hosts = {host.name: host for host in ground.hosts(count, image=None)}
@@ -27,15 +27,15 @@ def _connect(count: int) -> Prepared:
             for_each_host(hosts, one).or_raise("connecting failed")
 
         def theirs() -> None:
-            together([ground.ssh(host, "true") for host in hosts.values()])
+            run_parallel([ground.ssh(host, "true") for host in hosts.values()])
 
-        yield {"hvdocker": Contestant(ours), "ssh": Contestant(theirs)}
+        yield {"hvdocker": Candidate(ours), "ssh": Candidate(theirs)}
 
     return prepared
 
 
 @contextmanager
-def _container(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _container(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Both connect to one host, start a container with host networking, like a worker, and disconnect."""
     (host,) = ground.hosts(1)
 
@@ -51,7 +51,7 @@ def _container(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
         run([*remote, "run", "-d", "--network", "host", SMALL_IMAGE, "sleep", "60"])
 
     before = partial(_clear, host)
-    yield {"hvdocker": Contestant(ours, before), "docker": Contestant(theirs, before)}
+    yield {"hvdocker": Candidate(ours, before), "docker": Candidate(theirs, before)}
     host.reset()
 
 
@@ -60,7 +60,7 @@ def _clear(host: LabHost) -> None:
 
 
 @contextmanager
-def _call(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _call(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Both list the containers of a host ten times. Ours: on an open link. Theirs: `docker ps` on the host
     itself, timed there, so that the connection to the host costs them nothing."""
     (host,) = ground.hosts(1)
@@ -77,26 +77,26 @@ def _call(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
             timed = f"s=$(date +%s%N); {script}; e=$(date +%s%N); echo $((e - s))"
             return int(host.exec(timed)) / 1e9
 
-        yield {"hvdocker": Contestant(ours), "docker": Contestant(theirs)}
+        yield {"hvdocker": Candidate(ours), "docker": Candidate(theirs)}
 
 
-CONTESTS = (
-    Contest(
+BENCHMARKS = (
+    Benchmark(
         "connect-1",
         _connect(1),
         (Row("connect and run, 1 host", "ssh, cold", "hvdocker", "ssh", Bar(0.35)),),
     ),
-    Contest(
+    Benchmark(
         "connect-8",
         _connect(8),
         (Row("connect and run, 8 hosts", "ssh, cold, in parallel", "hvdocker", "ssh", Bar(0.35)),),
     ),
-    Contest(
+    Benchmark(
         "container",
         _container,
         (Row("run a container over SSH, cold", "docker -H ssh://host run", "hvdocker", "docker", Bar(0.25)),),
     ),
-    Contest(
+    Benchmark(
         "call",
         _call,
         (Row("ten Docker calls, open link", "docker on the host itself", "hvdocker", "docker", Bar(0.3)),),

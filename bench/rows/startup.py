@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contest import Bar, Contest, Contestant, Row
-from bench.ground import Ground, run
+from bench.contest import Bar, Benchmark, Candidate, Row
+from bench.ground import Testbed, run
 from hvdocker.placement.slots import STRATEGIES, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 
@@ -21,7 +21,7 @@ app()
 
 
 @contextmanager
-def _help(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _help(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """`hvdocker --help` against `--help` of a typer program of five lines. Both run with the Python that
     hvdocker is installed with, and with cached byte code."""
     program = ground.folder / "hello.py"
@@ -35,11 +35,11 @@ def _help(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
     def theirs() -> None:
         run([python if Path(python).exists() else sys.executable, str(program), "--help"], env=quiet)
 
-    yield {"hvdocker": Contestant(ours), "typer": Contestant(theirs)}
+    yield {"hvdocker": Candidate(ours), "typer": Candidate(theirs)}
 
 
 @contextmanager
-def _placement(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _placement(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Place 6,000 ranks on 10,000 GPUs of four models, with all three strategies in sequence. The 2,000
     hosts have three to seven GPUs each, of one model or of several. There is no peer: the bar is in seconds.
     """
@@ -51,7 +51,7 @@ def _placement(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
         for strategy in STRATEGIES:
             assert place(SlotRequest(6000, strategy), offers).np == 6000
 
-    yield {"hvdocker": Contestant(ours)}
+    yield {"hvdocker": Candidate(ours)}
 
 
 def _gpu(host: int, number: int) -> Slot:
@@ -59,13 +59,13 @@ def _gpu(host: int, number: int) -> Slot:
     return Slot(f"GPU-{host}-{number}", models[(host + number * (host % 3)) % 4], 81920)
 
 
-CONTESTS = (
-    Contest(
+BENCHMARKS = (
+    Benchmark(
         "help",
         _help,
         (Row("hvdocker --help", "--help of five lines of typer", "hvdocker", "typer", Bar(1.2)),),
     ),
-    Contest(
+    Benchmark(
         "placement",
         _placement,
         (Row("place on 10,000 GPUs of 2,000 hosts, thrice", "nobody: seconds", "hvdocker", None, Bar(1.0)),),

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contest import Bar, Contest, Contestant, Row, doing
-from bench.ground import Ground, pipes, together
+from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
+from bench.ground import Testbed, run_parallel, run_pipelines
 from bench.rows import rsync
 from hvdocker.sync.hash_cache import HashCache
 from hvdocker.sync.host_query import SyncTarget
@@ -18,7 +18,7 @@ from hvdocker.sync.sync import sync_all
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.ssh.link import SshLink
 from tests.cluster.lab import LabHost
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import in_parallel
 
 FILES = 2000
 SIZE = 10_000
@@ -33,7 +33,7 @@ def _push(links: Mapping[str, SshLink], source: Path, folder: str) -> None:
     sync_all(targets, tree).or_raise("syncing failed")
 
 
-def _ours(ground: Ground, hosts: Sequence[LabHost], source: Path) -> None:
+def _ours(ground: Testbed, hosts: Sequence[LabHost], source: Path) -> None:
     with ground.links(hosts) as links:
         _push(links, source, FOLDER)
 
@@ -52,49 +52,49 @@ def _project(folder: Path) -> Path:
 
 
 def _clear(hosts: Sequence[LabHost]) -> None:
-    side_by_side(lambda host: host.exec(f"rm -rf {FOLDER} {FOLDER}.*"), hosts)
+    in_parallel(lambda host: host.exec(f"rm -rf {FOLDER} {FOLDER}.*"), hosts)
 
 
 @contextmanager
-def _first(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _first(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Eight hosts that have none of 2,000 files (20 MB). Ours: connect, read the folder, send, verify.
     Theirs: `tar | ssh tar -x` to all eight hosts in parallel, which verifies nothing."""
     hosts, source = ground.hosts(image=None), _project(ground.folder / "project")
 
     def theirs() -> None:
         unpack = f"mkdir -p {FOLDER} && tar -xf - -C {FOLDER}"
-        pipes([f"tar -cf - -C {source} ."] * len(hosts), [ground.ssh(host, unpack) for host in hosts])
+        run_pipelines([f"tar -cf - -C {source} ."] * len(hosts), [ground.ssh(host, unpack) for host in hosts])
 
     def before() -> None:
         _clear(hosts)
 
     yield {
-        "hvdocker": Contestant(doing(_ours, ground, hosts, source), before),
-        "tar": Contestant(theirs, before),
+        "hvdocker": Candidate(timed_call(_ours, ground, hosts, source), before),
+        "tar": Candidate(theirs, before),
     }
     _clear(hosts)
 
 
 @contextmanager
-def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _resync(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Eight hosts that already have all 2,000 files. Ours: connect, read the folder, find that nothing has
     to be sent. Theirs: `rsync -a --delete` over ssh, to all eight hosts in parallel."""
     hosts, source = ground.hosts(image=None), _project(ground.folder / "project")
-    side_by_side(rsync.install, hosts)
+    in_parallel(rsync.install, hosts)
     shell = f"{ground.openssh} -F {ground.ssh_config}"
     words = ["rsync", "-a", "--delete", "-e", shell, "--rsync-path", rsync.REMOTE, f"{source}/"]
 
     def theirs() -> None:
-        together([[*words, f"{host.address}:{FOLDER}-rsync/"] for host in hosts])
+        run_parallel([[*words, f"{host.address}:{FOLDER}-rsync/"] for host in hosts])
 
     _clear(hosts)
-    yield {"hvdocker": Contestant(doing(_ours, ground, hosts, source)), "rsync": Contestant(theirs)}
+    yield {"hvdocker": Candidate(timed_call(_ours, ground, hosts, source)), "rsync": Candidate(theirs)}
     _clear(hosts)
-    side_by_side(lambda host: host.exec(f"rm -rf {FOLDER}-rsync {rsync.FOLDER}"), hosts)
+    in_parallel(lambda host: host.exec(f"rm -rf {FOLDER}-rsync {rsync.FOLDER}"), hosts)
 
 
 @contextmanager
-def _large(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _large(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """One file of random bytes to one host, in MB per second. Ours: connect and sync the folder that holds
     it; its hash is cached since the warm-up round. Theirs: `cat` over `ssh` with its fastest cipher."""
     (host,) = ground.hosts(1, image=None)
@@ -122,23 +122,23 @@ def _large(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
     def before() -> None:
         _clear([host])
 
-    yield {"hvdocker": Contestant(ours, before), "ssh": Contestant(theirs, before)}
+    yield {"hvdocker": Candidate(ours, before), "ssh": Candidate(theirs, before)}
     _clear([host])
     shutil.rmtree(folder)
 
 
-CONTESTS = (
-    Contest(
+BENCHMARKS = (
+    Benchmark(
         "sync-again",
-        _again,
+        _resync,
         (Row("re-sync 2,000 files, 8 hosts", "rsync -a in parallel", "hvdocker", "rsync", Bar(0.5)),),
     ),
-    Contest(
+    Benchmark(
         "sync-first",
         _first,
         (Row("first sync of 2,000 files, 8 hosts", "tar | ssh tar", "hvdocker", "tar", Bar(1.2)),),
     ),
-    Contest(
+    Benchmark(
         "sync-large",
         _large,
         (

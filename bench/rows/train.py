@@ -7,22 +7,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contest import Bar, Contest, Contestant, Row, doing
-from bench.ground import TRAINING_IMAGE, BenchError, Ground, run
+from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
+from bench.ground import TRAINING_IMAGE, BenchError, Testbed, run
 from hvdocker import names
 from hvdocker.shell.command import command
 from tests.cluster.lab import LabHost
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import in_parallel
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 CLUSTER = "bench-train"
 
 
 @dataclass(frozen=True)
-class Site:
+class TrainingCluster:
     """Two hosts with workers that are up, and a folder of scripts."""
 
-    ground: Ground
+    ground: Testbed
     hosts: list[LabHost]
     inventory: Path
 
@@ -45,56 +45,56 @@ class Site:
 
 
 @contextmanager
-def _site(ground: Ground) -> Iterator[Site]:
+def _training_cluster(ground: Testbed) -> Iterator[TrainingCluster]:
     """Bring up a cluster on two hosts with the training image. A first job then has to sync the scripts."""
     hosts = ground.hosts(2, TRAINING_IMAGE)
-    site = Site(ground, hosts, ground.inventory(hosts, TRAINING_IMAGE, CLUSTER))
+    site = TrainingCluster(ground, hosts, ground.inventory(hosts, TRAINING_IMAGE, CLUSTER))
     shutil.copytree(SCRIPTS, site.code, dirs_exist_ok=True)
     ground.hvdocker("up", site.inventory)
     try:
         yield site
     finally:
         ground.hvdocker("down", "-i", site.inventory, "-y", "--discard")
-        side_by_side(LabHost.reset, hosts)
+        in_parallel(LabHost.reset, hosts)
 
 
 @contextmanager
-def _launch(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _launch(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """A script that exits at once, on one slot of each of two hosts: from the command to its end."""
-    with _site(ground) as site:
+    with _training_cluster(ground) as site:
         site.train("quick.py")
         yield {
-            "hvdocker": Contestant(doing(site.train, "quick.py")),
-            "horovodrun": Contestant(doing(site.by_hand, "quick.py")),
+            "hvdocker": Candidate(timed_call(site.train, "quick.py")),
+            "horovodrun": Candidate(timed_call(site.by_hand, "quick.py")),
         }
 
 
 @contextmanager
-def _steady(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """The same training on one slot of each of two hosts, in samples per second after the first steps, as the
     script itself measures them. It runs twice by hand, to see how much two equal runs differ."""
-    with _site(ground) as site:
+    with _training_cluster(ground) as site:
         site.train("quick.py")
 
         def by_hand() -> float:
-            return speed(site.by_hand("steady.py"))
+            return parse_speed(site.by_hand("steady.py"))
 
         yield {
-            "hvdocker": Contestant(lambda: speed(site.train("steady.py"))),
-            "by hand": Contestant(by_hand),
-            "by hand again": Contestant(by_hand),
+            "hvdocker": Candidate(lambda: parse_speed(site.train("steady.py"))),
+            "by hand": Candidate(by_hand),
+            "by hand again": Candidate(by_hand),
         }
 
 
-def speed(said: str) -> float:
+def parse_speed(said: str) -> float:
     found = re.search(r"\bspeed ([0-9.]+)", said)
     if not found:
         raise BenchError(f"the script told no speed:\n{said[-500:]}")
     return float(found[1])
 
 
-CONTESTS = (
-    Contest(
+BENCHMARKS = (
+    Benchmark(
         "launch",
         _launch,
         (
@@ -107,7 +107,7 @@ CONTESTS = (
             ),
         ),
     ),
-    Contest(
+    Benchmark(
         "steady",
         _steady,
         (

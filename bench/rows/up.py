@@ -8,22 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contest import Bar, Contest, Contestant, Row, doing
-from bench.ground import SMALL_IMAGE, USER, Ground, run, together
-from bench.rows.by_hand import SSH, Worker, workers
+from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
+from bench.ground import SMALL_IMAGE, USER, Testbed, run, run_parallel
+from bench.rows.by_hand import SSH, ManualWorker, manual_workers
 from hvdocker.cluster.up import UpOptions, up
 from hvdocker.env import Env
 from hvdocker.inventory.locate import read_inventory
 from hvdocker.transport.pool import for_each_host
 from tests.cluster.lab import LabHost
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import in_parallel
 
 PEERS = Path(__file__).parents[1] / "peers"
 CLEAR = "docker ps -aq | xargs -r docker rm -f; rm -rf /home/*/.hvdocker /home/*/by-hand"
 
 
 @contextmanager
-def _up(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _up(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Eight hosts that have the image and nothing else. At the end eight workers with the same options, keys
     and files run, and their sshd answers.
 
@@ -35,26 +35,26 @@ def _up(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
       fastest settings and prepared files; without logins from worker to worker."""
     hosts = ground.hosts()
     inventory = ground.inventory(hosts, SMALL_IMAGE)
-    by_hand = workers(ground, hosts, inventory)
+    by_hand = manual_workers(ground, hosts, inventory)
     ansible, pyinfra = _ansible(ground, by_hand), _pyinfra(ground, by_hand)
 
     def clear() -> None:
-        side_by_side(lambda host: host.exec(CLEAR), hosts)
+        in_parallel(lambda host: host.exec(CLEAR), hosts)
         shutil.rmtree(inventory.parent / ".hvdocker", ignore_errors=True)
 
     yield {
-        "hvdocker": Contestant(doing(ground.hvdocker, "up", inventory, "-q"), clear),
-        "floor": Contestant(doing(_floor, ground, by_hand), clear),
-        "ansible": Contestant(doing(run, ansible, env=_ansible_settings(ground)), clear),
-        "pyinfra": Contestant(doing(run, pyinfra, cwd=ground.folder), clear),
+        "hvdocker": Candidate(timed_call(ground.hvdocker, "up", inventory, "-q"), clear),
+        "floor": Candidate(timed_call(_floor, ground, by_hand), clear),
+        "ansible": Candidate(timed_call(run, ansible, env=_ansible_settings(ground)), clear),
+        "pyinfra": Candidate(timed_call(run, pyinfra, cwd=ground.folder), clear),
     }
     clear()
 
 
-def _floor(ground: Ground, by_hand: Sequence[Worker]) -> None:
+def _floor(ground: Testbed, by_hand: Sequence[ManualWorker]) -> None:
     unpack = "mkdir -p by-hand && tar -xf - -C by-hand"
     lines = [ground.ssh(worker.host, f"{worker.folders} && {unpack} && {worker.run}") for worker in by_hand]
-    together(lines, [worker.files for worker in by_hand])
+    run_parallel(lines, [worker.files for worker in by_hand])
     names = " ".join(worker.host.name for worker in by_hand)
     begin = f'for host in {names}; do {SSH} $host true & all="$all $!"; done'
     log_in = f"{begin}; for one in $all; do wait $one || exit 1; done"
@@ -63,7 +63,7 @@ def _floor(ground: Ground, by_hand: Sequence[Worker]) -> None:
     run(ground.ssh(by_hand[0].host, again))
 
 
-def _variables(worker: Worker) -> dict[str, str]:
+def _variables(worker: ManualWorker) -> dict[str, str]:
     return {
         "worker": worker.name,
         "folders": worker.folders,
@@ -73,7 +73,7 @@ def _variables(worker: Worker) -> dict[str, str]:
     }
 
 
-def _ansible(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
+def _ansible(ground: Testbed, by_hand: Sequence[ManualWorker]) -> list[str]:
     hosts = {worker.host.address: _variables(worker) for worker in by_hand}
     path = ground.folder / "ansible-hosts.json"
     path.write_text(json.dumps({"all": {"hosts": hosts}}), encoding="utf-8")
@@ -81,7 +81,7 @@ def _ansible(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
     return [playbook, "-i", str(path), "-f", "50", str(PEERS / "ansible.yaml")]
 
 
-def _ansible_settings(ground: Ground) -> dict[str, str]:
+def _ansible_settings(ground: Testbed) -> dict[str, str]:
     """Return Ansible's fastest settings: pipelining and a shared SSH connection per host."""
     return {
         **os.environ,
@@ -92,7 +92,7 @@ def _ansible_settings(ground: Ground) -> dict[str, str]:
     }
 
 
-def _pyinfra(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
+def _pyinfra(ground: Testbed, by_hand: Sequence[ManualWorker]) -> list[str]:
     way = {
         "ssh_user": USER,
         "ssh_key": str(by_hand[0].host.key(USER)),
@@ -107,7 +107,7 @@ def _pyinfra(ground: Ground, by_hand: Sequence[Worker]) -> list[str]:
 
 
 @contextmanager
-def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
+def _up_again(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Eight healthy workers. Ours: `up` in this process, which observes all hosts and finds nothing to do.
     Theirs: connecting to the same hosts and listing the containers of each engine, also in this process."""
     hosts = ground.hosts()
@@ -124,12 +124,12 @@ def _again(ground: Ground) -> Iterator[Mapping[str, Contestant]]:
                 "asking failed"
             )
 
-    yield {"hvdocker": Contestant(ours), "calls": Contestant(theirs)}
-    side_by_side(LabHost.reset, hosts)
+    yield {"hvdocker": Candidate(ours), "calls": Candidate(theirs)}
+    in_parallel(LabHost.reset, hosts)
 
 
-CONTESTS = (
-    Contest(
+BENCHMARKS = (
+    Benchmark(
         "up",
         _up,
         (
@@ -140,9 +140,9 @@ CONTESTS = (
             Row("up, 8 hosts", "pyinfra", "hvdocker", "pyinfra", Bar(0.9)),
         ),
     ),
-    Contest(
+    Benchmark(
         "up-again",
-        _again,
+        _up_again,
         (
             Row(
                 "up again, nothing to do, 8 hosts",

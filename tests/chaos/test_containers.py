@@ -1,11 +1,17 @@
 """What runs on a host ends beneath a job: its engine, the worker, the worker's sshd, the master."""
 
-from tests.cluster.faults.fixtures import Trials
-from tests.cluster.faults.jobs import all_is_quiet, error_of, job_of, next_job_runs, watched
+from tests.cluster.faults.fixtures import TrialFactory
+from tests.cluster.faults.jobs import (
+    assert_next_job_runs,
+    assert_no_ranks_left,
+    error_text,
+    newest_job,
+    start_watched,
+)
 from tests.cluster.faults.trial import Trial
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.training import await_silence
+from tests.cluster.training import await_no_ranks
 
 
 def restart_engine(host: LabHost) -> None:
@@ -22,71 +28,71 @@ def await_worker(t: Trial, host: LabHost, but: int) -> None:
     until(lambda: main_pid(host, t.site.worker) not in (0, but) or None, f"the worker of {host.name}", 60)
 
 
-def test_engine_restarted_between_up_and_train(training_trial: Trials) -> None:
+def test_engine_restarted_between_up_and_train(training_trial: TrialFactory) -> None:
     """Workers come back with it; nobody has to do anything."""
     with training_trial() as t:
         for host in t.hosts:
             restart_engine(host)
         with t.reaction():
-            next_job_runs(t)
+            assert_next_job_runs(t)
 
 
-def test_engine_restarted_in_training(training_trial: Trials) -> None:
+def test_engine_restarted_in_training(training_trial: TrialFactory) -> None:
     with training_trial() as t:
-        process = watched(t, "never")
+        process = start_watched(t, "never")
         with t.reaction():
             restart_engine(t.hosts[1])
-            said = error_of(t.ends(process, 100))
+            said = error_text(t.wait_expecting(process, 100))
         assert "h2" in said
-        next_job_runs(t)
+        assert_next_job_runs(t)
 
 
-def test_engine_of_the_head_restarted_in_training(training_trial: Trials) -> None:
+def test_engine_of_the_head_restarted_in_training(training_trial: TrialFactory) -> None:
     """An engine that ends stops its containers: the job is stopped, by someone else."""
     with training_trial() as t:
-        process = watched(t, "never")
+        process = start_watched(t, "never")
         with t.reaction():
             restart_engine(t.hosts[0])
-            said = error_of(t.ends(process, 103))
+            said = error_text(t.wait_expecting(process, 103))
         assert "h1" in said
-        await_silence(t.site)
-        next_job_runs(t)
+        await_no_ranks(t.site)
+        assert_next_job_runs(t)
 
 
-def test_worker_killed_in_training(training_trial: Trials) -> None:
+def test_worker_killed_in_training(training_trial: TrialFactory) -> None:
     with training_trial() as t:
-        process = watched(t, "never")
+        process = start_watched(t, "never")
         t.hosts[1].docker("kill", t.site.worker)
         with t.reaction():
-            said = error_of(t.ends(process, 100))
+            said = error_text(t.wait_expecting(process, 100))
         assert "h2" in said
-        assert "h2: its worker is exited" in t.fails(3, "train", "code/tell.py")
+        assert "h2: its worker is exited" in t.run_expecting(3, "train", "code/tell.py")
         t.site.up()
-        next_job_runs(t)
+        assert_next_job_runs(t)
 
 
-def test_sshd_of_a_worker_killed_in_training(training_trial: Trials) -> None:
+def test_sshd_of_a_worker_killed_in_training(training_trial: TrialFactory) -> None:
     """It is the worker's main process: the engine starts both again."""
     with training_trial() as t:
-        process = watched(t, "never")
+        process = start_watched(t, "never")
         before = main_pid(t.hosts[1], t.site.worker)
         server = t.hosts[1].exec(["pgrep", "-P", str(before)]).split()[0]
         t.hosts[1].exec(["kill", "-KILL", server])
         with t.reaction():
-            said = error_of(t.ends(process, 100))
+            said = error_text(t.wait_expecting(process, 100))
         assert "h2" in said
         await_worker(t, t.hosts[1], before)
-        all_is_quiet(t)
-        next_job_runs(t)
+        assert_no_ranks_left(t)
+        assert_next_job_runs(t)
 
 
-def test_master_killed(training_trial: Trials) -> None:
+def test_master_killed(training_trial: TrialFactory) -> None:
     with training_trial() as t:
-        process = watched(t, "never")
-        job = job_of(t)
+        process = start_watched(t, "never")
+        job = newest_job(t)
         t.hosts[0].docker("kill", f"hvdocker-{t.site.cluster}-{job}")
         with t.reaction():
-            said = error_of(t.ends(process, 100))
-            await_silence(t.site)
+            said = error_text(t.wait_expecting(process, 100))
+            await_no_ranks(t.site)
         assert "h1" in said and job in said
-        next_job_runs(t)
+        assert_next_job_runs(t)

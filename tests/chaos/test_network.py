@@ -2,23 +2,30 @@
 
 import pytest
 
-from tests.cluster.faults.breaking import BOTH, TO_THE_HOST, cut, cut_off_laptop, join, let_pass
-from tests.cluster.faults.fixtures import Trials
+from tests.cluster.faults.breaking import (
+    BOTH_DIRECTIONS,
+    INBOUND,
+    cut_off_controller,
+    drop_packets,
+    restore_network,
+    wait_seconds,
+)
+from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import (
     CUT_OFF_S,
-    all_is_quiet,
+    assert_no_ranks_left,
     await_progress,
-    detached,
-    error_of,
-    finishes,
+    error_text,
+    finish_job,
     open_gate,
-    steps_told,
-    watched,
+    start_detached,
+    start_watched,
+    steps_printed,
 )
 from tests.cluster.faults.trial import Trial
 from tests.cluster.lab.spec import GATEWAY
 from tests.cluster.site import SMALL_IMAGE
-from tests.cluster.traces import left_of
+from tests.cluster.traces import cluster_leftovers
 
 MOMENT_S = 3.0
 
@@ -32,97 +39,97 @@ def shipping(t: Trial) -> "object":
     return process
 
 
-@pytest.mark.parametrize("ways", [BOTH, TO_THE_HOST], ids=["both ways", "one way"])
-def test_network_cut_for_3_s_during_up(trial: Trials, ways: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("ways", [BOTH_DIRECTIONS, INBOUND], ids=["both ways", "one way"])
+def test_network_cut_for_3_s_during_up(trial: TrialFactory, ways: tuple[str, ...]) -> None:
     with trial() as t:
         process = shipping(t)
-        cut(t.hosts[1], GATEWAY, ways)
-        let_pass(MOMENT_S)
-        join(t.hosts)
+        drop_packets(t.hosts[1], GATEWAY, ways)
+        wait_seconds(MOMENT_S)
+        restore_network(t.hosts)
         with t.reaction():
-            t.ends(process, 0)
+            t.wait_expecting(process, 0)
 
 
-@pytest.mark.parametrize("ways", [BOTH, TO_THE_HOST], ids=["both ways", "one way"])
-def test_network_cut_for_good_during_up(trial: Trials, ways: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("ways", [BOTH_DIRECTIONS, INBOUND], ids=["both ways", "one way"])
+def test_network_cut_for_good_during_up(trial: TrialFactory, ways: tuple[str, ...]) -> None:
     with trial() as t:
         process = shipping(t)
-        cut(t.hosts[1], GATEWAY, ways)
+        drop_packets(t.hosts[1], GATEWAY, ways)
         with t.reaction():
-            said = t.ends(process, 4)
+            said = t.wait_expecting(process, 4)
         assert "h2: the connection was lost" in said and "Traceback" not in said
-        assert left_of(t.hosts[:1], t.site.cluster) == {}
+        assert cluster_leftovers(t.hosts[:1], t.site.cluster) == {}
 
 
-@pytest.mark.parametrize("ways", [BOTH, TO_THE_HOST], ids=["both ways", "one way"])
-def test_network_cut_for_3_s_in_training(training_trial: Trials, ways: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("ways", [BOTH_DIRECTIONS, INBOUND], ids=["both ways", "one way"])
+def test_network_cut_for_3_s_in_training(training_trial: TrialFactory, ways: tuple[str, ...]) -> None:
     with training_trial() as t:
-        process = watched(t, "moment")
-        cut(t.hosts[1], t.hosts[0].address, ways)
-        let_pass(MOMENT_S)
-        join(t.hosts)
+        process = start_watched(t, "moment")
+        drop_packets(t.hosts[1], t.hosts[0].address, ways)
+        wait_seconds(MOMENT_S)
+        restore_network(t.hosts)
         with t.reaction():
             await_progress(t)
-        finishes(t, process, "moment")
+        finish_job(t, process, "moment")
 
 
-def test_network_cut_one_way_for_good_in_training(training_trial: Trials) -> None:
+def test_network_cut_one_way_for_good_in_training(training_trial: TrialFactory) -> None:
     with training_trial() as t:
-        process = watched(t, "never")
-        cut(t.hosts[1], t.hosts[0].address, TO_THE_HOST)
+        process = start_watched(t, "never")
+        drop_packets(t.hosts[1], t.hosts[0].address, INBOUND)
         with t.reaction():
-            said = error_of(t.ends(process, 100))
+            said = error_text(t.wait_expecting(process, 100))
         assert "h2" in said
-        all_is_quiet(t, CUT_OFF_S)
+        assert_no_ranks_left(t, CUT_OFF_S)
 
 
-def test_network_cut_beneath_a_rank_that_talks(training_trial: Trials) -> None:
+def test_network_cut_beneath_a_rank_that_talks(training_trial: TrialFactory) -> None:
     """It needs no other rank, and its sshd asks nobody while something is said."""
     with training_trial() as t:
         process = t.start("train", "code/steady.py", "--", "never", "1", "talk")
         assert process.stdout is not None
         assert any("and on and on" in line for line in iter(process.stdout.readline, ""))
-        cut(t.hosts[1], t.hosts[0].address)
+        drop_packets(t.hosts[1], t.hosts[0].address)
         with t.reaction():
-            said = error_of(t.ends(process, 100))
+            said = error_text(t.wait_expecting(process, 100))
         assert said.startswith("host h2 stopped answering; rank 1 was there")
-        all_is_quiet(t, CUT_OFF_S)
+        assert_no_ranks_left(t, CUT_OFF_S)
 
 
-def test_laptop_offline_for_3_s(training_trial: Trials) -> None:
+def test_laptop_offline_for_3_s(training_trial: TrialFactory) -> None:
     with training_trial() as t:
-        process = watched(t, "blink")
-        cut_off_laptop(t.hosts)
-        let_pass(MOMENT_S)
-        join(t.hosts)
+        process = start_watched(t, "blink")
+        cut_off_controller(t.hosts)
+        wait_seconds(MOMENT_S)
+        restore_network(t.hosts)
         with t.reaction():
             await_progress(t)
-        finishes(t, process, "blink")
+        finish_job(t, process, "blink")
 
 
-def test_laptop_offline_and_back(training_trial: Trials) -> None:
+def test_laptop_offline_and_back(training_trial: TrialFactory) -> None:
     """The job goes on; `train` finds it again, and shows every line once."""
     with training_trial() as t:
-        process = watched(t, "lid")
+        process = start_watched(t, "lid")
         assert process.stderr is not None
-        cut_off_laptop(t.hosts)
+        cut_off_controller(t.hosts)
         with t.reaction():
             assert any("the link to h1 broke" in line for line in iter(process.stderr.readline, ""))
         await_progress(t)
-        join(t.hosts)
+        restore_network(t.hosts)
         assert any("the link to h1 is back" in line for line in iter(process.stderr.readline, ""))
-        told = steps_told(finishes(t, process, "lid"))
+        told = steps_printed(finish_job(t, process, "lid"))
         assert told == list(range(10, 10 * len(told) + 1, 10)) and len(told) > 3
 
 
-def test_laptop_offline_while_a_detached_job_runs(training_trial: Trials) -> None:
+def test_laptop_offline_while_a_detached_job_runs(training_trial: TrialFactory) -> None:
     with training_trial() as t:
-        job = detached(t, "away")
-        cut_off_laptop(t.hosts)
+        job = start_detached(t, "away")
+        cut_off_controller(t.hosts)
         with t.reaction():
-            said = t.fails(4, "logs", job)
+            said = t.run_expecting(4, "logs", job)
         assert "h1" in said
         open_gate(t, "away")
-        join(t.hosts)
+        restore_network(t.hosts)
         assert "away has come" in t.site.run("logs", "-f", job).out
-        all_is_quiet(t)
+        assert_no_ranks_left(t)

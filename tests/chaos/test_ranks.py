@@ -2,13 +2,13 @@
 
 import re
 
-from tests.cluster.faults.fixtures import Trials
+from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import (
-    all_is_quiet,
+    assert_next_job_runs,
+    assert_no_ranks_left,
     checkpoint,
-    error_of,
-    finishes,
-    next_job_runs,
+    error_text,
+    finish_job,
     open_gate,
 )
 from tests.cluster.faults.trial import Trial
@@ -20,36 +20,36 @@ def breaks(t: Trial, fault: str, code: int, *flags: str) -> str:
     assert process.stdout is not None
     assert any(f"rank 1 breaks: {fault}" in line for line in iter(process.stdout.readline, ""))
     with t.reaction():
-        said = error_of(t.ends(process, code))
-    all_is_quiet(t)
-    next_job_runs(t)
+        said = error_text(t.wait_expecting(process, code))
+    assert_no_ranks_left(t)
+    assert_next_job_runs(t)
     return said
 
 
-def test_rank_out_of_memory(training_trial: Trials) -> None:
+def test_rank_out_of_memory(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         said = breaks(t, "memory", 100)
         assert said.startswith("h2: rank 1 ") and "out of memory" in said
 
 
-def test_rank_with_an_exception(training_trial: Trials) -> None:
+def test_rank_with_an_exception(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         said = breaks(t, "exception", 100)
         assert said.startswith("h2: rank 1 failed with exit code 1")
         assert "RuntimeError: the data make no sense" in said
 
 
-def test_rank_with_exit_code_7(training_trial: Trials) -> None:
+def test_rank_with_exit_code_7(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         assert breaks(t, "7", 100).startswith("h2: rank 1 failed with exit code 7")
 
 
-def test_rank_with_exit_code_7_passed_on(training_trial: Trials) -> None:
+def test_rank_with_exit_code_7_passed_on(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         assert breaks(t, "7", 7, "--propagate-exit").startswith("h2: rank 1 failed with exit code 7")
 
 
-def test_rank_hanging(training_trial: Trials) -> None:
+def test_rank_hanging(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         said = breaks(t, "hang", 100, "--hang-after", "8s", "--on-hang", "kill")
         assert said.startswith("h2: no rank did anything for 8.0 s") and "rank 1 is the odd one" in said
@@ -60,7 +60,7 @@ def test_rank_hanging(training_trial: Trials) -> None:
         assert bundle.name == "hang-1" and "rank 1" in (bundle / "summary.txt").read_text()
 
 
-def test_rank_hanging_with_a_restart(training_trial: Trials) -> None:
+def test_rank_hanging_with_a_restart(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         process = t.start(
             "train", "code/steady.py", "--hang-after", "8s", "--on-hang", "restart", "--restarts", "1",
@@ -72,18 +72,18 @@ def test_rank_hanging_with_a_restart(training_trial: Trials) -> None:
         with t.reaction():
             assert any("begins at step" in line for line in lines)
         open_gate(t, "freed")
-        code, out, err = t.end_of(process)
+        code, out, err = t.wait(process)
         assert code == 0 and "freed has come" in out and "rank 1" in err + out
-        all_is_quiet(t)
+        assert_no_ranks_left(t)
 
 
-def test_host_that_fails_every_rank_of_an_elastic_job(training_trial: Trials) -> None:
+def test_host_that_fails_every_rank_of_an_elastic_job(training_trial: TrialFactory) -> None:
     """It is taken back twice, then no more; the others go on."""
     with training_trial() as t:
         process = t.start("train", "code/supple.py", "-np", "2", "--min-np", "1", "--", "spared", "h2")
         assert process.stdout is not None
         with t.reaction():
             assert any("h2 is dropped from the job" in line for line in iter(process.stdout.readline, ""))
-        finishes(t, process, "spared")
+        finish_job(t, process, "spared")
         assert checkpoint(t)["ranks"] == 1
-        all_is_quiet(t)
+        assert_no_ranks_left(t)

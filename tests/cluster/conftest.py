@@ -10,17 +10,17 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.faults.fixtures import row, training_trial, trial
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
-from tests.cluster.training import training_site
+from tests.cluster.site import LabCluster
+from tests.cluster.training import training_cluster
 
 __all__ = ["row", "training_trial", "trial"]  # fixtures of the faults
 
 LAB = pytest.StashKey[Lab]()
-TESTS = pytest.StashKey[set[str]]()
-ELSEWHERE = pytest.StashKey[tuple[int, int]]()
+LAB_TESTS = pytest.StashKey[set[str]]()
+XDIST_TOTALS = pytest.StashKey[tuple[int, int]]()
 # The key of `workeroutput` under which an xdist worker sends how many tests and hosts it used.
-USED = "hvdocker_used"
-LONG = ("test_training", "test_run")
+USED_KEY = "hvdocker_used"
+SLOW_FILES = ("test_training", "test_run")
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +61,10 @@ def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 
 @pytest.fixture(scope="module")
-def training(lab: Lab, desk: Cli) -> Iterator[Site]:
+def training(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     """A cluster of two hosts with the TensorFlow image, shared by the tests of a file; scripts are in
     code/."""
-    with training_site(lab, desk) as site:
+    with training_cluster(lab, desk) as site:
         yield site
 
 
@@ -82,36 +82,36 @@ def _program(lab: Lab, folder: Path) -> Iterator[Cli]:
 @pytest.fixture(autouse=True)
 def _count(request: pytest.FixtureRequest) -> None:
     if "lab" in request.fixturenames:
-        request.config.stash.setdefault(TESTS, set()).add(request.node.nodeid)
+        request.config.stash.setdefault(LAB_TESTS, set()).add(request.node.nodeid)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slow files first, so that no xdist worker is left with one at the end."""
-    items.sort(key=lambda item: not item.path.stem.startswith(LONG))
+    items.sort(key=lambda item: not item.path.stem.startswith(SLOW_FILES))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:  # Any: xdist, which may be missing
-    from tests.cluster.scheduling import ByFile
+    from tests.cluster.scheduling import PerFileScheduling
 
-    return ByFile(config, log)
+    return PerFileScheduling(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if (told := getattr(session.config, "workeroutput", None)) is not None:
-        told[USED] = _used(session.config)
+        told[USED_KEY] = _used(session.config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:  # Any: a process of xdist
-    tests, hosts = node.config.stash.get(ELSEWHERE, (0, 0))
-    more_tests, more_hosts = getattr(node, "workeroutput", {}).get(USED, (0, 0))
-    node.config.stash[ELSEWHERE] = (tests + more_tests, hosts + more_hosts)
+    tests, hosts = node.config.stash.get(XDIST_TOTALS, (0, 0))
+    more_tests, more_hosts = getattr(node, "workeroutput", {}).get(USED_KEY, (0, 0))
+    node.config.stash[XDIST_TOTALS] = (tests + more_tests, hosts + more_hosts)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    tests, hosts = config.stash.get(ELSEWHERE, _used(config))
+    tests, hosts = config.stash.get(XDIST_TOTALS, _used(config))
     if tests:
         terminalreporter.line(f"lab: {tests} tests against {hosts} real hosts")
 
@@ -119,4 +119,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def _used(config: pytest.Config) -> tuple[int, int]:
     """Return how many tests used the lab, and how many hosts they used."""
     hosts = config.stash[LAB].used if LAB in config.stash else ()
-    return len(config.stash.get(TESTS, ())), len(hosts)
+    return len(config.stash.get(LAB_TESTS, ())), len(hosts)

@@ -4,17 +4,17 @@ import json
 import subprocess
 from typing import Any
 
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 
 
-def diagnose(site: Site, code: int, *flags: str) -> dict[str, Any]:
+def diagnose(site: LabCluster, code: int, *flags: str) -> dict[str, Any]:
     """Run the doctor, assert its exit code, and return its report as JSON."""
-    process = start(site, *flags)
+    process = start_doctor(site, *flags)
     out, err = process.communicate(timeout=300)
     print(out, err, sep="\n--- stderr\n")
     assert process.returncode == code, f"exit {process.returncode}, expected {code}"
     return dict(json.loads(out))
 
 
-def start(site: Site, *flags: str) -> subprocess.Popen[str]:
+def start_doctor(site: LabCluster, *flags: str) -> subprocess.Popen[str]:
     return site.cli.start("doctor", site.inventory.name, "--json", *flags, cwd=site.folder)

@@ -17,11 +17,11 @@ import docker.errors
 
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import NETWORK
-from tests.cluster.lab.wait import LabError, side_by_side, until
+from tests.cluster.lab.wait import LabError, in_parallel, until
 
 MIB = 1 << 20
 # The brackets keep pgrep from finding the shell that runs it.
-FEED = (
+FIND_FEED_LEFTOVERS = (
     "ls -d /var/tmp/hvdocker-feed-* 2>/dev/null; pgrep -f 'sshd.*[h]vdocker-feed'; "
     "docker images -q hvdocker-part"
 )
@@ -71,17 +71,17 @@ def images(lab: Lab) -> Iterator[Images]:
                     host.attempt(["docker", "rmi", "-f", tag])
 
 
-def bare(*hosts: LabHost) -> None:
+def remove_all_images(*hosts: LabHost) -> None:
     """Remove all containers and images from the hosts."""
     script = (
         "docker ps -aq | xargs -r docker rm -f; docker images -aq | sort -u | xargs -r docker rmi -f; true"
     )
-    side_by_side(lambda host: host.exec(script), list(hosts))
+    in_parallel(lambda host: host.exec(script), list(hosts))
 
 
-def ids(hosts: list[LabHost], tag: str) -> dict[str, str]:
+def image_ids(hosts: list[LabHost], tag: str) -> dict[str, str]:
     """Return, per host, the id of the image of that name; an empty text if there is none."""
-    return dict(side_by_side(lambda host: (host.name, _id(host, tag)), hosts))
+    return dict(in_parallel(lambda host: (host.name, _id(host, tag)), hosts))
 
 
 def _id(host: LabHost, tag: str) -> str:
@@ -95,7 +95,7 @@ def layers(host: LabHost, tag: str) -> list[str]:
     return list(json.loads(host.docker("image", "inspect", "-f", "{{json .RootFS.Layers}}", tag)))
 
 
-def programs_lie_on_top(newest_first: list[dict[str, Any]]) -> None:
+def assert_programs_on_top(newest_first: list[dict[str, Any]]) -> None:
     """Assert, for an image's history, that the layers above the first large one have our programs and are
     small."""
     sizes = [layer["Size"] for layer in newest_first]
@@ -106,7 +106,7 @@ def programs_lie_on_top(newest_first: list[dict[str, Any]]) -> None:
     assert sum(sizes[:large]) < 1 << 20
 
 
-def nothing_is_left(hosts: list[LabHost]) -> None:
+def assert_no_shipment_leftovers(hosts: list[LabHost]) -> None:
     """Assert that hosts have no temporary tags, folders and processes of a shipment.
 
     SSH sessions of a feed end a moment after it, hence the wait."""
@@ -115,22 +115,22 @@ def nothing_is_left(hosts: list[LabHost]) -> None:
 
 
 def _has_no_leftovers(host: LabHost) -> bool:
-    if left := host.attempt(["sh", "-c", FEED])[1].strip():
+    if left := host.attempt(["sh", "-c", FIND_FEED_LEFTOVERS])[1].strip():
         raise LabError(left)
     return True
 
 
 @dataclass(frozen=True)
-class Uplink:
+class BridgeTraffic:
     """Byte counter of the lab network's bridge: what this machine sends to hosts, not what they send each
     other."""
 
     statistics: Path
 
     @classmethod
-    def of(cls, lab: Lab) -> "Uplink":
+    def of(cls, lab: Lab) -> "BridgeTraffic":
         network = lab.engine.inspect_network(NETWORK)["Id"][:12]
         return cls(Path(f"/sys/class/net/br-{network}/statistics/tx_bytes"))
 
-    def sent(self) -> int:
+    def sent_bytes(self) -> int:
         return int(self.statistics.read_text())

@@ -13,44 +13,46 @@ from paramiko.common import cMSG_CHANNEL_OPEN, cMSG_CHANNEL_REQUEST, cMSG_GLOBAL
 from paramiko.message import Message
 
 from tests.cluster.lab import LabHost
-from tests.cluster.site import SSH_FOLDER, Site
+from tests.cluster.site import SSH_FOLDER, LabCluster
 
 WAIT_S = 20
 
 
-def key_of(site: Site, host: LabHost) -> paramiko.Ed25519Key:
+def cluster_key(site: LabCluster, host: LabHost) -> paramiko.Ed25519Key:
     """Return the cluster's private key, read from the worker as root on a host can read it."""
-    code, text, err = site.inside(host, "cat", f"{SSH_FOLDER}/id_ed25519")
+    code, text, err = site.exec_in_worker(host, "cat", f"{SSH_FOLDER}/id_ed25519")
     assert code == 0, err
     return paramiko.Ed25519Key.from_private_key(io.StringIO(text))
 
 
-def port_of(site: Site, host: LabHost) -> int:
-    return int(site.seen(host)["Config"]["Labels"]["hvdocker.port"])
+def worker_port(site: LabCluster, host: LabHost) -> int:
+    return int(site.inspect_worker(host)["Config"]["Labels"]["hvdocker.port"])
 
 
-def said(site: Site, host: LabHost) -> str:
+def sshd_log(site: LabCluster, host: LabHost) -> str:
     """Return the log of the worker's sshd."""
     return host.exec(f"docker logs {site.worker} 2>&1")
 
 
 @contextmanager
-def dialled(site: Site, target: LabHost, via: LabHost | None) -> Iterator[paramiko.Transport]:
+def connected_to_worker(
+    site: LabCluster, target: LabHost, via: LabHost | None
+) -> Iterator[paramiko.Transport]:
     """Connect to the worker's port from host `via`, or from this machine if `via` is None."""
-    port = port_of(site, target)
+    port = worker_port(site, target)
     if via is None:
-        with _spoken(socket.create_connection((target.address, port), WAIT_S)) as transport:
+        with _ssh_transport(socket.create_connection((target.address, port), WAIT_S)) as transport:
             yield transport
         return
-    with _spoken(socket.create_connection((via.address, 22), WAIT_S)) as bridge:
+    with _ssh_transport(socket.create_connection((via.address, 22), WAIT_S)) as bridge:
         bridge.auth_publickey("root", paramiko.Ed25519Key.from_private_key_file(str(via.key("root"))))
         hop = bridge.open_channel("direct-tcpip", (target.address, port), ("127.0.0.1", 1), timeout=WAIT_S)
-        with _spoken(hop) as transport:
+        with _ssh_transport(hop) as transport:
             yield transport
 
 
 @contextmanager
-def _spoken(link: Any) -> Iterator[paramiko.Transport]:
+def _ssh_transport(link: Any) -> Iterator[paramiko.Transport]:
     transport = paramiko.Transport(link)
     try:
         transport.start_client(timeout=WAIT_S)
@@ -59,13 +61,13 @@ def _spoken(link: Any) -> Iterator[paramiko.Transport]:
         transport.close()
 
 
-def run(transport: paramiko.Transport, command: str) -> str:
+def run_command(transport: paramiko.Transport, command: str) -> str:
     session = transport.open_session(timeout=WAIT_S)
     session.exec_command(command)
     return session.makefile("rb").read().decode()
 
 
-def ask_in_session(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
+def session_request(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
     """Send a channel request in a new session; return whether the server granted it."""
     session: Any = transport.open_session(timeout=WAIT_S)
     message = Message()
@@ -84,7 +86,7 @@ def ask_in_session(transport: paramiko.Transport, kind: str, *details: bytes) ->
     return True
 
 
-def ask_globally(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
+def global_request(transport: paramiko.Transport, kind: str, *details: bytes) -> bool:
     """Send a global request; return whether the server granted it."""
     parts: Any = transport
     parts.completion_event = threading.Event()
@@ -99,7 +101,7 @@ def ask_globally(transport: paramiko.Transport, kind: str, *details: bytes) -> b
     return parts.global_response is not None
 
 
-def open_raw(transport: paramiko.Transport, kind: str, *details: bytes) -> str:
+def request_channel(transport: paramiko.Transport, kind: str, *details: bytes) -> str:
     """Request a channel; return the server's reason for the refusal, or "opened"."""
     parts: Any = transport
     number = parts._next_channel()
@@ -120,11 +122,11 @@ def open_raw(transport: paramiko.Transport, kind: str, *details: bytes) -> str:
     return "opened" if parts._channels.get(number) is not None else str(transport.get_exception())
 
 
-def text(value: str) -> bytes:
+def ssh_string(value: str) -> bytes:
     message = Message()
     message.add_string(value)
     return message.asbytes()
 
 
-def number(value: int) -> bytes:
+def ssh_uint32(value: int) -> bytes:
     return value.to_bytes(4, "big")

@@ -5,10 +5,10 @@ from pathlib import PurePosixPath
 from xdist.scheduler import LoadScopeScheduling
 
 # Files whose tests change this machine's own engine, which all labs share: they run in sequence. By prefix.
-ON_THIS_MACHINE = ("test_image", "test_layer", "test_local", "test_training_requirements")
+USES_LOCAL_ENGINE = ("test_image", "test_layer", "test_local", "test_training_requirements")
 
 
-class ByFile(LoadScopeScheduling):
+class PerFileScheduling(LoadScopeScheduling):
     """Keeps the tests of a file in one process, because they share a cluster. Fault tests are distributed
     singly."""
 
@@ -16,4 +16,4 @@ class ByFile(LoadScopeScheduling):
         path = PurePosixPath(nodeid.partition("::")[0])
         if path.parent.name not in ("cluster", "thorough"):
             return nodeid
-        return "this machine" if path.name.startswith(ON_THIS_MACHINE) else path.name
+        return "this machine" if path.name.startswith(USES_LOCAL_ENGINE) else path.name

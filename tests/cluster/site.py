@@ -13,7 +13,7 @@ SSH_FOLDER = "/run/hvdocker/ssh"
 
 
 @dataclass(frozen=True)
-class Site:
+class LabCluster:
     """A cluster on lab hosts. Verbs run in its folder, so that they find the inventory without `-i`."""
 
     cli: Cli
@@ -22,7 +22,9 @@ class Site:
     cluster: str
 
     @classmethod
-    def write(cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", **settings: Any) -> "Site":
+    def write(
+        cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", **settings: Any
+    ) -> "LabCluster":
         """Write an inventory of these hosts; nothing is brought up.
 
         Settings go to the top level of the inventory; `user` is the SSH user."""
@@ -52,15 +54,15 @@ class Site:
     def status(self) -> dict[str, Any]:
         return dict(json.loads(self.run("status", "--json").out))
 
-    def seen(self, host: LabHost) -> dict[str, Any]:
+    def inspect_worker(self, host: LabHost) -> dict[str, Any]:
         """Return the worker on that host as `docker inspect` shows it."""
         (found,) = json.loads(host.docker("inspect", self.worker))
         return dict(found)
 
-    def ids(self) -> dict[str, str]:
-        return {host.name: self.seen(host)["Id"] for host in self.hosts}
+    def worker_ids(self) -> dict[str, str]:
+        return {host.name: self.inspect_worker(host)["Id"] for host in self.hosts}
 
-    def inside(self, host: LabHost, *argv: str) -> tuple[int, str, str]:
+    def exec_in_worker(self, host: LabHost, *argv: str) -> tuple[int, str, str]:
         """Run a command in the worker on that host; return exit code, stdout and stderr."""
         return host.attempt(["docker", "exec", self.worker, *argv])
 
@@ -72,7 +74,7 @@ class Site:
         }
 
     def _login(self, start: LabHost, name: str) -> str:
-        code, out, err = self.inside(start, "ssh", name, 'set -- $SSH_CONNECTION; echo "$3"')
+        code, out, err = self.exec_in_worker(start, "ssh", name, 'set -- $SSH_CONNECTION; echo "$3"')
         return out.strip() if code == 0 else err
 
     def full_mesh(self) -> dict[tuple[str, str], str]:

@@ -10,18 +10,18 @@ from tests.cluster.lab import LabHost
 
 # The last file of its folder, because sshd uses the last value of MaxStartups. Other keywords set here occur
 # only once.
-SETTINGS = "/etc/ssh/sshd_config.d/zz-test.conf"
+SETTINGS_FILE = "/etc/ssh/sshd_config.d/zz-test.conf"
 
 
 @contextmanager
 def sshd_settings(host: LabHost, *lines: str) -> Iterator[None]:
     """Add lines to the configuration of the host's sshd for the duration of the block."""
-    host.exec(["sh", "-c", 'printf "%s\\n" "$@" > ' + SETTINGS, "sh", *lines])
+    host.exec(["sh", "-c", 'printf "%s\\n" "$@" > ' + SETTINGS_FILE, "sh", *lines])
     _restart(host)
     try:
         yield
     finally:
-        host.exec(["rm", "-f", SETTINGS])
+        host.exec(["rm", "-f", SETTINGS_FILE])
         _restart(host)
 
 
@@ -31,7 +31,7 @@ def _restart(host: LabHost) -> None:
 
 
 @contextmanager
-def ipv6_door(host: LabHost) -> Iterator[int]:
+def ipv6_forwarder(host: LabHost) -> Iterator[int]:
     """Forward a port of [::1] to the host's sshd, because the lab's network has only IPv4; yield the port."""
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as listener:
         threading.Thread(target=_serve, args=(listener, host.address), daemon=True).start()
@@ -45,10 +45,10 @@ def _serve(listener: socket.socket, address: str) -> None:
             visitor, _ = listener.accept()
             server = socket.create_connection((address, 22))
             for ends in ((visitor, server), (server, visitor)):
-                threading.Thread(target=_pump, args=ends, daemon=True).start()
+                threading.Thread(target=_copy, args=ends, daemon=True).start()
 
 
-def _pump(source: socket.socket, target: socket.socket) -> None:
+def _copy(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
         while data := source.recv(1 << 16):
             target.sendall(data)

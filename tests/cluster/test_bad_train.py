@@ -6,18 +6,18 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of, untouched
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers, untouched
 
 
 @pytest.fixture(scope="module")
-def shared(lab: Lab, desk: Cli) -> Iterator[Site]:
-    site = Site.write(lab, desk, lab.fresh(2))
+def shared(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
+    site = LabCluster.write(lab, desk, lab.fresh(2))
     site.up()
     (site.folder / "train.py").write_text("print('never')\n")
     yield site
     site.down()
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,9 @@ def shared(lab: Lab, desk: Cli) -> Iterator[Site]:
         (["train.py", "--fusion-threshold-mb"], 2, ["--fusion-threshold-mb needs a value"]),
     ],
 )
-def test_a_wrong_request_is_refused(shared: Site, words: list[str], code: int, fragments: list[str]) -> None:
+def test_a_wrong_request_is_refused(
+    shared: LabCluster, words: list[str], code: int, fragments: list[str]
+) -> None:
     with untouched(*shared.hosts):
         result = shared.run("train", *words, check=code)
     for fragment in fragments:
@@ -53,15 +55,15 @@ def test_without_a_cluster(cli: Cli) -> None:
     assert "there is no cluster here" in result.err and "hvdocker up" in result.err
 
 
-def test_with_a_cluster_that_is_not_up(lab: Lab, shared: Site, cli: Cli) -> None:
-    site = Site.write(lab, cli, shared.hosts, cluster="asleep")
+def test_with_a_cluster_that_is_not_up(lab: Lab, shared: LabCluster, cli: Cli) -> None:
+    site = LabCluster.write(lab, cli, shared.hosts, cluster="asleep")
     (site.folder / "train.py").write_text("")
     with untouched(*shared.hosts):
         result = site.run("train", "train.py", check=1)
     assert "the cluster asleep is not up" in result.err and "hvdocker up" in result.err
 
 
-def test_a_worker_that_is_not_running_is_named(shared: Site) -> None:
+def test_a_worker_that_is_not_running_is_named(shared: LabCluster) -> None:
     shared.hosts[1].docker("kill", shared.worker)
     with untouched(*shared.hosts):
         result = shared.run("train", "train.py", check=3)
@@ -69,12 +71,12 @@ def test_a_worker_that_is_not_running_is_named(shared: Site) -> None:
     shared.up()
 
 
-def test_an_image_without_horovod_says_so(shared: Site) -> None:
+def test_an_image_without_horovod_says_so(shared: LabCluster) -> None:
     result = shared.run("train", "train.py", check=100)
     assert "horovodrun" in result.out + result.err and "doc-hvd:cpu" in result.out + result.err
 
 
 @pytest.mark.parametrize("verb", ["logs", "stop", "fetch"])
-def test_a_job_that_does_not_exist(shared: Site, verb: str) -> None:
+def test_a_job_that_does_not_exist(shared: LabCluster, verb: str) -> None:
     result = shared.run(verb, "nothing-like-it", check=2)
     assert "nothing-like-it" in result.err or "no jobs yet" in result.err

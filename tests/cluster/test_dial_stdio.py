@@ -7,8 +7,8 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 DENIAL = "/etc/ssh/sshd_config.d/00-deny.conf"  # before the lab's own: sshd takes the first word
 NOTES = "/run/lab-docker"
@@ -45,7 +45,7 @@ def denied(host: LabHost, rule: str) -> Iterator[None]:
         host.start_sshd()
 
 
-def dialers(site: Site, act: Callable[[], object]) -> dict[str, set[str]]:
+def dialers(site: LabCluster, act: Callable[[], object]) -> dict[str, set[str]]:
     """Per host, who dialed the engine through the CLI meanwhile."""
     for host in site.hosts:
         host.exec(f": > {NOTES}")
@@ -57,21 +57,23 @@ def dialers(site: Site, act: Callable[[], object]) -> dict[str, set[str]]:
     }
 
 
-def try_to_train(site: Site) -> None:
+def try_to_train(site: LabCluster) -> None:
     """The code goes to every host and the job's master is made, heard and waited for; its image is the small
     one, which has no Horovod."""
     (site.folder / "x").write_text("synced")
     result = site.run("train", "--", "cat", "/train/x", check=100)
     assert "horovodrun" in result.out + result.err
-    assert [site.inside(host, "cat", "/train/x")[1] for host in site.hosts] == ["synced"] * len(site.hosts)
+    assert [site.exec_in_worker(host, "cat", "/train/x")[1] for host in site.hosts] == ["synced"] * len(
+        site.hosts
+    )
 
 
-def use(site: Site, expected: dict[str, set[str]]) -> None:
+def use(site: LabCluster, expected: dict[str, set[str]]) -> None:
     assert dialers(site, site.up) == expected
     assert "nothing to do" in site.up().out
     assert dialers(site, lambda: try_to_train(site)) == expected
     assert dialers(site, site.down) == expected
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
 
 
 @pytest.mark.parametrize("rule", ["AllowStreamLocalForwarding no", "DisableForwarding yes"])
@@ -80,10 +82,10 @@ def test_an_sshd_that_denies_forwarding(lab: Lab, cli: Cli, rule: str) -> None:
     its sshd answers."""
     closed, plain = hosts = lab.fresh(2)
     with notes_taken(hosts), denied(closed, rule):
-        use(Site.write(lab, cli, hosts), {closed.name: {"trainer"}, plain.name: set()})
+        use(LabCluster.write(lab, cli, hosts), {closed.name: {"trainer"}, plain.name: set()})
 
 
 def test_a_user_who_has_sudo_only(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(2)
     with notes_taken(hosts):
-        use(Site.write(lab, cli, hosts, user="sudoer"), {host.name: {"root"} for host in hosts})
+        use(LabCluster.write(lab, cli, hosts, user="sudoer"), {host.name: {"root"} for host in hosts})

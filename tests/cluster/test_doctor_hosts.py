@@ -14,7 +14,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.site import SMALL_IMAGE, LabCluster
 from tests.cluster.traces import untouched
 
 Special = Callable[..., LabHost]
@@ -58,7 +58,7 @@ LIMITS = json.dumps(
 )
 
 
-def examine(site: Site, code: int, *flags: str) -> tuple[Cells, dict[str, dict[str, Any]]]:
+def examine(site: LabCluster, code: int, *flags: str) -> tuple[Cells, dict[str, dict[str, Any]]]:
     """What `--json` says: by host and check, and across hosts by check."""
     told = json.loads(site.run("doctor", site.inventory, "--json", *flags, check=code).out)
     cells = {(host["host"], check["check"]): check for host in told["hosts"] for check in host["checks"]}
@@ -69,7 +69,7 @@ def red(cells: Cells) -> set[tuple[str, str]]:
     return {key for key, cell in cells.items() if cell["mark"] == "bad"}
 
 
-def amend(site: Site, **of_hosts: dict[str, Any]) -> None:
+def amend(site: LabCluster, **of_hosts: dict[str, Any]) -> None:
     """Changes entries of the inventory, by the name of the host."""
     inventory = yaml.safe_load(site.inventory.read_text())
     inventory["hosts"] = [{**host, **of_hosts.get(host["name"], {})} for host in inventory["hosts"]]
@@ -88,20 +88,20 @@ def hosts_file(host: LabHost, line: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     """A cluster that is up and has code; the image has no launcher, so the job itself fails."""
-    site = Site.write(lab, desk, lab.fresh(3))
+    site = LabCluster.write(lab, desk, lab.fresh(3))
     (site.folder / "code").mkdir()
     (site.folder / "code" / "model.py").write_text("layers = 3\n")
     site.up()
     desk.run("train", "-np", "3", "--workdir", "code", "--", "true", cwd=site.folder)
     yield site
     for host in site.hosts:
-        host.mend()
+        host.repair()
     site.down("--discard")
 
 
-def test_a_healthy_cluster_has_nothing_red_and_nothing_is_left_on_it(site: Site) -> None:
+def test_a_healthy_cluster_has_nothing_red_and_nothing_is_left_on_it(site: LabCluster) -> None:
     with untouched(*site.hosts):
         cells, across = examine(site, 0)
         shown = site.run("doctor", "-v").out
@@ -120,7 +120,7 @@ def test_a_healthy_cluster_has_nothing_red_and_nothing_is_left_on_it(site: Site)
     assert "3 hosts are fit to train" in shown and "BAD" not in shown
 
 
-def test_init_ends_with_the_doctor(lab: Lab, desk: Cli, site: Site) -> None:
+def test_init_ends_with_the_doctor(lab: Lab, desk: Cli, site: LabCluster) -> None:
     """Hosts by the names that ~/.ssh/config has for them."""
     config = desk.home / ".ssh" / "config"
     entries = [f"Host {host.name}\n  HostName {host.address}\n" for host in site.hosts[:2]]
@@ -138,13 +138,13 @@ def test_init_ends_with_the_doctor(lab: Lab, desk: Cli, site: Site) -> None:
     assert "no SSH key was accepted" in refused.out and "next:" not in refused.err
 
 
-def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
+def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     """Each host in its own way; what is marked yellow does not stop a training."""
     h1, h2, h3 = site.hosts
     (site.folder / "code" / "model.py").write_text("layers = 5\n")
     site.cli.run("train", "-H", "h1:1,h2:1", "--workdir", "code", "--", "true", cwd=site.folder)
     h1.exec("echo 'layers = 4' > /home/trainer/.hvdocker/lab/code/model.py")
-    before = site.seen(h2)["Image"]
+    before = site.inspect_worker(h2)["Image"]
     h2.exec(["sh", "-c", OTHER_IMAGE, "sh", site.worker])
     h3.exec(
         [
@@ -209,10 +209,10 @@ def test_a_cluster_that_went_bad_under_way(site: Site) -> None:
         host.attempt("docker rmi other:build")
 
 
-def test_hosts_that_would_not_do(lab: Lab, site: Site, desk: Cli) -> None:
+def test_hosts_that_would_not_do(lab: Lab, site: LabCluster, desk: Cli) -> None:
     """No engine, no way to its socket, somebody on the port, a peer's name that leads back, no mount."""
     h1, h2, _ = site.hosts
-    sick = Site.write(
+    sick = LabCluster.write(
         lab, desk, site.hosts, cluster="sick", port=23456, mounts=["/srv/nowhere:/data"], cpus=5000
     )
     amend(sick, h2={"host": "h2.lab"}, h3={"ssh": {"user": "outsider"}})
@@ -255,7 +255,7 @@ def test_hosts_that_would_not_do(lab: Lab, site: Site, desk: Cli) -> None:
     assert "3 of 3 hosts are not fit to train: h1, h2, h3" in shown
 
 
-def test_train_refuses_a_host_whose_home_is_full(site: Site) -> None:
+def test_train_refuses_a_host_whose_home_is_full(site: LabCluster) -> None:
     """From what it looks at anyway; the worker there is as well as ever."""
     h1 = site.hosts[0]
     h1.exec(SMALL_HOME)
@@ -267,10 +267,10 @@ def test_train_refuses_a_host_whose_home_is_full(site: Site) -> None:
     assert "$ df -h /home/trainer" in refused.err and "h2" not in refused.err
 
 
-def test_hosts_that_cannot_be_reached(lab: Lab, site: Site, desk: Cli, special: Special) -> None:
+def test_hosts_that_cannot_be_reached(lab: Lab, site: LabCluster, desk: Cli, special: Special) -> None:
     h1, h2, h3 = site.hosts
     stranger = special("small", tmpfs_mb=150)
-    far = Site.write(lab, desk, [*site.hosts, stranger], cluster="far")
+    far = LabCluster.write(lab, desk, [*site.hosts, stranger], cluster="far")
     amend(far, h2={"ssh": {"key": str(_key(desk.cwd))}})
     inventory = yaml.safe_load(far.inventory.read_text())
     inventory["hosts"] += [{"host": f"{PREFIX}99", "name": "ghost"}, {"host": "no.invalid", "name": "typo"}]
@@ -284,7 +284,7 @@ def test_hosts_that_cannot_be_reached(lab: Lab, site: Site, desk: Cli, special: 
     try:
         cells, _ = examine(far, 4)
     finally:
-        h1.mend()
+        h1.repair()
         desk.pins_hosts = True
     assert red(cells) == {
         ("h1", "answers"),
@@ -327,7 +327,7 @@ def _key(folder: Path) -> Path:
 def test_full_disks_and_gpus_that_containers_do_not_get(lab: Lab, desk: Cli, special: Special) -> None:
     small, gpu = special("small", tmpfs_mb=150), special("gpu1", gpus=2)
     gpu.load(SMALL_IMAGE)
-    site = Site.write(lab, desk, [small, gpu], cluster="odd", shm="32MB")
+    site = LabCluster.write(lab, desk, [small, gpu], cluster="odd", shm="32MB")
     amend(site, gpu1={"ssh": {"user": "sudoer"}})
     small.exec(SMALL_HOME)
     small.exec(OTHER_GPU)

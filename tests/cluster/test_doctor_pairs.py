@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from tests.cluster.cli import Cli
-from tests.cluster.doctor import diagnose, start
+from tests.cluster.doctor import diagnose, start_doctor
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
-from tests.cluster.lab.wait import side_by_side, until
-from tests.cluster.site import SMALL_IMAGE, Site
-from tests.cluster.traces import left_of, untouched
+from tests.cluster.lab.wait import in_parallel, until
+from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.traces import cluster_leftovers, untouched
 
 PORT = 12345
 CHECKS = ("ssh", "ports", "mtu", "rtt")
@@ -34,21 +34,21 @@ Cells = dict[tuple[str, str, str], dict[str, Any]]  # Any: JSON
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     hosts = lab.fresh(3)
-    side_by_side(lambda host: host.load(SMALL_IMAGE), hosts)
-    yield Site.write(lab, desk, hosts)
+    in_parallel(lambda host: host.load(SMALL_IMAGE), hosts)
+    yield LabCluster.write(lab, desk, hosts)
     for host in hosts:
         host.reset()
 
 
 @pytest.fixture(scope="module")
-def running(site: Site) -> Iterator[Site]:
+def running(site: LabCluster) -> Iterator[LabCluster]:
     """From here on in this file the cluster is up."""
     site.up()
     yield site
     site.down()
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def network(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def follow(site: Site, fix: str) -> None:
+def follow(site: LabCluster, fix: str) -> None:
     """Does what is offered: `on HOST: COMMAND`."""
     where, _, command = fix.partition(": ")
     next(host for host in site.hosts if f"on {host.name}" == where).exec(command)
@@ -106,7 +106,7 @@ def doctors(host: LabHost) -> list[dict[str, Any]]:
     return [seen for seen in host.containers() if seen["Name"] == f"/{CONTAINER}"]
 
 
-def test_healthy_hosts_before_up_and_nothing_is_left(site: Site) -> None:
+def test_healthy_hosts_before_up_and_nothing_is_left(site: LabCluster) -> None:
     with untouched(*site.hosts):
         report = diagnose(site, 0)
     found = cells(report)
@@ -118,7 +118,7 @@ def test_healthy_hosts_before_up_and_nothing_is_left(site: Site) -> None:
     assert plan == {host.name: ("good", f"eth0 {host.address}/24") for host in site.hosts}
 
 
-def test_ports_that_are_blocked_between_two_hosts_only_and_opened_as_offered(site: Site) -> None:
+def test_ports_that_are_blocked_between_two_hosts_only_and_opened_as_offered(site: LabCluster) -> None:
     h1, h2, h3 = site.hosts
     with broken(h2, h3), untouched(*site.hosts):
         filtered(h2, f"-p tcp -s {h1.address} --dport {PORT} -j DROP")
@@ -156,7 +156,7 @@ def test_ports_that_are_blocked_between_two_hosts_only_and_opened_as_offered(sit
     assert rejected["fix"] == f"on h2: sudo iptables -I INPUT -p tcp -s {h3.address} -j ACCEPT"
 
 
-def test_packets_that_vanish_for_their_size_and_a_host_that_lets_nobody_in(site: Site) -> None:
+def test_packets_that_vanish_for_their_size_and_a_host_that_lets_nobody_in(site: LabCluster) -> None:
     h1, h2, h3 = site.hosts
     with broken(h2, h3):
         h2.exec("ip link set dev eth0 mtu 1200")
@@ -184,7 +184,7 @@ def test_packets_that_vanish_for_their_size_and_a_host_that_lets_nobody_in(site:
     assert found["h3", "h1", "ports"]["mark"] == "good"
 
 
-def test_both_ends_take_more_than_what_lies_between_them(site: Site) -> None:
+def test_both_ends_take_more_than_what_lies_between_them(site: LabCluster) -> None:
     h1, h2, _ = site.hosts
     with broken(h2):
         filtered(h2, f"-p udp -s {h1.address} -m length --length 1301:65535 -j DROP")
@@ -196,10 +196,10 @@ def test_both_ends_take_more_than_what_lies_between_them(site: Site) -> None:
     assert hole["fix"] == "on h1: sudo ip link set dev eth0 mtu 1300"
 
 
-def test_what_cannot_be_known_is_grey_and_nothing_is_shipped(lab: Lab, desk: Cli, site: Site) -> None:
+def test_what_cannot_be_known_is_grey_and_nothing_is_shipped(lab: Lab, desk: Cli, site: LabCluster) -> None:
     """h3 lacks the image, a stranger has the worker port of h2, and one host is not there."""
     _, h2, h3 = site.hosts
-    wide = Site.write(lab, desk, site.hosts, cluster="wide", port=23456)
+    wide = LabCluster.write(lab, desk, site.hosts, cluster="wide", port=23456)
     inventory = yaml.safe_load(wide.inventory.read_text())
     inventory["hosts"].append({"host": f"{PREFIX}99", "name": "ghost"})
     wide.inventory.write_text(yaml.safe_dump(inventory))
@@ -228,7 +228,7 @@ def test_what_cannot_be_known_is_grey_and_nothing_is_shipped(lab: Lab, desk: Cli
     assert found["h1", "ghost", "mtu"]["evidence"] == ["ghost was not reached"]
 
 
-def test_an_image_of_an_older_hvdocker_is_told(site: Site) -> None:
+def test_an_image_of_an_older_hvdocker_is_told(site: LabCluster) -> None:
     h3 = site.hosts[2]
     h3.exec(f"docker tag {SMALL_IMAGE} kept:1")
     h3.exec(OLD_IMAGE)
@@ -243,10 +243,10 @@ def test_an_image_of_an_older_hvdocker_is_told(site: Site) -> None:
     assert old["fix"] == "hvdocker image build --target base && hvdocker up"
 
 
-def test_ctrl_c_leaves_nothing_and_what_a_killed_doctor_left_is_cleared(site: Site) -> None:
+def test_ctrl_c_leaves_nothing_and_what_a_killed_doctor_left_is_cleared(site: LabCluster) -> None:
     h1 = site.hosts[0]
     with untouched(*site.hosts):
-        process = start(site)
+        process = start_doctor(site)
         until(lambda: all(doctors(host) for host in site.hosts) or None, "the doctor is at work", 60)
         (seen,) = doctors(h1)
         process.send_signal(signal.SIGINT)
@@ -261,12 +261,12 @@ def test_ctrl_c_leaves_nothing_and_what_a_killed_doctor_left_is_cleared(site: Si
         assert not_good(cells(diagnose(site, 0))) == {}
 
 
-def test_a_host_that_is_lost_on_the_way_is_grey_and_the_others_are_left_clean(site: Site) -> None:
+def test_a_host_that_is_lost_on_the_way_is_grey_and_the_others_are_left_clean(site: LabCluster) -> None:
     h1, h2, h3 = site.hosts
     with broken(h1), untouched(h1, h2):
         # What is dropped makes the examination last: h3 goes in the middle of it.
         filtered(h1, f"{HIGH} -s {h2.address} -j DROP")
-        process = start(site)
+        process = start_doctor(site)
         until(lambda: all(doctors(host) for host in site.hosts) or None, "the doctor is at work", 60)
         h3.stop_sshd()
         try:
@@ -284,8 +284,8 @@ def test_a_host_that_is_lost_on_the_way_is_grey_and_the_others_are_left_clean(si
     h3.docker("rm", "-f", left["Id"])
 
 
-def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site: Site) -> None:
-    inner = Site.write(lab, desk, site.hosts[:2], cluster="inner")
+def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site: LabCluster) -> None:
+    inner = LabCluster.write(lab, desk, site.hosts[:2], cluster="inner")
     inventory = yaml.safe_load(inner.inventory.read_text())
     inventory["hosts"][0]["address"] = "172.17.0.1"
     inventory["hosts"][1]["address"] = f"{PREFIX}77"
@@ -302,10 +302,10 @@ def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site:
 
 
 def test_link_local_addresses_twins_and_a_network_that_a_host_is_not_in(
-    lab: Lab, desk: Cli, site: Site
+    lab: Lab, desk: Cli, site: LabCluster
 ) -> None:
     h1, h2, _ = site.hosts
-    odd = Site.write(lab, desk, site.hosts, cluster="odd", network="203.0.113.0/24")
+    odd = LabCluster.write(lab, desk, site.hosts, cluster="odd", network="203.0.113.0/24")
     inventory = yaml.safe_load(odd.inventory.read_text())
     inventory["hosts"][0]["address"] = "169.254.7.8"
     inventory["hosts"][1]["address"] = h2.address
@@ -329,20 +329,20 @@ def test_link_local_addresses_twins_and_a_network_that_a_host_is_not_in(
     assert site.hosts[2].address in outside["evidence"][0] and "correct `network:`" in outside["fix"]
 
 
-def test_a_running_cluster_is_examined_in_its_workers(running: Site) -> None:
+def test_a_running_cluster_is_examined_in_its_workers(running: LabCluster) -> None:
     h1, h2, _ = running.hosts
-    ids = running.ids()
+    ids = running.worker_ids()
     with broken(h2), untouched(*running.hosts):
         filtered(h2, f"-p tcp -s {h1.address} --dport {PORT} -j DROP")
         found = cells(diagnose(running, 3))
     assert not_good(found) == {("h1", "h2", "ssh"): "bad"}
-    assert running.ids() == ids
+    assert running.worker_ids() == ids
     # Nothing of the checks goes on in the workers.
     left = {host.name: host.docker("top", running.worker, "-eo", "pid,args") for host in running.hosts}
     assert {name: "check" in processes for name, processes in left.items()} == dict.fromkeys(left, False)
 
 
-def test_bandwidth_only_when_asked_for_and_a_slow_link_stands_out(running: Site) -> None:
+def test_bandwidth_only_when_asked_for_and_a_slow_link_stands_out(running: LabCluster) -> None:
     h2 = running.hosts[1]
     with broken(h2):
         h2.exec("tc qdisc add dev eth0 root tbf rate 5mbit burst 32kbit latency 50ms")
@@ -361,7 +361,7 @@ def test_bandwidth_only_when_asked_for_and_a_slow_link_stands_out(running: Site)
     assert all(speed < 2e7 for one, other, speed in kept if "h2" in (one, other))
 
 
-def test_a_cluster_of_which_one_worker_sleeps(running: Site) -> None:
+def test_a_cluster_of_which_one_worker_sleeps(running: LabCluster) -> None:
     """The others have the worker port: they are only greeted."""
     h3 = running.hosts[2]
     h3.docker("stop", running.worker)
@@ -380,15 +380,15 @@ def test_a_cluster_of_which_one_worker_sleeps(running: Site) -> None:
     assert found["h1", "h3", "ssh"]["shown"] == "login"
 
 
-def test_a_doctor_that_was_left_behind_is_no_worker_and_no_job(running: Site) -> None:
+def test_a_doctor_that_was_left_behind_is_no_worker_and_no_job(running: LabCluster) -> None:
     h1 = running.hosts[0]
     labels = "--label hvdocker.cluster=lab --label hvdocker.role=doctor --label hvdocker.host=h1"
     h1.exec(f"docker create --name {CONTAINER} {labels} {SMALL_IMAGE} true")
     status = running.status()
     assert [host["state"] for host in status["hosts"]] == ["running"] * 3 and status["jobs"] == []
-    ids = running.ids()
+    ids = running.worker_ids()
     running.up()
-    assert running.ids() == ids
+    assert running.worker_ids() == ids
     running.down()
-    assert left_of(running.hosts, running.cluster) == {}
+    assert cluster_leftovers(running.hosts, running.cluster) == {}
     running.up()

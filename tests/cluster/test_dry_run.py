@@ -9,8 +9,8 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of, traces
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers, snapshot
 
 
 class Watch:
@@ -29,35 +29,35 @@ class Watch:
 
 
 def test_a_dry_run_touches_nothing(lab: Lab, cli: Cli) -> None:
-    site = Site.write(lab, cli, lab.fresh(2))
-    before, watch = traces(site.hosts, with_folder_times=True), Watch(site.hosts)
+    site = LabCluster.write(lab, cli, lab.fresh(2))
+    before, watch = snapshot(site.hosts, with_folder_times=True), Watch(site.hosts)
     result = site.run("up", site.inventory, "--dry-run")
     assert watch.events() == {"h1": [], "h2": []}
-    assert traces(site.hosts, with_folder_times=True) == before
+    assert snapshot(site.hosts, with_folder_times=True) == before
     assert sorted(path.name for path in site.folder.iterdir()) == ["inventory.yaml"]
     for host in site.hosts:
         assert re.search(rf"{host.name} +create hvdocker-lab-worker .*{host.address}", result.out)
     # The same eyes see a real run.
     site.up()
     assert all("container create" in events for events in watch.events().values())
-    assert traces(site.hosts, with_folder_times=True) != before
+    assert snapshot(site.hosts, with_folder_times=True) != before
 
-    before, watch = traces(site.hosts, with_folder_times=True), Watch(site.hosts)
+    before, watch = snapshot(site.hosts, with_folder_times=True), Watch(site.hosts)
     assert site.run("up", site.inventory, "--dry-run").out.startswith("nothing to do")
     site.run("down", "--dry-run")
     assert watch.events() == {"h1": [], "h2": []}
-    assert traces(site.hosts, with_folder_times=True) == before
+    assert snapshot(site.hosts, with_folder_times=True) == before
     site.down()
 
 
 def test_a_dry_run_of_train_touches_nothing(lab: Lab, cli: Cli) -> None:
-    site = Site.write(lab, cli, lab.fresh(2))
+    site = LabCluster.write(lab, cli, lab.fresh(2))
     site.up()
     (site.folder / "train.py").write_text("")
-    before, watch = traces(site.hosts, with_folder_times=True), Watch(site.hosts)
+    before, watch = snapshot(site.hosts, with_folder_times=True), Watch(site.hosts)
     result = site.run("train", "train.py", "--dry-run")
     assert watch.events() == {"h1": [], "h2": []}
-    assert traces(site.hosts, with_folder_times=True) == before
+    assert snapshot(site.hosts, with_folder_times=True) == before
     assert re.search(r"h1 +sync ", result.out) and re.search(r"h2 +sync ", result.out)
     assert re.search(r"h1 +create hvdocker-lab-train-", result.out)
     site.down()
@@ -67,7 +67,7 @@ def test_a_dry_run_of_train_touches_nothing(lab: Lab, cli: Cli) -> None:
 def test_the_script_of_a_dry_run_makes_a_cluster_that_up_finds_complete(
     lab: Lab, cli: Cli, user: str
 ) -> None:
-    site = Site.write(lab, cli, lab.fresh(2), user=user)
+    site = LabCluster.write(lab, cli, lab.fresh(2), user=user)
     script = site.run("up", site.inventory, "--dry-run", "--script").out
     assert "PRIVATE KEY" not in script
     run_by_bash(lab, site, script)
@@ -80,11 +80,11 @@ def test_the_script_of_a_dry_run_makes_a_cluster_that_up_finds_complete(
     assert site.logins() == site.full_mesh()
 
     run_by_bash(lab, site, site.run("down", "--dry-run", "--script").out)
-    assert left_of(site.hosts, "lab") == {}
+    assert cluster_leftovers(site.hosts, "lab") == {}
     assert site.down().out.startswith("nothing to do")
 
 
-def run_by_bash(lab: Lab, site: Site, script: str) -> None:
+def run_by_bash(lab: Lab, site: LabCluster, script: str) -> None:
     """ssh finds the person's known_hosts by the password file, not by HOME: a shim names the test's."""
     shims = site.cli.cwd / "shims"
     shims.mkdir(exist_ok=True)

@@ -9,28 +9,28 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.site import SMALL_IMAGE, LabCluster
 from tests.cluster.terminal import Terminal
-from tests.cluster.traces import left_of
+from tests.cluster.traces import cluster_leftovers
 
 COUNTS = {"five": 5, "three": 3, "two": 2}
 HUNG = "nvidia-smi did not answer within 10 s"
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     hosts = [lab.ensure_special(name, gpus=number) for name, number in COUNTS.items()]
     plain = lab.ensure_special("plain")
     for host in (*hosts, plain):
         host.reset()
         host.load(SMALL_IMAGE)
-    found = Site.write(lab, desk, [*hosts, plain])
+    found = LabCluster.write(lab, desk, [*hosts, plain])
     yield found
     for host in found.hosts:
         host.reset()
 
 
-def seen(site: Site, check: int = 0) -> dict[str, dict[str, Any]]:
+def seen(site: LabCluster, check: int = 0) -> dict[str, dict[str, Any]]:
     """What `gpus --json` says, by host."""
     told = json.loads(site.run("gpus", site.inventory, "--json", check=check).out)
     return {host["name"]: host for host in told["hosts"]}
@@ -53,7 +53,7 @@ def started(host: LabHost, user: str) -> int:
     return int(until(lambda: host.attempt(["cat", path])[1].strip() or None, f"{user} works", 30))
 
 
-def test_gpus_and_slots_are_found(site: Site) -> None:
+def test_gpus_and_slots_are_found(site: LabCluster) -> None:
     found = seen(site)
     assert [len(found[name]["gpus"]) for name in COUNTS] == [5, 3, 2]
     assert [gpu["uuid"] for gpu in found["five"]["gpus"]] == uuids(site.hosts[0])
@@ -66,7 +66,7 @@ def test_gpus_and_slots_are_found(site: Site) -> None:
     assert told == "10 GPUs on 3 hosts, 10 free; 1 CPU slot on 1 host, 1 free"
 
 
-def test_models_slices_and_processes_of_others(site: Site) -> None:
+def test_models_slices_and_processes_of_others(site: LabCluster) -> None:
     five, three = site.hosts[:2]
     say(five, "1/name", "NVIDIA A100-SXM4-40GB")
     say(five, "1/slices", "3g.20gb\n2g.10gb")
@@ -107,7 +107,7 @@ def test_models_slices_and_processes_of_others(site: Site) -> None:
     three.exec(["kill", str(large), str(small)])
 
 
-def test_a_driver_that_hangs_keeps_nobody_waiting(site: Site, lab: Lab, desk: Cli) -> None:
+def test_a_driver_that_hangs_keeps_nobody_waiting(site: LabCluster, lab: Lab, desk: Cli) -> None:
     """Its process cannot be ended, and holds on to its pipes."""
     three, two = site.hosts[1:3]
     three.exec("rm -f /run/lab-gpu/apps")
@@ -116,7 +116,7 @@ def test_a_driver_that_hangs_keeps_nobody_waiting(site: Site, lab: Lab, desk: Cl
         found = seen(site, check=3)
         assert found["two"]["error"] == f"two: its GPUs are not known: {HUNG}" and not found["two"]["gpus"]
         assert all(gpu["is_free"] for gpu in found["three"]["gpus"])
-        alone = Site.write(lab, desk, [two], cluster="alone")
+        alone = LabCluster.write(lab, desk, [two], cluster="alone")
         states = alone.run("status", "-i", alone.inventory, "--json").out
         assert [host["state"] for host in json.loads(states)["hosts"]] == ["no worker"]
         doctor = json.loads(alone.run("doctor", alone.inventory, "--json", check=3).out)
@@ -126,11 +126,11 @@ def test_a_driver_that_hangs_keeps_nobody_waiting(site: Site, lab: Lab, desk: Cl
         two.exec("rm -rf /run/lab-gpu")
 
 
-def test_a_clusters_lease_shows_until_it_is_down(site: Site, lab: Lab, desk: Cli) -> None:
+def test_a_clusters_lease_shows_until_it_is_down(site: LabCluster, lab: Lab, desk: Cli) -> None:
     site.hosts[0].exec("rm -rf /run/lab-gpu")
-    pair = Site.write(lab, desk, site.hosts[2:], cluster="kims")
+    pair = LabCluster.write(lab, desk, site.hosts[2:], cluster="kims")
     pair.run("up", pair.inventory, env={"HVDOCKER_OWNER": "kim"})
-    worker = pair.seen(pair.hosts[0])
+    worker = pair.inspect_worker(pair.hosts[0])
     pid = worker["State"]["Pid"]
     first = uuids(pair.hosts[0])[0]
     say(pair.hosts[0], "apps", f"{first}, {pid}, python, 900")
@@ -149,10 +149,10 @@ def test_a_clusters_lease_shows_until_it_is_down(site: Site, lab: Lab, desk: Cli
     pair.down("--force")
     pair.hosts[0].exec("rm -rf /run/lab-gpu")
     assert all(gpu["is_free"] for gpu in seen(site)["two"]["gpus"])
-    assert left_of(pair.hosts, "kims") == {}
+    assert cluster_leftovers(pair.hosts, "kims") == {}
 
 
-def watched(site: Site) -> None:
+def watched(site: LabCluster) -> None:
     """In place on a terminal, with fresh numbers; as lines of JSON elsewhere."""
     refused = site.run("gpus", "--watch", check=2)
     assert "--watch --json" in refused.err

@@ -4,38 +4,38 @@ from collections.abc import Callable
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 Special = Callable[..., LabHost]
 
 
 def test_two_generations_of_the_engine_form_one_cluster(lab: Lab, cli: Cli, special: Special) -> None:
-    site = Site.write(lab, cli, [*lab.fresh(1), special("t1", suite="trixie")])
+    site = LabCluster.write(lab, cli, [*lab.fresh(1), special("t1", suite="trixie")])
     site.up()
     generations = [host["engine"].split(".")[0] for host in site.status()["hosts"]]
     assert generations == ["20", "26"]
     assert site.logins() == site.full_mesh()
     assert site.up().out.startswith("nothing to do")
     site.down()
-    assert left_of(site.hosts, "lab") == {}
+    assert cluster_leftovers(site.hosts, "lab") == {}
 
 
 def test_a_worker_gets_the_gpus_of_its_host(lab: Lab, cli: Cli, special: Special) -> None:
     plain, gpu = *lab.fresh(1), special("gpu1", gpus=2)
-    site = Site.write(lab, cli, [plain, gpu])
+    site = LabCluster.write(lab, cli, [plain, gpu])
     site.up()
     assert [host["slots"] for host in site.status()["hosts"]] == [1, 2]
-    seen = site.seen(gpu)
+    seen = site.inspect_worker(gpu)
     (request,) = seen["HostConfig"]["DeviceRequests"]
     uuids = [line.split("UUID: ")[1].rstrip(")") for line in gpu.exec("nvidia-smi -L").splitlines()]
     assert request["Capabilities"] == [["gpu"]] and request["DeviceIDs"] == uuids
     assert seen["Config"]["Labels"]["hvdocker.gpus"].split(",") == uuids
-    assert not site.seen(plain)["HostConfig"]["DeviceRequests"]
+    assert not site.inspect_worker(plain)["HostConfig"]["DeviceRequests"]
     assert site.up().out.startswith("nothing to do")
     site.down()
-    assert left_of(site.hosts, "lab") == {}
+    assert cluster_leftovers(site.hosts, "lab") == {}
     # Where no image is named, GPUs decide.
     for hosts, image in (([plain, gpu], "doc-hvd:gpu"), ([plain], "doc-hvd:cpu")):
-        unnamed = Site.write(lab, cli, hosts, image=None)
+        unnamed = LabCluster.write(lab, cli, hosts, image=None)
         assert image in unnamed.run("up", unnamed.inventory, "--dry-run", "--script").out

@@ -3,9 +3,9 @@
 import docker
 import pytest
 
-from tests.cluster.images import programs_lie_on_top
+from tests.cluster.images import assert_programs_on_top
 
 
 @pytest.mark.parametrize("image", ["doc-hvd:base", "doc-hvd:cpu"])
 def test_a_change_of_our_programs_costs_little(image: str) -> None:
-    programs_lie_on_top(docker.APIClient().history(image))
+    assert_programs_on_top(docker.APIClient().history(image))

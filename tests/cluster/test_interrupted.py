@@ -5,11 +5,11 @@ import subprocess
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, Site
-from tests.cluster.traces import left_of, untouched
+from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, LabCluster
+from tests.cluster.traces import cluster_leftovers, untouched
 
 
-def interrupt_at(cli: Cli, site: Site, moment: str) -> None:
+def interrupt_at(cli: Cli, site: LabCluster, moment: str) -> None:
     """Ctrl-C as soon as the progress says so."""
     process = cli.start("up", site.inventory)
     assert process.stderr is not None
@@ -25,7 +25,7 @@ def test_ctrl_c_in_the_middle_of_up_leaves_nothing(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(2)
     for host in hosts:
         host.attempt(["docker", "rmi", "-f", SMALL_IMAGE])
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     with untouched(*hosts):
         interrupt_at(cli, site, "load ")
     site.up()
@@ -37,31 +37,31 @@ def test_ctrl_c_after_workers_were_made_removes_them(lab: Lab, cli: Cli) -> None
     for host in hosts:
         if not host.has_image(SMALL_IMAGE):
             host.load(SMALL_IMAGE)
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     with untouched(*hosts):
         interrupt_at(cli, site, "wait for sshd")
 
 
 def test_a_failed_up_that_keeps_what_it_made_is_cleaned_by_down(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(2)
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     hosts[1].exec(f"iptables -w -I INPUT -p tcp -s {hosts[0].address} --dport 12345 -j REJECT")
     failed = cli.run("up", site.inventory, "--keep", "failed", cwd=site.folder, check=3)
-    hosts[1].mend()
+    hosts[1].repair()
     assert "h1 cannot log in to every worker" in failed.err
-    assert set(left_of(hosts, "lab")) == {"h1", "h2"}
+    assert set(cluster_leftovers(hosts, "lab")) == {"h1", "h2"}
     site.run("down")
-    assert left_of(hosts, "lab") == {}
+    assert cluster_leftovers(hosts, "lab") == {}
 
 
 def test_a_key_pair_that_the_user_brings(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(2)
-    site = Site.write(lab, cli, hosts, keys={"private": "mine", "public": "mine.pub"})
+    site = LabCluster.write(lab, cli, hosts, keys={"private": "mine", "public": "mine.pub"})
     key = site.folder / "mine"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
     site.up()
     assert site.logins() == site.full_mesh()
-    _, inside, _ = site.inside(hosts[0], "cat", f"{SSH_FOLDER}/authorized_keys")
+    _, inside, _ = site.exec_in_worker(hosts[0], "cat", f"{SSH_FOLDER}/authorized_keys")
     assert key.with_suffix(".pub").read_text().split()[1] in inside
     assert "nothing to do" in site.up().out
     site.down()

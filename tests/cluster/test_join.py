@@ -9,8 +9,8 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 JOB = "train-abcd"
 MASTER = f"hvdocker-lab-{JOB}"
@@ -24,7 +24,7 @@ cat > {folder}/jobs/{job}/job.json
 """
 
 
-def start_master(site: Site, head: LabHost) -> None:
+def start_master(site: LabCluster, head: LabHost) -> None:
     seats = [{"name": host.name, "address": host.address, "slots": 1} for host in site.hosts]
     told = {"job": JOB, "host": head.name, "hosts": seats, "env": {"X": "a b"}, "secrets": ["TOKEN"]}
     head.exec(f"printf %s '{json.dumps(told)}' | ({GUIDE.format(folder=FOLDER, job=JOB)})", user="trainer")
@@ -45,60 +45,62 @@ def hosts(lab: Lab) -> list[LabHost]:
 
 
 @pytest.fixture(scope="module")
-def shared(lab: Lab, desk: Cli, hosts: list[LabHost]) -> Iterator[Site]:
+def shared(lab: Lab, desk: Cli, hosts: list[LabHost]) -> Iterator[LabCluster]:
     """Two hosts on which a job runs, and a third one that joins it."""
-    pair = Site.write(lab, desk, hosts[:2])
+    pair = LabCluster.write(lab, desk, hosts[:2])
     pair.up()
     start_master(pair, hosts[0])
-    site = Site.write(lab, desk, hosts)
+    site = LabCluster.write(lab, desk, hosts)
     site.up()
     yield site
     site.down("--discard")
-    assert left_of(hosts, "lab") == {}
+    assert cluster_leftovers(hosts, "lab") == {}
 
 
 @pytest.fixture
-def site(lab: Lab, desk: Cli, shared: Site) -> Site:
+def site(lab: Lab, desk: Cli, shared: LabCluster) -> LabCluster:
     """Whole again, whatever the test before did to it."""
-    site = Site.write(lab, desk, shared.hosts)
+    site = LabCluster.write(lab, desk, shared.hosts)
     site.up()
     return site
 
 
-def in_master(site: Site, path: str) -> str:
+def in_master(site: LabCluster, path: str) -> str:
     return site.hosts[0].docker("exec", MASTER, "cat", path)
 
 
-def seats(site: Site) -> dict[str, Any]:
+def seats(site: LabCluster) -> dict[str, Any]:
     told = json.loads(in_master(site, "/run/hvdocker/hosts.json"))
     return {host["name"]: (host["address"], host["slots"]) for host in told["hosts"]}
 
 
-def known(site: Site) -> str:
+def known(site: LabCluster) -> str:
     """known_hosts as it should be: every worker's key is on its label."""
-    keys = {host.address: site.seen(host)["Config"]["Labels"]["hvdocker.hostkey"] for host in site.hosts}
+    keys = {
+        host.address: site.inspect_worker(host)["Config"]["Labels"]["hvdocker.hostkey"] for host in site.hosts
+    }
     return "".join(f"[{address}]:12345 {key}\n" for address, key in keys.items())
 
 
-def test_a_new_host_has_all_that_the_job_needs_there(site: Site) -> None:
+def test_a_new_host_has_all_that_the_job_needs_there(site: LabCluster) -> None:
     third = site.hosts[2]
-    labels = site.seen(third)["Config"]["Labels"]
+    labels = site.inspect_worker(third)["Config"]["Labels"]
     assert (labels["hvdocker.joined"], labels["hvdocker.share"]) == (JOB, "1")
     told = json.loads(third.exec(f"cat {FOLDER}/jobs/{JOB}/job.json"))
     assert told["host"] == third.name and told["env"] == {"X": "a b"}
     assert [host["name"] for host in told["hosts"]] == [host.name for host in site.hosts]
-    assert site.inside(third, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
-    assert site.inside(third, "stat", "-c", "%a %u:%g", SECRET)[1] == "400 1000:1000\n"
+    assert site.exec_in_worker(third, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
+    assert site.exec_in_worker(third, "stat", "-c", "%a %u:%g", SECRET)[1] == "400 1000:1000\n"
     assert third.exec(f"grep -rl 's3c r3t' {FOLDER} || true") == ""
 
 
-def test_the_master_knows_its_hosts_and_their_keys(site: Site) -> None:
+def test_the_master_knows_its_hosts_and_their_keys(site: LabCluster) -> None:
     assert seats(site) == {host.name: (host.address, 1) for host in site.hosts}
     assert in_master(site, f"{SSH_FOLDER}/known_hosts") == known(site)
     assert all(host.address in in_master(site, f"{SSH_FOLDER}/config") for host in site.hosts)
 
 
-def test_its_slots_are_the_jobs_and_a_second_up_has_nothing_to_do(site: Site) -> None:
+def test_its_slots_are_the_jobs_and_a_second_up_has_nothing_to_do(site: LabCluster) -> None:
     assert site.up().out == "nothing to do: lab is up on 3 hosts\n"
     (job,) = site.status()["jobs"]
     assert job["placement"] == {host.name: 1 for host in site.hosts}
@@ -109,20 +111,20 @@ def test_its_slots_are_the_jobs_and_a_second_up_has_nothing_to_do(site: Site) ->
 
 
 @pytest.mark.parametrize("victim", [1, 2], ids=["one of the first", "one that joined"])
-def test_a_host_that_lost_its_worker_comes_back(site: Site, victim: int) -> None:
+def test_a_host_that_lost_its_worker_comes_back(site: LabCluster, victim: int) -> None:
     gone = site.hosts[victim]
     gone.docker("rm", "-f", site.worker)
     gone.exec(f"rm -rf {FOLDER}")
     site.up()
     assert seats(site) == {host.name: (host.address, 1) for host in site.hosts}
     assert in_master(site, f"{SSH_FOLDER}/known_hosts") == known(site)
-    assert site.inside(gone, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
+    assert site.exec_in_worker(gone, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
     told = json.loads(gone.exec(f"cat {FOLDER}/jobs/{JOB}/job.json"))
     assert [host["name"] for host in told["hosts"]].count(gone.name) == 1
     assert site.up().out.startswith("nothing to do")
 
 
-def test_a_worker_that_was_never_started_joins_when_up_runs_again(site: Site) -> None:
+def test_a_worker_that_was_never_started_joins_when_up_runs_again(site: LabCluster) -> None:
     """As an `up` leaves it that was killed in between."""
     third = site.hosts[2]
     words = ["--label", "hvdocker.cluster=lab", "--label", f"hvdocker.host={third.name}"]
@@ -130,31 +132,31 @@ def test_a_worker_that_was_never_started_joins_when_up_runs_again(site: Site) ->
     third.docker("rm", "-f", site.worker)
     third.docker("create", "--name", site.worker, *words, SMALL_IMAGE)
     site.up()
-    assert site.seen(third)["State"]["Running"] is True
+    assert site.inspect_worker(third)["State"]["Running"] is True
     assert seats(site)[third.name] == (third.address, 1)
 
 
 @pytest.mark.parametrize("leaver", [1, 2], ids=["one of the first", "one that joined"])
 def test_a_host_that_leaves_the_inventory_is_trusted_no_more(
-    lab: Lab, desk: Cli, site: Site, leaver: int
+    lab: Lab, desk: Cli, site: LabCluster, leaver: int
 ) -> None:
     gone = site.hosts[leaver]
-    rest = Site.write(lab, desk, [host for host in site.hosts if host != gone])
+    rest = LabCluster.write(lab, desk, [host for host in site.hosts if host != gone])
     told = rest.up()
     assert f"{gone.name} is in the cluster no more" in told.err and "docker rm -f" in told.err
     assert seats(rest) == {host.name: (host.address, 1) for host in rest.hosts}
     assert in_master(rest, f"{SSH_FOLDER}/known_hosts") == known(rest)
     for host in rest.hosts:
-        assert gone.address not in rest.inside(host, "cat", f"{SSH_FOLDER}/authorized_keys")[1]
+        assert gone.address not in rest.exec_in_worker(host, "cat", f"{SSH_FOLDER}/authorized_keys")[1]
     assert "Permission denied" in site.logins()[(gone.name, rest.hosts[0].name)]
     assert rest.logins() == rest.full_mesh()
     assert rest.up().out == "nothing to do: lab is up on 2 hosts\n"
 
 
-def test_down_ends_the_job_and_brings_home_what_the_new_host_made(site: Site) -> None:
+def test_down_ends_the_job_and_brings_home_what_the_new_host_made(site: LabCluster) -> None:
     third = site.hosts[2]
     third.exec(f"echo of {third.name} > {FOLDER}/jobs/{JOB}/out/x.txt", user="trainer")
     site.down()
-    assert left_of(site.hosts, "lab") == {}
+    assert cluster_leftovers(site.hosts, "lab") == {}
     home = site.folder / ".hvdocker" / "jobs" / JOB
     assert [path.read_text() for path in home.rglob("x.txt")] == [f"of {third.name}\n"]

@@ -13,8 +13,8 @@ from hvdocker.locks.holder import LOCK_DIR, Claim
 from hvdocker.locks.lock_commands import release_lock, take_lock
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, Site
-from tests.cluster.traces import left_of, untouched
+from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.traces import cluster_leftovers, untouched
 
 BOB = Claim("b0b", "bob", "desk", "bob", "image push", "theirs")
 
@@ -28,14 +28,14 @@ def pair(lab: Lab) -> list[LabHost]:
 
 
 @pytest.fixture(scope="module")
-def sites(lab: Lab, desk: Cli, pair: list[LabHost]) -> Iterator[tuple[Site, Site]]:
+def sites(lab: Lab, desk: Cli, pair: list[LabHost]) -> Iterator[tuple[LabCluster, LabCluster]]:
     """Two clusters on the same hosts, which the tests of this file bring up and take down."""
-    one, two = (Site.write(lab, desk, pair, cluster=name) for name in ("one", "two"))
+    one, two = (LabCluster.write(lab, desk, pair, cluster=name) for name in ("one", "two"))
     (one.folder / "train.py").write_text("")
     yield one, two
     for site in (one, two):
         site.down()
-        assert left_of(pair, site.cluster) == {}
+        assert cluster_leftovers(pair, site.cluster) == {}
 
 
 @pytest.fixture(autouse=True)
@@ -65,12 +65,12 @@ def let_go(host: LabHost, user: str = "trainer") -> None:
     host.exec(list(release_lock(BOB.token).argv), user=user)
 
 
-def shown(site: Site, check: int = 0) -> dict[str, dict[str, Any]]:
+def shown(site: LabCluster, check: int = 0) -> dict[str, dict[str, Any]]:
     report = json.loads(site.run("lock", "status", "--json", "-i", site.inventory, check=check).out)
     return {host["name"]: host for host in report["hosts"]}
 
 
-def killed_during_up(site: Site) -> None:
+def killed_during_up(site: LabCluster) -> None:
     """SIGKILL while it waits for workers that it has just started: nothing is given back."""
     process = site.cli.start("up", site.inventory, cwd=site.folder, env={"HVDOCKER_OWNER": "ada"})
     assert process.stderr is not None
@@ -80,7 +80,9 @@ def killed_during_up(site: Site) -> None:
     process.communicate()
 
 
-def test_two_at_once_on_the_same_hosts_both_succeed(sites: tuple[Site, Site], pair: list[LabHost]) -> None:
+def test_two_at_once_on_the_same_hosts_both_succeed(
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
+) -> None:
     for words in (
         ["up", "--lock-wait", "300"],
         ["down", "-y", "--lock-wait", "300"],
@@ -98,7 +100,7 @@ def test_two_at_once_on_the_same_hosts_both_succeed(sites: tuple[Site, Site], pa
 
 
 def test_a_held_host_is_left_alone_and_its_holder_named(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     one, _ = sites
     one.up()
@@ -145,7 +147,7 @@ def test_a_held_host_is_left_alone_and_its_holder_named(
 
 
 def test_a_killed_run_leaves_its_locks_to_be_released_or_to_go_stale(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     one, two = sites
     one.down()
@@ -180,7 +182,7 @@ def test_a_killed_run_leaves_its_locks_to_be_released_or_to_go_stale(
 
 
 def test_a_run_whose_lock_was_taken_away_stops_and_undoes_nothing(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     """Its hosts' engines stand still meanwhile, so that it cannot be done before it notices."""
     one, _ = sites
@@ -209,7 +211,7 @@ def test_a_run_whose_lock_was_taken_away_stops_and_undoes_nothing(
 
 
 def test_a_down_with_nothing_to_do_takes_away_the_lock_of_a_dead_run(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     """As a host keeps it that was off while the run gave its locks back. One that is held stays."""
     one, _ = sites
@@ -233,7 +235,7 @@ def signal_engines(hosts: list[LabHost], name: str) -> None:
 
 
 def test_the_lock_of_another_user_of_the_host(
-    lab: Lab, sites: tuple[Site, Site], pair: list[LabHost]
+    lab: Lab, sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     """In a sticky /tmp nobody can remove the other's folder: it stays, empty, and is used again."""
     one, _ = sites
@@ -255,7 +257,7 @@ def test_the_lock_of_another_user_of_the_host(
 
 
 def test_what_others_put_in_the_way_is_shown_and_not_written_through(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     one, _ = sites
     first, second = pair
@@ -276,7 +278,7 @@ def test_what_others_put_in_the_way_is_shown_and_not_written_through(
 
 
 def test_a_full_tmp_is_named_and_down_goes_on_without_a_lock(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     """The first host's /tmp is full, the second's is read-only."""
     one, _ = sites
@@ -298,11 +300,11 @@ def test_a_full_tmp_is_named_and_down_goes_on_without_a_lock(
     finally:
         for host in pair:
             host.exec("umount /tmp")
-    assert left_of(pair, "one") == {}
+    assert cluster_leftovers(pair, "one") == {}
 
 
 def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
-    sites: tuple[Site, Site], pair: list[LabHost]
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     _, two = sites
     pair[1].exec(
@@ -313,7 +315,7 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
     finally:
         pair[1].exec("iptables -w -F INPUT")
     assert "h1 cannot log in to every worker" in failed.err
-    assert locks(pair) == {} and left_of(pair, "two") == {}
+    assert locks(pair) == {} and cluster_leftovers(pair, "two") == {}
 
     pair[1].stop_sshd()
     try:
@@ -326,7 +328,9 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
         pair[1].start_sshd()
 
 
-def test_another_owners_cluster_is_not_trained_on(sites: tuple[Site, Site], pair: list[LabHost]) -> None:
+def test_another_owners_cluster_is_not_trained_on(
+    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
+) -> None:
     one, _ = sites
     one.up()
     other = {"HVDOCKER_OWNER": "somebody-else"}

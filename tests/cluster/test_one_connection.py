@@ -5,8 +5,8 @@ from pathlib import Path
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 
 def logins(host: LabHost) -> int:
@@ -14,7 +14,7 @@ def logins(host: LabHost) -> int:
     return bytes(host.engine.logs(host.container)).count(b"Accepted publickey for ")
 
 
-def logins_during(site: Site, *words: str | Path, check: int = 0) -> dict[str, int]:
+def logins_during(site: LabCluster, *words: str | Path, check: int = 0) -> dict[str, int]:
     before = {host.name: logins(host) for host in site.hosts}
     site.run(*words, check=check)
     for host in site.hosts:  # a log has its own pace
@@ -24,11 +24,11 @@ def logins_during(site: Site, *words: str | Path, check: int = 0) -> dict[str, i
 
 def test_a_command_logs_in_once_per_host(lab: Lab, cli: Cli) -> None:
     """Train with the small image, which has no Horovod: code is synced, and a job made, heard and ended."""
-    site = Site.write(lab, cli, lab.fresh(2))
+    site = LabCluster.write(lab, cli, lab.fresh(2))
     (site.folder / "train.py").write_text("")
     once = {host.name: 1 for host in site.hosts}
     assert logins_during(site, "up", site.inventory) == once
     assert logins_during(site, "train", "train.py", check=100) == once
     assert logins_during(site, "status") == once
     assert logins_during(site, "down", "-y") == once
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}

@@ -2,14 +2,14 @@
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 from tests.cluster.terminal import Terminal
-from tests.cluster.traces import left_of, untouched
+from tests.cluster.traces import cluster_leftovers, untouched
 
 
 def test_unknown_host_keys_are_shown_and_trusted_on_a_yes(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(2)
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     cli.pins_hosts = False
     terminal = Terminal(cli, "up", str(site.inventory))
     terminal.wait_for("Trust them and remember them?")
@@ -25,7 +25,7 @@ def test_unknown_host_keys_are_shown_and_trusted_on_a_yes(lab: Lab, cli: Cli) ->
 
 def test_unknown_host_keys_are_refused_on_a_no(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(2)
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     cli.pins_hosts = False
     with untouched(*hosts):
         terminal = Terminal(cli, "up", str(site.inventory))
@@ -38,7 +38,7 @@ def test_unknown_host_keys_are_refused_on_a_no(lab: Lab, cli: Cli) -> None:
 
 def test_ctrl_c_at_a_question_does_nothing_and_ends_with_130(lab: Lab, cli: Cli) -> None:
     hosts = lab.fresh(1)
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     cli.pins_hosts = False
     with untouched(*hosts):
         terminal = Terminal(cli, "up", str(site.inventory))
@@ -50,10 +50,10 @@ def test_ctrl_c_at_a_question_does_nothing_and_ends_with_130(lab: Lab, cli: Cli)
 def test_accepting_new_keys_ends_where_nothing_is_to_be_remembered(lab: Lab, cli: Cli) -> None:
     """`UserKnownHostsFile /dev/null` is common; the key is then new every time."""
     hosts = lab.fresh(1)
-    site = Site.write(lab, cli, hosts)
+    site = LabCluster.write(lab, cli, hosts)
     cli.pins_hosts = False
     (cli.home / ".ssh" / "config").write_text("Host *\n  UserKnownHostsFile /dev/null\n")
     cli.run("up", site.inventory, "--accept-new-host-keys", check=0)
     cli.run("down", "-i", site.inventory, "--accept-new-host-keys", check=0)
-    assert left_of(hosts, "lab") == {}
+    assert cluster_leftovers(hosts, "lab") == {}
     assert not (cli.home / ".ssh" / "known_hosts").exists()

@@ -14,9 +14,9 @@ import pytest
 from tests.cluster.cli import Cli, Result
 from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 from tests.cluster.traces import untouched
-from tests.cluster.training import DEADLINE_S, await_ranks, finish, training_site
+from tests.cluster.training import DEADLINE_S, await_ranks, training_cluster, wait_for_exit
 
 pytestmark = pytest.mark.training
 
@@ -26,31 +26,31 @@ OURS = ("docker", "ps", "-a", "--filter", "label=hvdocker.run")
 
 
 @pytest.fixture(scope="module")
-def training(lab: Lab, desk: Cli) -> Iterator[Site]:
+def training(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     """Three GPUs (stand-ins) on each of two hosts; a cluster that is up holds one of each."""
-    with training_site(lab, desk, gpus=3, asked=("-H", "h1:1,h2:1")) as site:
+    with training_cluster(lab, desk, gpus=3, asked=("-H", "h1:1,h2:1")) as site:
         yield site
 
 
 @pytest.fixture(autouse=True)
-def the_other_cluster_is_not_touched(training: Site) -> Iterator[None]:
+def the_other_cluster_is_not_touched(training: LabCluster) -> Iterator[None]:
     """Whatever a run does, the cluster that `up` made stays as it is, and the current one."""
-    before, pointer = training.ids(), training.folder / ".hvdocker" / "current.json"
+    before, pointer = training.worker_ids(), training.folder / ".hvdocker" / "current.json"
     current = pointer.read_text()
     yield
-    assert (training.ids(), pointer.read_text()) == (before, current)
+    assert (training.worker_ids(), pointer.read_text()) == (before, current)
     assert {host["state"] for host in training.status()["hosts"]} == {"running"}
     gpus = json.loads(training.run("gpus", "--json").out)
     assert (gpus["free"], gpus["free_in_cluster"]) == (4, 2)
 
 
-def clusters(site: Site) -> set[str]:
+def clusters(site: LabCluster) -> set[str]:
     """Those of runs, on any host."""
     listed = [host.exec([*OURS, "--format", '{{.Label "hvdocker.cluster"}}']).split() for host in site.hosts]
     return {cluster for there in listed for cluster in there}
 
 
-def start(site: Site, gate: str) -> tuple["subprocess.Popen[str]", Site]:
+def start(site: LabCluster, gate: str) -> tuple["subprocess.Popen[str]", LabCluster]:
     """A run whose ranks wait on both hosts, and its own cluster."""
     others = clusters(site)
     process = site.cli.start("run", site.inventory, "code/diary.py", *SPREAD, "--", gate, cwd=site.folder)
@@ -61,7 +61,7 @@ def start(site: Site, gate: str) -> tuple["subprocess.Popen[str]", Site]:
     return process, own
 
 
-def outputs(site: Site, said: str) -> dict[str, str]:
+def outputs(site: LabCluster, said: str) -> dict[str, str]:
     """What came home of the job that was named."""
     job = re.search(r"\b(?:diary|outputs)-[a-z2-7]{4}\b", said)
     assert job, said
@@ -73,14 +73,14 @@ def outputs(site: Site, said: str) -> dict[str, str]:
 BOTH = {f"rank-{rank}.txt": f"rank {rank} was here\n" for rank in (0, 1)}
 
 
-def pasted(site: Site, err: str, verb: str, *more: str, check: int = 0) -> Result:
+def pasted(site: LabCluster, err: str, verb: str, *more: str, check: int = 0) -> Result:
     """The command that was printed, as a person pastes it."""
     found = re.search(rf"hvdocker ({verb} [^;\n]*--cluster [a-z0-9-]+)", err)
     assert found, err
     return site.run(*shlex.split(found[1]), *more, check=check)
 
 
-def test_success_leaves_outputs_at_home_and_nothing_on_the_hosts(training: Site) -> None:
+def test_success_leaves_outputs_at_home_and_nothing_on_the_hosts(training: LabCluster) -> None:
     with untouched(*training.hosts):
         shown = training.run("run", training.inventory, "code/outputs.py", *SPREAD, "--dry-run").out
         assert "create hvdocker-lab-" in shown and re.search(r"ranks +h1 +1 slot", shown)
@@ -90,7 +90,7 @@ def test_success_leaves_outputs_at_home_and_nothing_on_the_hosts(training: Site)
     assert outputs(training, done.err)["equal.txt"] == "the same everywhere\n"
 
 
-def test_a_failing_script_ends_with_100_and_its_cluster_can_be_kept(training: Site) -> None:
+def test_a_failing_script_ends_with_100_and_its_cluster_can_be_kept(training: LabCluster) -> None:
     failing = ("run", training.inventory, "code/diary.py", *SPREAD, "--", "never", "1", "3")
     with untouched(*training.hosts):
         failed = training.run(*failing, check=100)
@@ -104,16 +104,16 @@ def test_a_failing_script_ends_with_100_and_its_cluster_can_be_kept(training: Si
         assert "is down: 2 hosts given back" in pasted(training, kept.err, "down").out
 
 
-def test_ctrl_c_brings_outputs_home_and_gives_back(training: Site) -> None:
+def test_ctrl_c_brings_outputs_home_and_gives_back(training: LabCluster) -> None:
     with untouched(*training.hosts):
         process, _ = start(training, "interrupted-run")
         process.send_signal(signal.SIGINT)
-        code, _, err = finish(process)
+        code, _, err = wait_for_exit(process)
     assert code == 130 and "was stopped on all hosts by Ctrl-C" in err
     assert outputs(training, err) == BOTH
 
 
-def test_ctrl_c_twice_ends_stubborn_ranks_at_once_and_gives_back(training: Site) -> None:
+def test_ctrl_c_twice_ends_stubborn_ranks_at_once_and_gives_back(training: LabCluster) -> None:
     with untouched(*training.hosts):
         process, _ = start(training, "stubborn-run")
         process.send_signal(signal.SIGINT)
@@ -121,19 +121,19 @@ def test_ctrl_c_twice_ends_stubborn_ranks_at_once_and_gives_back(training: Site)
         while "stopping every rank" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        code, _, err = finish(process)
+        code, _, err = wait_for_exit(process)
     assert code == 130 and "was stopped on all hosts by Ctrl-C" in err
     assert outputs(training, err) == BOTH
 
 
-def test_gc_takes_a_killed_run_and_leftovers_and_leaves_the_living_and_others(training: Site) -> None:
+def test_gc_takes_a_killed_run_and_leftovers_and_leaves_the_living_and_others(training: LabCluster) -> None:
     first, second = training.hosts
     first.tiny_image()
     with untouched(*training.hosts):
         dead, of_dead = start(training, "killed-run")
         alive, of_alive = start(training, "living-run")
         dead.send_signal(signal.SIGKILL)
-        finish(dead)
+        wait_for_exit(dead)
         owner = first.docker("inspect", "-f", '{{index .Config.Labels "hvdocker.owner"}}', training.worker)
         ours = ["--label", f"hvdocker.owner={owner.strip()}", "--label", "hvdocker.cluster=lab"]
         create = ["docker", "create", "--name"]
@@ -161,17 +161,17 @@ def test_gc_takes_a_killed_run_and_leftovers_and_leaves_the_living_and_others(tr
         assert training.run("gc", "-y").out.startswith("nothing to do")
 
         alive.send_signal(signal.SIGTERM)
-        code, _, err = finish(alive)
+        code, _, err = wait_for_exit(alive)
         assert code == 130 and outputs(training, err) == BOTH
         first.docker("rm", "foreign")
 
 
-def test_a_lost_link_leaves_the_job_running_and_tells_the_commands(training: Site) -> None:
+def test_a_lost_link_leaves_the_job_running_and_tells_the_commands(training: LabCluster) -> None:
     with untouched(*training.hosts):
         process, own = start(training, "lost-run")
         training.hosts[0].stop_sshd()
         try:
-            code, _, err = finish(process)
+            code, _, err = wait_for_exit(process)
         finally:
             training.hosts[0].start_sshd()
         assert code == 4 and "the job may go on" in err
@@ -183,7 +183,7 @@ def test_a_lost_link_leaves_the_job_running_and_tells_the_commands(training: Sit
         assert training.run("gc", "-y").out.startswith("nothing to do")
 
 
-def test_what_the_doctor_finds_bad_stops_it_before_anything_is_made(training: Site) -> None:
+def test_what_the_doctor_finds_bad_stops_it_before_anything_is_made(training: LabCluster) -> None:
     second = training.hosts[1]
     with untouched(*training.hosts):
         second.exec(["chmod", "500", "/home/trainer"])

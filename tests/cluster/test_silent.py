@@ -21,8 +21,8 @@ from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 # What goes out and what comes in vanishes, also of connections that are open.
 SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"
@@ -43,7 +43,7 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
         host.attempt(THAW)
         # Nobody told them that the connection is gone.
         host.attempt("pgrep -u trainer -x sleep | xargs -r kill")
-        host.mend()
+        host.repair()
 
 
 def open_link(
@@ -156,7 +156,7 @@ def test_up_tells_which_host_fell_silent(lab: Lab, cli: Cli, pair: list[LabHost]
     h1, h2 = pair
     h1.load(SMALL_IMAGE)
     h2.attempt(["docker", "rmi", "-f", SMALL_IMAGE])
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     process = cli.start("up", site.inventory, cwd=site.folder)
     assert process.stderr is not None
     while "load " not in (line := process.stderr.readline()):
@@ -165,4 +165,4 @@ def test_up_tells_which_host_fell_silent(lab: Lab, cli: Cli, pair: list[LabHost]
     _, err = process.communicate(timeout=DEADLINE_S + 120)
     assert process.returncode == 4, err
     assert "h2: the connection was lost" in err and "Traceback" not in err
-    assert left_of([h1], site.cluster) == {}
+    assert cluster_leftovers([h1], site.cluster) == {}

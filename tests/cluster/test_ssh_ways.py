@@ -17,8 +17,8 @@ from tests.cluster.agent import add_key, running_agent
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.site import SMALL_IMAGE
-from tests.cluster.sshd import ipv6_door, sshd_settings
-from tests.cluster.traces import left_of
+from tests.cluster.sshd import ipv6_forwarder, sshd_settings
+from tests.cluster.traces import cluster_leftovers
 
 BEHIND = "iptables -w -A INPUT -p tcp --dport 22 ! -s {} -j DROP"
 
@@ -29,7 +29,7 @@ def pair(lab: Lab) -> Iterator[tuple[LabHost, LabHost]]:
     h1, h2 = lab.fresh(2)
     h2.exec(BEHIND.format(h1.address))
     yield h1, h2
-    h2.mend()
+    h2.repair()
 
 
 def write(cli: Cli, inventory: dict[str, object]) -> Path:
@@ -44,7 +44,7 @@ def use(cli: Cli, inventory: Path, hosts: list[LabHost], env: dict[str, str] | N
     assert cli.run("status", env=env, check=0).out.count("running") == len(hosts)
     assert all("hvdocker-ways-worker" in host.docker("ps", "--format", "{{.Names}}") for host in hosts)
     cli.run("down", env=env, check=0)
-    assert left_of(hosts, "ways") == {}
+    assert cluster_leftovers(hosts, "ways") == {}
 
 
 def test_a_jump_host_of_the_inventory(lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]) -> None:
@@ -120,7 +120,7 @@ def test_a_host_that_is_reached_over_ipv6(lab: Lab, cli: Cli, form: str) -> None
     cli.pins_hosts = False
     known = cli.home / ".ssh" / "known_hosts"
     ssh = {"user": "trainer", "key": str(lab.state.key)}
-    with ipv6_door(host) as port:
+    with ipv6_forwarder(host) as port:
         entry = f"[::1]:{port}" if form == "in brackets" else {"host": "::1", "ssh": {"port": port}}
         inventory = write(cli, {"ssh": ssh, "hosts": [entry]})
         refused = cli.run("up", inventory, check=4)

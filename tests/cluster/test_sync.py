@@ -23,7 +23,7 @@ from hvdocker.transport.link import CommandResult
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli, binary
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 
 CODE = "/home/trainer/.hvdocker/lab/code"
 MB = 1 << 20
@@ -132,7 +132,7 @@ def project(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     for link in made.links.values():
         link._link.close()
     for host in hosts:
-        host.mend()
+        host.repair()
         host.exec("rm -rf /home/trainer/.hvdocker/lab")
 
 
@@ -280,7 +280,7 @@ exec setpriv --bounding-set={less} --inh-caps={less} {program} "$@"
 
 def test_through_the_program(lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a person sees; the small image has no Horovod, so that its jobs end at once."""
-    site = Site.write(lab, cli, lab.fresh(2), user="trainer")
+    site = LabCluster.write(lab, cli, lab.fresh(2), user="trainer")
     code = site.folder / "code"
     code.mkdir()
     (code / "train.py").write_text("good")
@@ -290,14 +290,14 @@ def test_through_the_program(lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: py
     first = site.run("train", "code/train.py", check=None)
     assert first.err.count("2 files sent (5 B), 0 removed") == 2
     for host in site.hosts:
-        assert site.inside(host, "cat", "/train/private.py")[1] == "x"
+        assert site.exec_in_worker(host, "cat", "/train/private.py")[1] == "x"
     assert "sent" not in site.run("train", "code/train.py", check=None).err
     for host in site.hosts:
         host.exec(["sh", "-c", HIDDEN_CHANGE, "sh", f"{CODE}.sync", CODE], user="trainer")
     assert "sent" not in site.run("train", "code/train.py", check=None).err
-    assert [site.inside(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["evil", "evil"]
+    assert [site.exec_in_worker(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["evil", "evil"]
     assert site.run("train", "--checksum", "code/train.py", check=None).err.count("1 file sent") == 2
-    assert [site.inside(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["good", "good"]
+    assert [site.exec_in_worker(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["good", "good"]
     (code / "private.py").chmod(0)
     wrapper = tmp_path / "hvdocker"
     wrapper.write_text(NOT_ROOT.format(program=binary(), less="-dac_override,-dac_read_search"))
@@ -311,7 +311,7 @@ def test_through_the_program(lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: py
 
 
 def test_a_container_of_another_user_can_read_the_code(lab: Lab, cli: Cli) -> None:
-    site = Site.write(lab, cli, lab.fresh(1))
+    site = LabCluster.write(lab, cli, lab.fresh(1))
     inventory = yaml.safe_load(site.inventory.read_text())
     site.inventory.write_text(yaml.safe_dump({**inventory, "user": "1234:1234"}))
     (site.folder / "pkg").mkdir()
@@ -319,6 +319,6 @@ def test_a_container_of_another_user_can_read_the_code(lab: Lab, cli: Cli) -> No
     (site.folder / "pkg" / "private.py").chmod(0o600)
     site.up()
     site.run("train", "-m", "nothing", check=None)
-    assert site.inside(site.hosts[0], "id", "-u")[1] == "1234\n"
-    assert site.inside(site.hosts[0], "cat", "/train/pkg/private.py")[1] == "x"
+    assert site.exec_in_worker(site.hosts[0], "id", "-u")[1] == "1234\n"
+    assert site.exec_in_worker(site.hosts[0], "cat", "/train/pkg/private.py")[1] == "x"
     site.down("--discard")

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import Site
-from tests.cluster.training import training_site
+from tests.cluster.site import LabCluster
+from tests.cluster.training import training_cluster
 
 pytestmark = pytest.mark.training
 
@@ -19,8 +19,8 @@ SECOND = 'import os\nprint("second", os.environ["COLOUR"], flush=True)\n'
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
-    with training_site(lab, desk) as made:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
+    with training_cluster(lab, desk) as made:
         folder = made.folder / "code"
         git(folder, "init", "--quiet", "--initial-branch", "main")
         (folder / "say.py").write_text("print('committed')\n")
@@ -36,17 +36,17 @@ def git(folder: Path, *words: str) -> str:
     ).stdout
 
 
-def trained(site: Site, verb: str, *words: str) -> tuple[str, str]:
+def trained(site: LabCluster, verb: str, *words: str) -> tuple[str, str]:
     """The job, and what it printed."""
     job = site.run(verb, "-d", *words).out.strip()
     return job, site.run("logs", "-f", job).out
 
 
-def home(site: Site, job: str) -> Path:
+def home(site: LabCluster, job: str) -> Path:
     return site.folder / ".hvdocker" / "jobs" / job
 
 
-def test_a_job_is_run_again_with_its_code_and_compared(site: Site, tmp_path: Path) -> None:
+def test_a_job_is_run_again_with_its_code_and_compared(site: LabCluster, tmp_path: Path) -> None:
     script = site.folder / "code" / "say.py"
     script.write_text(FIRST)
     first, said = trained(site, "train", "code/say.py", "-np", "2", "--env", "COLOUR=red")
@@ -85,7 +85,7 @@ def test_a_job_is_run_again_with_its_code_and_compared(site: Site, tmp_path: Pat
     assert site.run("logs", "-f", job).out.count("first red") == 2
 
 
-def test_code_that_is_nowhere_any_more_is_named(site: Site) -> None:
+def test_code_that_is_nowhere_any_more_is_named(site: LabCluster) -> None:
     """No repository has it, and the folder has changed."""
     folder = site.folder / "loose"
     folder.mkdir()
@@ -98,7 +98,7 @@ def test_code_that_is_nowhere_any_more_is_named(site: Site) -> None:
     assert "in no git repository" in result.err
 
 
-def test_hooks_know_the_job_and_how_it_ended(site: Site) -> None:
+def test_hooks_know_the_job_and_how_it_ended(site: LabCluster) -> None:
     folder = site.folder / ".hvdocker" / "hooks"
     folder.mkdir()
     for name in ("pre-train", "post-train", "on-failure"):

@@ -12,9 +12,9 @@ from tests.cluster.cli import REPOSITORY, Cli
 from tests.cluster.digits import write_digits
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
-from tests.cluster.training import DATA, IMAGE, await_silence, detached, finish
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
+from tests.cluster.training import DATA, IMAGE, await_no_ranks, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training
 
@@ -23,12 +23,12 @@ DEADLINE_S = 180.0
 
 
 @pytest.fixture(scope="module")
-def elastic(lab: Lab, desk: Cli) -> Iterator[Site]:
+def elastic(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     """Two hosts and a third that is not in the inventory yet; the example lies in code/."""
     hosts = lab.fresh(3)
     for host in hosts:
         host.exec(f"rm -rf {DATA} && mkdir {DATA} && chmod 777 {DATA}")
-    site = Site.write(lab, desk, hosts[:2], image=IMAGE, mounts=[f"{DATA}:/data:ro"])
+    site = LabCluster.write(lab, desk, hosts[:2], image=IMAGE, mounts=[f"{DATA}:/data:ro"])
     shutil.copytree(
         REPOSITORY / "examples" / "elastic", site.folder / "code", ignore=shutil.ignore_patterns("*.npz")
     )
@@ -39,7 +39,7 @@ def elastic(lab: Lab, desk: Cli) -> Iterator[Site]:
     finally:
         desk.close()
         site.down("--discard")
-    assert left_of(hosts, site.cluster) == {}
+    assert cluster_leftovers(hosts, site.cluster) == {}
 
 
 @contextmanager
@@ -51,16 +51,16 @@ def powered_off(host: LabHost) -> Iterator[None]:
         host.start()
 
 
-def begin(site: Site, *flags: str, steps: int) -> str:
+def begin(site: LabCluster, *flags: str, steps: int) -> str:
     words = ["--", "--steps", str(steps), "--commit", str(COMMIT), "--batch", "8", "--pause", "0.05"]
-    return detached(site, "code/train.py", *flags, "--min-np", "1", *words)
+    return train_detached(site, "code/train.py", *flags, "--min-np", "1", *words)
 
 
-def said(site: Site, job: str) -> str:
+def said(site: LabCluster, job: str) -> str:
     return site.run("logs", job).out
 
 
-def await_line(site: Site, job: str, pattern: str, after: int = 0) -> "re.Match[str]":
+def await_line(site: LabCluster, job: str, pattern: str, after: int = 0) -> "re.Match[str]":
     """The first match in the job's output from `after` on."""
 
     def look() -> "re.Match[str] | None":
@@ -80,7 +80,9 @@ def starts(text: str) -> list[tuple[int, int, int]]:
     return found
 
 
-def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_again(elastic: Site) -> None:
+def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_again(
+    elastic: LabCluster,
+) -> None:
     _, h2 = elastic.hosts
     job = begin(elastic, "-np", "2", steps=1500)
     alone = await_line(elastic, job, r"step \d+, loss .*, 2 ranks").end()
@@ -90,16 +92,16 @@ def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_agai
     together = await_line(elastic, job, r"step \d+, loss .*, 2 ranks", alone).end()
     follower = elastic.cli.start("logs", "-f", job, cwd=elastic.folder)
     elastic.run("attach", job, timeout=DEADLINE_S)
-    code, out, _ = finish(follower)
+    code, out, _ = wait_for_exit(follower)
     assert code == 0 and together
     found = starts(out)
     assert [ranks for _, _, ranks in found] == [2, 1, 2]
     assert all(told - COMMIT <= begun for told, begun, _ in found)
     assert re.search(r"│ accuracy 0\.\d+|│ accuracy 1\.0", out)
-    await_silence(elastic)
+    await_no_ranks(elastic)
 
 
-def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: Site) -> None:
+def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: LabCluster) -> None:
     hosts = lab.ensure(3)
     # It may have three, so it begins with the two that there are.
     job = begin(elastic, "-np", "1", "--max-np", "3", steps=1500)
@@ -114,6 +116,6 @@ def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: Site) -> N
     refused = elastic.run("train", "-np", "1", "--", "true", check=6)
     assert job in refused.err
     elastic.run("attach", job, timeout=DEADLINE_S)
-    every = Site(elastic.cli, hosts, elastic.inventory, elastic.cluster)
-    await_silence(every)
+    every = LabCluster(elastic.cli, hosts, elastic.inventory, elastic.cluster)
+    await_no_ranks(every)
     assert every.run("train", "-np", "3", "--", "true").code == 0

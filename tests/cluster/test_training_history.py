@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.lab import LabHost
-from tests.cluster.site import Site
-from tests.cluster.training import await_ranks, await_silence, detached, finish, open_gate
+from tests.cluster.site import LabCluster
+from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training
 
@@ -24,23 +24,23 @@ def powered_off(host: LabHost) -> Iterator[None]:
         host.start()
 
 
-def history(site: Site, check: int = 0) -> dict[str, dict[str, Any]]:
+def history(site: LabCluster, check: int = 0) -> dict[str, dict[str, Any]]:
     found = json.loads(site.run("jobs", "-i", site.inventory, "--json", check=check).out)
     return {job["job"]: job for job in found["jobs"]}
 
 
-def at_home(site: Site, job: str) -> Path:
+def at_home(site: LabCluster, job: str) -> Path:
     return site.folder / ".hvdocker" / "jobs" / job
 
 
 @pytest.fixture(scope="module")
-def ended(training: Site) -> str:
+def ended(training: LabCluster) -> str:
     """A job of which rank 1, on h2, failed with code 3."""
     training.run("train", "code/gate.py", "--", "never", "1", "3", check=100)
     return str(training.status()["jobs"][0]["job"])
 
 
-def test_lines_by_rank_host_and_pattern(training: Site, ended: str) -> None:
+def test_lines_by_rank_host_and_pattern(training: LabCluster, ended: str) -> None:
     words = {"1@h2 │ first words", "1@h2 │ last words before the end"}
     for flags in (("--rank", "1"), ("--host", "h2"), ("--rank", "1", "--rank", "7", "--host", "h2")):
         assert set(training.run("logs", ended, *flags).out.splitlines()) == words
@@ -53,7 +53,7 @@ def test_lines_by_rank_host_and_pattern(training: Site, ended: str) -> None:
     assert "no regular expression" in training.run("logs", ended, "--regex", "(", check=2).err
 
 
-def test_lines_by_time(training: Site, ended: str) -> None:
+def test_lines_by_time(training: LabCluster, ended: str) -> None:
     whole = training.run("logs", ended).out
     assert training.run("logs", ended, "--since", "1h").out == whole
     assert training.run("logs", ended, "--since", "2024-05-04T12:30:00Z", "-f").out == whole
@@ -61,15 +61,15 @@ def test_lines_by_time(training: Site, ended: str) -> None:
     assert "--since should be" in training.run("logs", "--since", "soon", check=2).err
 
 
-def test_who_attaches_late_learns_how_it_ended(training: Site, ended: str) -> None:
+def test_who_attaches_late_learns_how_it_ended(training: LabCluster, ended: str) -> None:
     result = training.run("attach", ended, check=100)
     assert result.out == "" and "h2: rank 1 failed with exit code 3" in result.err
     assert f"{ended} failed: 2 ranks on 2 hosts" in result.err and "last words before the end" in result.err
 
 
 @pytest.mark.parametrize(("does", "code"), [("open", 0), ("stop", 103)])
-def test_who_attaches_sees_the_end_and_has_its_exit_code(training: Site, does: str, code: int) -> None:
-    job = detached(training, "code/gate.py", "--", f"attached-{does}")
+def test_who_attaches_sees_the_end_and_has_its_exit_code(training: LabCluster, does: str, code: int) -> None:
+    job = train_detached(training, "code/gate.py", "--", f"attached-{does}")
     await_ranks(training, f"gate.py attached-{does}")
     watching = training.cli.start("attach", cwd=training.folder)
     following = training.cli.start("logs", "-f", "-n", "1", "--rank", "1", job, cwd=training.folder)
@@ -82,19 +82,19 @@ def test_who_attaches_sees_the_end_and_has_its_exit_code(training: Site, does: s
         open_gate(training, f"attached-{does}")
     else:
         training.run("stop", job)
-    ended_with, out, err = finish(watching)
+    ended_with, out, err = wait_for_exit(watching)
     assert ended_with == code and job in err
-    _, followed, _ = finish(following)
+    _, followed, _ = wait_for_exit(following)
     if does == "open":
         assert {line for line in out.splitlines() if "has come" in line} == {
             "0@h1 │ attached-open has come",
             "1@h2 │ attached-open has come",
         }
         assert followed == "1@h2 │ attached-open has come\n"
-    await_silence(training)
+    await_no_ranks(training)
 
 
-def test_what_a_host_that_is_off_has_is_fetched_when_it_is_back(training: Site) -> None:
+def test_what_a_host_that_is_off_has_is_fetched_when_it_is_back(training: LabCluster) -> None:
     open_gate(training, "fetched")
     training.run("train", "code/diary.py", "--", "fetched")
     job = str(training.status()["jobs"][0]["job"])
@@ -110,8 +110,8 @@ def test_what_a_host_that_is_off_has_is_fetched_when_it_is_back(training: Site) 
     assert json.loads((at_home(training, job) / "fetched.json").read_text())["hosts"] == ["h1", "h2"]
 
 
-def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: Site) -> None:
-    job = detached(training, "code/gate.py", "--", "headless")
+def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: LabCluster) -> None:
+    job = train_detached(training, "code/gate.py", "--", "headless")
     await_ranks(training, "gate.py headless")
     head, other = training.hosts
     kept = f"/home/trainer/.hvdocker/{training.cluster}/jobs/{job}/logs/rank-1.log"
@@ -126,12 +126,12 @@ def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: Site) -
         stopped = training.run("stop", job, check=4)
         assert f"h1: the container of {job} is there, and could not be stopped" in stopped.err
         assert history(training, check=4).keys() >= set()
-    await_silence(training)
+    await_no_ranks(training)
     assert "had ended already" in training.run("stop", job).out
     assert history(training)[job]["host"] == "h1"
 
 
-def test_a_second_laptop_sees_the_same_live_jobs(training: Site, tmp_path: Path) -> None:
+def test_a_second_laptop_sees_the_same_live_jobs(training: LabCluster, tmp_path: Path) -> None:
     elsewhere = tmp_path / "inventory.yaml"
     elsewhere.write_text(training.inventory.read_text())
     result = training.cli.run("jobs", "--json", "-i", elsewhere, cwd=tmp_path, check=0)
@@ -143,7 +143,7 @@ def test_a_second_laptop_sees_the_same_live_jobs(training: Site, tmp_path: Path)
     }
 
 
-def test_jobs_that_came_home_outlive_their_cluster(training: Site, ended: str) -> None:
+def test_jobs_that_came_home_outlive_their_cluster(training: LabCluster, ended: str) -> None:
     before = training.run("logs", ended).out
     training.down()
     found = history(training)[ended]

@@ -4,24 +4,24 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.site import Site
-from tests.cluster.training import await_silence, told
+from tests.cluster.site import LabCluster
+from tests.cluster.training import await_no_ranks, rank_reports
 
 pytestmark = pytest.mark.training
 
 
 @pytest.fixture(scope="module")
-def trained(training: Site) -> list[dict[str, Any]]:
-    return told(training.run("train", "code/weights.py", "-np", "2").out)
+def trained(training: LabCluster) -> list[dict[str, Any]]:
+    return rank_reports(training.run("train", "code/weights.py", "-np", "2").out)
 
 
 def test_ranks_on_two_addresses_end_with_one_set_of_weights(
-    training: Site, trained: list[dict[str, Any]]
+    training: LabCluster, trained: list[dict[str, Any]]
 ) -> None:
     assert [(rank["rank"], rank["size"]) for rank in trained] == [(0, 2), (1, 2)]
     assert [rank["address"] for rank in trained] == [host.address for host in training.hosts]
     assert len({rank["weights"] for rank in trained}) == 1
-    await_silence(training)
+    await_no_ranks(training)
 
 
 def test_the_loss_falls(trained: list[dict[str, Any]]) -> None:
@@ -37,7 +37,7 @@ def test_keras_is_the_one_that_horovod_speaks_on_every_rank(trained: list[dict[s
     assert all(rank["keras"].startswith("2.") for rank in trained)
 
 
-def test_without_the_broadcast_the_weights_differ(training: Site) -> None:
-    ranks = told(training.run("train", "code/weights.py", "-np", "2", "--env", "BROADCAST=0").out)
+def test_without_the_broadcast_the_weights_differ(training: LabCluster) -> None:
+    ranks = rank_reports(training.run("train", "code/weights.py", "-np", "2", "--env", "BROADCAST=0").out)
     assert [rank["address"] for rank in ranks] == [host.address for host in training.hosts]
     assert len({rank["weights"] for rank in ranks}) == 2

@@ -11,9 +11,9 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import SSH_FOLDER, Site
+from tests.cluster.site import SSH_FOLDER, LabCluster
 from tests.cluster.terminal import Terminal
-from tests.cluster.training import IMAGE, await_ranks, await_silence, detached, training_site
+from tests.cluster.training import IMAGE, await_no_ranks, await_ranks, train_detached, training_cluster
 
 pytestmark = pytest.mark.training
 
@@ -41,13 +41,13 @@ STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     for host in lab.fresh(2):
         host.exec(["rm", "-rf", "/srv/odd"])
         host.exec(["mkdir", "-p", ODD])
         host.exec(["sh", "-c", 'echo "$2" > "$1/whose.txt"', "sh", ODD, host.name])
     mounts = [f"{ODD}:/odd:ro"]
-    with training_site(lab, desk, mounts, env={"ODD": f"{PRINTABLE}\n{UNICODE}\n"}) as site:
+    with training_cluster(lab, desk, mounts, env={"ODD": f"{PRINTABLE}\n{UNICODE}\n"}) as site:
         yield site
         for host in site.hosts:
             host.exec(["rm", "-rf", "/srv/odd"])
@@ -57,7 +57,7 @@ def site(lab: Lab, desk: Cli) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="module")
-def told(site: Site) -> list[dict[str, Any]]:
+def told(site: LabCluster) -> list[dict[str, Any]]:
     """One job that is given every character everywhere."""
     folder = site.folder / f"code {NAME}"
     (folder / "names").mkdir(parents=True)
@@ -89,7 +89,7 @@ def test_every_character_reaches_every_rank_in_the_environment(told: list[dict[s
 
 
 def test_every_character_may_stand_in_names_of_code_and_mounts(
-    site: Site, told: list[dict[str, Any]]
+    site: LabCluster, told: list[dict[str, Any]]
 ) -> None:
     for rank, host in zip(told, site.hosts, strict=True):
         assert rank["code"] == {name: name for name in rank["code"]} and NAME in rank["code"]
@@ -108,20 +108,20 @@ def harmless(sent: bytes) -> str:
     return shown
 
 
-def on_a_terminal(site: Site, *words: str, code: int = 0) -> str:
+def on_a_terminal(site: LabCluster, *words: str, code: int = 0) -> str:
     terminal = Terminal(site.cli, *words, cwd=site.folder)
     assert terminal.end() == code, terminal.screen
     return harmless(terminal.sent)
 
 
 @pytest.fixture(scope="module")
-def hostile(site: Site) -> tuple[str, str]:
+def hostile(site: LabCluster) -> tuple[str, str]:
     """A job whose ranks mean harm, followed on a terminal: what it showed, and the job."""
     shown = on_a_terminal(site, "train", "code/hostile.py", "--", "fail", code=100)
     return shown, site.status()["jobs"][0]["job"]
 
 
-def test_a_ranks_output_is_read_but_steers_nothing(site: Site, hostile: tuple[str, str]) -> None:
+def test_a_ranks_output_is_read_but_steers_nothing(site: LabCluster, hostile: tuple[str, str]) -> None:
     shown, job = hostile
     for number in range(9):
         assert f"│ readable {number}" in shown
@@ -133,7 +133,7 @@ def test_a_ranks_output_is_read_but_steers_nothing(site: Site, hostile: tuple[st
     assert b"\x1b]52;c;" in kept, "the log itself is data: it stays as it was"
 
 
-def test_a_label_steers_nothing(site: Site) -> None:
+def test_a_label_steers_nothing(site: LabCluster) -> None:
     evil = "before\x1b]0;title-of-a-thief\x07\u009b2J\x1b[2Jafter"
     labels = {"cluster": site.cluster, "role": "master", "job": evil, "owner": evil, "placement": "{}"}
     flags = [word for name, value in labels.items() for word in ("--label", f"hvdocker.{name}={value}")]
@@ -147,7 +147,9 @@ def test_a_label_steers_nothing(site: Site) -> None:
         host.docker("rm", "evil")
 
 
-def test_traps_among_the_outputs_catch_nothing(site: Site, hostile: tuple[str, str], tmp_path: Path) -> None:
+def test_traps_among_the_outputs_catch_nothing(
+    site: LabCluster, hostile: tuple[str, str], tmp_path: Path
+) -> None:
     _, job = hostile
     folder = tmp_path / "a" / "home"
     folder.mkdir(parents=True)
@@ -170,13 +172,14 @@ def test_traps_among_the_outputs_catch_nothing(site: Site, hostile: tuple[str, s
 # Keys
 
 
-def test_no_private_key_is_seen_from_outside_the_containers(site: Site) -> None:
+def test_no_private_key_is_seen_from_outside_the_containers(site: LabCluster) -> None:
     """While a job runs: in processes, in what the engine tells, in logs, in images."""
-    job = detached(site, "code/gate.py", "--", "never")
+    job = train_detached(site, "code/gate.py", "--", "never")
     await_ranks(site, "gate.py never")
     for host in site.hosts:
         keys = [
-            site.inside(host, "cat", f"{SSH_FOLDER}/{name}")[1] for name in ("id_ed25519", "host_ed25519_key")
+            site.exec_in_worker(host, "cat", f"{SSH_FOLDER}/{name}")[1]
+            for name in ("id_ed25519", "host_ed25519_key")
         ]
         secrets = ["OPENSSH PRIVATE KEY", *(line for key in keys for line in key.splitlines()[-4:-1])]
         assert len(secrets) == 7
@@ -192,20 +195,20 @@ def test_no_private_key_is_seen_from_outside_the_containers(site: Site) -> None:
             assert len(shown) > 100, place
             assert [secret for secret in secrets if secret in shown] == [], f"{host.name}: {place}"
     site.run("stop", job)
-    await_silence(site)
+    await_no_ranks(site)
 
 
 # Hosts
 
 
-def test_a_worker_that_shows_another_key_gets_no_rank(site: Site) -> None:
+def test_a_worker_that_shows_another_key_gets_no_rank(site: LabCluster) -> None:
     """On the address and port of h2's worker answers an sshd with a key of its own. horovodrun itself asks
     for no checking at all."""
     h2 = site.hosts[1]
     key = f"{SSH_FOLDER}/host_ed25519_key"
     make = "rm -f /tmp/k /tmp/k.pub; ssh-keygen -q -t ed25519 -N '' -f /tmp/k"
     swap = f"{make} && cp {key} /tmp/own && cat /tmp/k > {key}"
-    assert site.inside(h2, "sh", "-c", swap)[0] == 0
+    assert site.exec_in_worker(h2, "sh", "-c", swap)[0] == 0
     h2.docker("kill", "--signal", "HUP", site.worker)
     try:
         result = site.run("train", "code/tell.py", check=100)
@@ -215,6 +218,6 @@ def test_a_worker_that_shows_another_key_gets_no_rank(site: Site) -> None:
         job = site.status()["jobs"][0]["job"]
         assert h2.exec(f"ls {jobs}/{job}/logs {jobs}/{job}/out | grep rank; true") == ""
     finally:
-        assert site.inside(h2, "sh", "-c", f"cat /tmp/own > {key}")[0] == 0
+        assert site.exec_in_worker(h2, "sh", "-c", f"cat /tmp/own > {key}")[0] == 0
         h2.docker("kill", "--signal", "HUP", site.worker)
     site.run("train", "code/tell.py")

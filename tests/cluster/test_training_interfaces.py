@@ -8,8 +8,8 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import GATEWAY
-from tests.cluster.site import Site
-from tests.cluster.training import told, training_site
+from tests.cluster.site import LabCluster
+from tests.cluster.training import rank_reports, training_cluster
 
 pytestmark = pytest.mark.training
 
@@ -35,13 +35,13 @@ def rename(host: LabHost, old: str, new: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     hosts = lab.fresh(2)
     try:
         rename(hosts[1], "eth0", "net9")
         for number, host in enumerate(hosts, 1):
             host.exec(["sh", "-c", DEAD_END, "sh", f"10.77.7.{number}"])
-        with training_site(lab, desk) as site:
+        with training_cluster(lab, desk) as site:
             yield site
     finally:
         rename(hosts[1], "net9", "eth0")
@@ -49,7 +49,7 @@ def site(lab: Lab, desk: Cli) -> Iterator[Site]:
             host.exec(["ip", "link", "del", "aaa0"])
 
 
-def test_the_hosts_are_as_they_should_be(site: Site) -> None:
+def test_the_hosts_are_as_they_should_be(site: LabCluster) -> None:
     h1, h2 = site.hosts
     names = [host.exec("ls /sys/class/net").split() for host in site.hosts]
     assert "eth0" in names[0] and "eth0" not in names[1] and "net9" in names[1]
@@ -61,16 +61,16 @@ def test_the_hosts_are_as_they_should_be(site: Site) -> None:
     assert h1.exec(["ssh-keyscan", "-T", "5", h2.address]) != ""
 
 
-def test_they_train(site: Site) -> None:
-    ranks = told(site.run("train", "code/weights.py").out)
+def test_they_train(site: LabCluster) -> None:
+    ranks = rank_reports(site.run("train", "code/weights.py").out)
     assert [(rank["rank"], rank["size"]) for rank in ranks] == [(0, 2), (1, 2)]
     assert [rank["address"] for rank in ranks] == [host.address for host in site.hosts]
     assert ranks[0]["weights"] == ranks[1]["weights"]
     assert ranks[0]["losses"] == ranks[1]["losses"] and ranks[0]["losses"][-1] < ranks[0]["losses"][0]
 
 
-def test_each_rank_is_told_the_interface_of_its_own_host(site: Site) -> None:
-    ranks = told(site.run("train", "code/tell.py").out)
+def test_each_rank_is_told_the_interface_of_its_own_host(site: LabCluster) -> None:
+    ranks = rank_reports(site.run("train", "code/tell.py").out)
     for rank, interface in zip(ranks, ("eth0", "net9"), strict=True):
         assert rank["environment"]["HOROVOD_GLOO_IFACE"] == interface
         assert rank["environment"]["GLOO_SOCKET_IFNAME"] == interface

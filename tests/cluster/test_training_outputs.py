@@ -7,15 +7,15 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
-from tests.cluster.training import await_ranks, await_silence, detached, open_gate
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
+from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached
 
 pytestmark = pytest.mark.training
 
 
 @pytest.fixture
-def site(training: Site) -> Site:
+def site(training: LabCluster) -> LabCluster:
     """Up, whatever the test before did to it."""
     training.up()
     return training
@@ -38,9 +38,9 @@ WRITTEN = {
 
 
 def test_a_detached_job_is_followed_and_its_outputs_fetched_into_one_folder(
-    site: Site, tmp_path: Path
+    site: LabCluster, tmp_path: Path
 ) -> None:
-    job = detached(site, "code/outputs.py")
+    job = train_detached(site, "code/outputs.py")
     assert job.startswith("outputs-")
     out = site.run("logs", "-f", job).out
     assert "0@h1 │ written" in out and "1@h2 │ written" in out
@@ -55,8 +55,8 @@ def test_a_detached_job_is_followed_and_its_outputs_fetched_into_one_folder(
     assert "written" in fetched["logs/output.log"]
 
 
-def test_a_job_holds_its_slots(site: Site) -> None:
-    job = detached(site, "code/gate.py", "--", "held")
+def test_a_job_holds_its_slots(site: LabCluster) -> None:
+    job = train_detached(site, "code/gate.py", "--", "held")
     await_ranks(site, "gate.py held")
     result = site.run("train", "code/tell.py", "-np", "1", check=6)
     assert "1 wanted, 0 free: 1 on h1 is held by " in result.err
@@ -66,21 +66,21 @@ def test_a_job_holds_its_slots(site: Site) -> None:
     )
     open_gate(site, "held")
     site.run("logs", "-f", job)
-    await_silence(site)
+    await_no_ranks(site)
     site.run("train", "--workdir", "code", "--", "true")
 
 
-def test_down_asks_about_a_running_job_and_brings_its_outputs_home(site: Site) -> None:
-    before = detached(site, "code/outputs.py")
+def test_down_asks_about_a_running_job_and_brings_its_outputs_home(site: LabCluster) -> None:
+    before = train_detached(site, "code/outputs.py")
     site.run("logs", "-f", before)
-    running = detached(site, "code/gate.py", "--", "never")
+    running = train_detached(site, "code/gate.py", "--", "never")
     await_ranks(site, "gate.py never")
     refused = site.run("down", check=2)
     assert f"job {running} is running" in refused.err and "-y" in refused.err
     assert site.status()["jobs"][0]["state"] == "running"
     await_ranks(site, "gate.py never")
     result = site.run("down", "-y")
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
     for job in (before, running):
         assert job in result.err
     home = files(site.folder / ".hvdocker" / "jobs" / before)
@@ -91,27 +91,27 @@ def test_down_asks_about_a_running_job_and_brings_its_outputs_home(site: Site) -
     )
 
 
-def test_down_leaves_fetched_outputs_alone_and_discards_when_told(site: Site) -> None:
-    fetched = detached(site, "code/outputs.py")
+def test_down_leaves_fetched_outputs_alone_and_discards_when_told(site: LabCluster) -> None:
+    fetched = train_detached(site, "code/outputs.py")
     site.run("logs", "-f", fetched)
     site.run("fetch", fetched)
     changed = site.folder / ".hvdocker" / "jobs" / fetched / "out" / "equal.txt"
     changed.write_text("edited at home\n")
-    discarded = detached(site, "code/outputs.py")
+    discarded = train_detached(site, "code/outputs.py")
     site.run("logs", "-f", discarded)
     site.run("down", "--discard")
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
     assert changed.read_text() == "edited at home\n"
     assert not (site.folder / ".hvdocker" / "jobs" / discarded / "out").exists()
 
 
-def test_any_laptop_can_follow_stop_and_fetch(lab: Lab, site: Site, cli: Cli) -> None:
-    job = detached(site, "code/gate.py", "--", "elsewhere")
+def test_any_laptop_can_follow_stop_and_fetch(lab: Lab, site: LabCluster, cli: Cli) -> None:
+    job = train_detached(site, "code/gate.py", "--", "elsewhere")
     await_ranks(site, "gate.py elsewhere")
-    there = Site.write(lab, cli, site.hosts, cluster=site.cluster)
+    there = LabCluster.write(lab, cli, site.hosts, cluster=site.cluster)
     assert there.status()["jobs"][0]["job"] == job
     assert "waiting for elsewhere" in there.run("logs", job).out
     there.run("stop", job)
-    await_silence(site)
+    await_no_ranks(site)
     there.run("fetch", job, "mine")
     assert "waiting for elsewhere" in (there.folder / "mine" / "logs" / "output.log").read_text()

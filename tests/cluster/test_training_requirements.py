@@ -11,12 +11,12 @@ import docker
 import pytest
 
 from tests.cluster.cli import Result
-from tests.cluster.images import MIB, Uplink
+from tests.cluster.images import MIB, BridgeTraffic
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 from tests.cluster.test_dry_run import Watch
-from tests.cluster.traces import traces
-from tests.cluster.training import IMAGE, SCRIPTS, told
+from tests.cluster.traces import snapshot
+from tests.cluster.training import IMAGE, SCRIPTS, rank_reports
 
 pytestmark = pytest.mark.training
 
@@ -26,7 +26,7 @@ WITHOUT_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 
 
 @pytest.fixture(scope="module")
-def site(training: Site) -> Iterator[Site]:
+def site(training: LabCluster) -> Iterator[LabCluster]:
     """Images of the tests are gone afterwards, from the hosts and from this machine, which others use too."""
     (training.folder / "job").mkdir()
     script = (SCRIPTS / "packages.py").read_text()
@@ -53,7 +53,7 @@ def layered(host: LabHost | None) -> set[str]:
     return set(_docker(host, "images", "--format", "{{.Repository}}:{{.Tag}}", "hvdocker-req").split())
 
 
-def everything(site: Site) -> dict[str, str]:
+def everything(site: LabCluster) -> dict[str, str]:
     """Containers and images of the hosts, all of them."""
     return {host.name: host.docker("images", "-aq") + host.docker("ps", "-aq") for host in site.hosts}
 
@@ -67,18 +67,18 @@ def made_here(shown: str) -> list[str]:
     return [seen["Id"] for seen in found]
 
 
-def require(site: Site, *packages: str) -> None:
+def require(site: LabCluster, *packages: str) -> None:
     """Of this run alone: the line that no Python takes makes the file, and so its layer, a new one."""
     lines = [*packages, f'run-{secrets.token_hex(6)}; python_version < "3"']
     (site.folder / "job" / "requirements.txt").write_text("# for the ranks\n" + "\n".join(lines) + "\n")
 
 
-def train(site: Site, *flags: str, **how: Any) -> Result:
+def train(site: LabCluster, *flags: str, **how: Any) -> Result:
     return site.run(*TRAIN, *flags, "--", *SEEN, **how)
 
 
 def packages(result: Result) -> list[dict[str, str]]:
-    ranks = told(result.out)
+    ranks = rank_reports(result.out)
     assert [rank["host"] for rank in ranks] == ["h1", "h2"]
     assert [rank["may write"] for rank in ranks] == [False, False]
     return [rank["packages"] for rank in ranks]
@@ -89,54 +89,56 @@ def layers(host: LabHost, reference: str) -> list[str]:
     return list(seen["RootFS"]["Layers"])
 
 
-def worker_images(site: Site) -> dict[str, str]:
-    return {host.name: site.seen(host)["Image"] for host in site.hosts}
+def worker_images(site: LabCluster) -> dict[str, str]:
+    return {host.name: site.inspect_worker(host)["Image"] for host in site.hosts}
 
 
 @pytest.fixture(scope="module")
-def first(site: Site) -> Result:
+def first(site: LabCluster) -> Result:
     require(site, "tabulate==0.9.0", "tensorflow>=2")
     return train(site)
 
 
-def test_every_rank_has_the_packages_and_may_not_change_them(site: Site, first: Result) -> None:
+def test_every_rank_has_the_packages_and_may_not_change_them(site: LabCluster, first: Result) -> None:
     assert packages(first) == [{"tabulate": "0.9.0", "colorama": "-"}] * 2
 
 
-def test_the_packages_are_one_layer_on_the_clusters_image(site: Site, first: Result) -> None:
+def test_the_packages_are_one_layer_on_the_clusters_image(site: LabCluster, first: Result) -> None:
     assert len(set(worker_images(site).values())) == 1
     for host in site.hosts:
-        *below, _top = layers(host, site.seen(host)["Image"])
+        *below, _top = layers(host, site.inspect_worker(host)["Image"])
         assert below == layers(host, IMAGE)
 
 
-def test_the_images_own_tensorflow_will_do(site: Site, first: Result) -> None:
+def test_the_images_own_tensorflow_will_do(site: LabCluster, first: Result) -> None:
     host = site.hosts[0]
-    history = host.docker("history", "--human=false", "--format", "{{.Size}}", site.seen(host)["Image"])
+    history = host.docker(
+        "history", "--human=false", "--format", "{{.Size}}", site.inspect_worker(host)["Image"]
+    )
     assert 0 < int(history.splitlines()[0]) < 2 << 20
 
 
-def test_a_second_train_builds_and_ships_nothing(site: Site, first: Result) -> None:
-    before, watch = site.ids(), Watch(site.hosts)
+def test_a_second_train_builds_and_ships_nothing(site: LabCluster, first: Result) -> None:
+    before, watch = site.worker_ids(), Watch(site.hosts)
     result = train(site)
     assert packages(result) == packages(first)
-    assert site.ids() == before
+    assert site.worker_ids() == before
     assert "as one layer" in first.err and "as one layer" not in result.err
     assert not [event for events in watch.events().values() for event in events if event.startswith("image")]
 
 
-def test_up_finds_the_cluster_whole(site: Site, first: Result) -> None:
-    before = site.ids()
+def test_up_finds_the_cluster_whole(site: LabCluster, first: Result) -> None:
+    before = site.worker_ids()
     assert site.up().out == "nothing to do: lab is up on 2 hosts\n"
-    assert site.ids() == before
+    assert site.worker_ids() == before
     assert [host["state"] for host in site.status()["hosts"]] == ["running", "running"]
 
 
 @pytest.mark.parametrize("flags", [("--no-requirements",), ()], ids=["flag", "no file"])
 def test_without_requirements_the_workers_are_used_as_they_are(
-    site: Site, first: Result, flags: tuple[str, ...]
+    site: LabCluster, first: Result, flags: tuple[str, ...]
 ) -> None:
-    before, file = site.ids(), site.folder / "job" / "requirements.txt"
+    before, file = site.worker_ids(), site.folder / "job" / "requirements.txt"
     text = file.read_text()
     if not flags:
         file.unlink()
@@ -144,16 +146,16 @@ def test_without_requirements_the_workers_are_used_as_they_are(
         assert packages(train(site, *flags)) == packages(first)
     finally:
         file.write_text(text)
-    assert site.ids() == before
+    assert site.worker_ids() == before
 
 
-def test_a_dry_run_changes_nothing(site: Site, first: Result) -> None:
+def test_a_dry_run_changes_nothing(site: LabCluster, first: Result) -> None:
     other = site.folder / "other.txt"
     other.write_text("colorama\n" + (site.folder / "job" / "requirements.txt").read_text())
-    before, watch = (traces(site.hosts, with_folder_times=True), everything(site)), Watch(site.hosts)
+    before, watch = (snapshot(site.hosts, with_folder_times=True), everything(site)), Watch(site.hosts)
     shown = train(site, "--requirements", "other.txt", "--dry-run").out
     assert watch.events() == {"h1": [], "h2": []}
-    assert (traces(site.hosts, with_folder_times=True), everything(site)) == before
+    assert (snapshot(site.hosts, with_folder_times=True), everything(site)) == before
     assert made_here(shown) == []
     assert f"this machine  install {other} as one layer: hvdocker-req:" in shown
     for host in site.hosts:
@@ -173,7 +175,7 @@ def test_a_dry_run_changes_nothing(site: Site, first: Result) -> None:
     ids=["unknown", "against the image"],
 )
 def test_what_pip_says_is_shown_and_everything_stays_as_it_was(
-    site: Site, first: Result, line: str, words: str
+    site: LabCluster, first: Result, line: str, words: str
 ) -> None:
     (site.folder / "bad.txt").write_text(f"{line}\n")
     before = everything(site)
@@ -185,20 +187,20 @@ def test_what_pip_says_is_shown_and_everything_stays_as_it_was(
     assert made_here(result.err) == []
 
 
-def test_a_file_that_cannot_be_used_is_told_before_a_host_is_touched(site: Site, first: Result) -> None:
+def test_a_file_that_cannot_be_used_is_told_before_a_host_is_touched(site: LabCluster, first: Result) -> None:
     (site.folder / "bad.txt").write_text("six\n-e .\n")
     result = train(site, "--requirements", "bad.txt", check=2, env={"HOME": "/nonexistent"})
     assert "bad.txt:2: an editable package" in result.err
 
 
 def test_a_changed_file_makes_another_layer_and_only_that_travels(
-    lab: Lab, site: Site, first: Result
+    lab: Lab, site: LabCluster, first: Result
 ) -> None:
-    before, uplink = worker_images(site), Uplink.of(lab)
-    sent = uplink.sent()
+    before, uplink = worker_images(site), BridgeTraffic.of(lab)
+    sent = uplink.sent_bytes()
     require(site, "tabulate==0.8.10", "colorama==0.4.6")
     assert packages(train(site)) == [{"tabulate": "0.8.10", "colorama": "0.4.6"}] * 2
-    assert uplink.sent() - sent < 20 * MIB
+    assert uplink.sent_bytes() - sent < 20 * MIB
     after = worker_images(site)
     assert len(set(after.values())) == 1 and set(after.values()).isdisjoint(before.values())
     for host in site.hosts:

@@ -8,15 +8,15 @@ import pytest
 
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import LabError, until
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 from tests.cluster.training import (
     DEADLINE_S,
+    await_no_ranks,
     await_ranks,
-    await_silence,
-    detached,
-    finish,
     open_gate,
-    told,
+    rank_reports,
+    train_detached,
+    wait_for_exit,
 )
 
 pytestmark = pytest.mark.training
@@ -54,13 +54,13 @@ def seen_by_engine(host: LabHost) -> str:
     return host.attempt(f"{{ {script}; }} | grep -aE '{LOOKED_FOR}'")[1]
 
 
-def begin(site: Site) -> None:
+def begin(site: LabCluster) -> None:
     (site.folder / "cert.pem").write_text(CERT)
     for host in site.hosts:
         host.exec(["touch", BEGAN])
 
 
-def start(site: Site, *words: str) -> "subprocess.Popen[str]":
+def start(site: LabCluster, *words: str) -> "subprocess.Popen[str]":
     begin(site)
     process = site.cli.start(
         "train", *SECRETS, "code/whisper.py", "--", *words, cwd=site.folder, env={"TOKEN": TOKEN}
@@ -69,7 +69,7 @@ def start(site: Site, *words: str) -> "subprocess.Popen[str]":
     return process
 
 
-def hosts_hold_nothing(site: Site) -> bool:
+def hosts_hold_nothing(site: LabCluster) -> bool:
     for host in site.hosts:
         if found := seen_in_files(host):
             raise LabError(f"{host.name}: {found}")
@@ -83,7 +83,7 @@ def assert_masked(text: str) -> None:
     assert "TOKEN is ***." in text and "CERT is ***" in text and "slowly ***" in text
 
 
-def test_both_ranks_have_them_and_nobody_else_sees_them(training: Site) -> None:
+def test_both_ranks_have_them_and_nobody_else_sees_them(training: LabCluster) -> None:
     process = start(training, "shared")
     job = str(training.status()["jobs"][0]["job"])
     place = f"/run/hvdocker/secrets/{job}"
@@ -97,7 +97,7 @@ def test_both_ranks_have_them_and_nobody_else_sees_them(training: Site) -> None:
         assert seen_in_processes(host) == ""
         assert seen_by_engine(host) == ""
     open_gate(training, "shared")
-    code, out, err = finish(process)
+    code, out, err = wait_for_exit(process)
     assert code == 0
     assert_masked(out)
     assert TOKEN not in err
@@ -105,7 +105,7 @@ def test_both_ranks_have_them_and_nobody_else_sees_them(training: Site) -> None:
         "TOKEN": ["0o100400", True, hashlib.sha256(TOKEN.encode()).hexdigest()],
         "CERT": ["0o100400", True, hashlib.sha256(CERT.encode()).hexdigest()],
     }
-    assert told(out) == [
+    assert rank_reports(out) == [
         {"rank": str(rank), "folder": [place, "0o40700"], "secrets": hashes} for rank in (0, 1)
     ]
     # Gone with the job, and masked wherever its output is kept.
@@ -121,7 +121,7 @@ def test_both_ranks_have_them_and_nobody_else_sees_them(training: Site) -> None:
     assert [name for name, text in texts.items() if TOKEN in text or "Tm8gcGVlcGlu" in text] == []
 
 
-def test_however_a_job_ends_its_secrets_go(training: Site) -> None:
+def test_however_a_job_ends_its_secrets_go(training: LabCluster) -> None:
     begin(training)
     failing = ("train", *SECRETS, "code/whisper.py", "--", "never", "1", "3")
     assert TOKEN not in training.run(*failing, check=100, env={"TOKEN": TOKEN}).err
@@ -129,43 +129,43 @@ def test_however_a_job_ends_its_secrets_go(training: Site) -> None:
 
     process = start(training, "stopped")
     training.run("stop")
-    assert finish(process)[0] == 103
+    assert wait_for_exit(process)[0] == 103
     assert hosts_hold_nothing(training)
 
     process = start(training, "interrupted")
     process.send_signal(signal.SIGINT)
-    assert finish(process)[0] == 130
+    assert wait_for_exit(process)[0] == 130
     assert hosts_hold_nothing(training)
 
 
-def test_what_a_killed_master_leaves_is_removed_by_the_next_train(training: Site) -> None:
+def test_what_a_killed_master_leaves_is_removed_by_the_next_train(training: LabCluster) -> None:
     head, other = training.hosts
     process = start(training, "killed")
     job = str(training.status()["jobs"][0]["job"])
     # Folders of jobs that no master tells of, and of ranks that never started: one stays, the other goes.
-    training.inside(other, "mkdir", "-m", "700", "/run/hvdocker/secrets/another-job")
+    training.exec_in_worker(other, "mkdir", "-m", "700", "/run/hvdocker/secrets/another-job")
     process.kill()
-    finish(process)
+    wait_for_exit(process)
     head.docker("kill", f"hvdocker-lab-{job}")
-    await_silence(training)
+    await_no_ranks(training)
     until(lambda: not seen_in_files(other) or None, "the worker's secrets go with its ranks", DEADLINE_S)
-    training.inside(other, "mkdir", f"/run/hvdocker/secrets/{job}")
+    training.exec_in_worker(other, "mkdir", f"/run/hvdocker/secrets/{job}")
     assert len(seen_in_files(head)) == 2
     result = training.run("train", "--workdir", "code", "--", "true")
     assert f"empty the secrets of {job}" in result.err
     assert hosts_hold_nothing(training)
-    assert training.inside(other, "ls", "/run/hvdocker/secrets")[1].split() == ["another-job"]
+    assert training.exec_in_worker(other, "ls", "/run/hvdocker/secrets")[1].split() == ["another-job"]
 
 
-def test_a_train_that_sees_its_master_killed_clears_up_itself(training: Site) -> None:
+def test_a_train_that_sees_its_master_killed_clears_up_itself(training: LabCluster) -> None:
     process = start(training, "watched")
     job = str(training.status()["jobs"][0]["job"])
     training.hosts[0].docker("kill", f"hvdocker-lab-{job}")
-    assert finish(process)[0] == 100
+    assert wait_for_exit(process)[0] == 100
     assert hosts_hold_nothing(training)
 
 
-def test_a_dry_run_shows_names_only(training: Site) -> None:
+def test_a_dry_run_shows_names_only(training: LabCluster) -> None:
     begin(training)
     env = {"TOKEN": TOKEN}
     shown = training.run("train", *SECRETS, "code/whisper.py", "--dry-run", "--", "x", env=env).out
@@ -179,15 +179,17 @@ def test_a_dry_run_shows_names_only(training: Site) -> None:
     assert hosts_hold_nothing(training)
 
 
-def test_jobs_without_secrets_have_none_and_train_goes_on_after_a_rotation_of_keys(training: Site) -> None:
-    job = detached(training, "code/gate.py", "--", "before")
+def test_jobs_without_secrets_have_none_and_train_goes_on_after_a_rotation_of_keys(
+    training: LabCluster,
+) -> None:
+    job = train_detached(training, "code/gate.py", "--", "before")
     await_ranks(training, "gate.py before")
     refused = training.run("keys", "rotate", check=1).err
     assert f"job {job} is running" in refused and f"hvdocker stop {job}" in refused
     open_gate(training, "before")
     training.run("logs", "-f", job)
-    await_silence(training)
+    await_no_ranks(training)
     training.run("keys", "rotate")
-    ranks = told(training.run("train", "code/tell.py").out)
+    ranks = rank_reports(training.run("train", "code/tell.py").out)
     assert [rank["rank"] for rank in ranks] == [0, 1]
     assert all("HVDOCKER_SECRETS" not in rank["environment"] for rank in ranks)

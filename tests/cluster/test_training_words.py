@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.site import Site
-from tests.cluster.training import DATA, told
+from tests.cluster.site import LabCluster
+from tests.cluster.training import DATA, rank_reports
 
 pytestmark = pytest.mark.training
 
@@ -18,11 +18,11 @@ WORDS = [
 
 
 @pytest.fixture(scope="module")
-def ranks(training: Site) -> list[dict[str, Any]]:
+def ranks(training: LabCluster) -> list[dict[str, Any]]:
     """One job that is told everything at once."""
     flags = ["--env", "TOLD=x y'z\"$;", "--env", "FROM_HERE", "--fusion-threshold-mb", "32"]
     env = {"FROM_HERE": "taken from the caller"}
-    found = told(training.run("train", "code/tell.py", *flags, "--", *WORDS, env=env).out)
+    found = rank_reports(training.run("train", "code/tell.py", *flags, "--", *WORDS, env=env).out)
     assert [rank["rank"] for rank in found] == [0, 1]
     assert [rank["address"] for rank in found] == [host.address for host in training.hosts]
     return found
@@ -50,11 +50,11 @@ def test_horovods_tuning_flags_are_passed_on(ranks: list[dict[str, Any]]) -> Non
     assert [rank["environment"]["HOROVOD_FUSION_THRESHOLD"] for rank in ranks] == [str(32 << 20)] * 2
 
 
-def test_mounts_are_there_and_read_only(training: Site, ranks: list[dict[str, Any]]) -> None:
+def test_mounts_are_there_and_read_only(training: LabCluster, ranks: list[dict[str, Any]]) -> None:
     assert [rank["data"] for rank in ranks] == [{"whose.txt": f"of {host.name}\n"} for host in training.hosts]
     assert [rank["may write data"] for rank in ranks] == [False, False]
     for host in training.hosts:
-        assert f"{DATA}:/data:ro" in training.seen(host)["HostConfig"]["Binds"]
+        assert f"{DATA}:/data:ro" in training.inspect_worker(host)["HostConfig"]["Binds"]
 
 
 def test_the_code_is_where_the_ranks_run(ranks: list[dict[str, Any]]) -> None:
@@ -63,13 +63,15 @@ def test_the_code_is_where_the_ranks_run(ranks: list[dict[str, Any]]) -> None:
         assert {"tell.py", "weights.py"} <= set(rank["files"])
 
 
-def test_secrets_of_the_environment_stand_in_no_label_or_command(training: Site) -> None:
+def test_secrets_of_the_environment_stand_in_no_label_or_command(training: LabCluster) -> None:
     training.run("train", "code/tell.py", "--env", "TOKEN=s3cr3t-word", "-np", "2")
     for host in training.hosts:
         assert "s3cr3t-word" not in json.dumps(host.containers())
 
 
-def test_the_memory_limit_holds_in_workers_and_masters(training: Site, ranks: list[dict[str, Any]]) -> None:
+def test_the_memory_limit_holds_in_workers_and_masters(
+    training: LabCluster, ranks: list[dict[str, Any]]
+) -> None:
     for host in training.hosts:
         ours = [seen for seen in host.containers() if "hvdocker.role" in seen["Config"]["Labels"]]
         assert ours and all(seen["HostConfig"]["Memory"] == 2 << 30 for seen in ours)
@@ -78,12 +80,12 @@ def test_the_memory_limit_holds_in_workers_and_masters(training: Site, ranks: li
     )
 
 
-def test_a_module_and_any_command(training: Site) -> None:
+def test_a_module_and_any_command(training: LabCluster) -> None:
     package = training.folder / "code" / "pkg"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "mod.py").write_text((training.folder / "code" / "tell.py").read_text())
-    found = told(training.run("train", "-m", "pkg.mod", "--workdir", "code", "--", "a b").out)
+    found = rank_reports(training.run("train", "-m", "pkg.mod", "--workdir", "code", "--", "a b").out)
     assert [rank["arguments"] for rank in found] == [["a b"], ["a b"]]
     out = training.run(
         "train", "--workdir", "code", "--", "sh", "-c", 'echo "$0 on $HVDOCKER_HOST"', "a  b"
@@ -92,12 +94,12 @@ def test_a_module_and_any_command(training: Site) -> None:
 
 
 @pytest.mark.parametrize("host", ["h1", "h2"])
-def test_a_job_on_one_host_runs(training: Site, host: str) -> None:
-    (rank,) = told(training.run("train", "code/tell.py", "-H", f"{host}:1").out)
+def test_a_job_on_one_host_runs(training: LabCluster, host: str) -> None:
+    (rank,) = rank_reports(training.run("train", "code/tell.py", "-H", f"{host}:1").out)
     assert (rank["size"], rank["environment"]["HVDOCKER_HOST"]) == (1, host)
 
 
-def test_only_what_changed_is_synced(training: Site) -> None:
+def test_only_what_changed_is_synced(training: LabCluster) -> None:
     folder = training.folder / "small"
     folder.mkdir()
     for name in ("kept", "changed", "removed", "secret"):
@@ -118,7 +120,7 @@ def test_only_what_changed_is_synced(training: Site) -> None:
         assert after["changed.txt"] != before[number]["changed.txt"]
 
 
-def _listing(site: Site, number: int) -> dict[str, str]:
+def _listing(site: LabCluster, number: int) -> dict[str, str]:
     """Path → inode and time of the last change: a file that was written again has others."""
     code = f"/home/trainer/.hvdocker/{site.cluster}/code"
     lines = (

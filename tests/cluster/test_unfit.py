@@ -10,7 +10,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
+from tests.cluster.site import LabCluster
 from tests.cluster.traces import untouched
 
 SQUATTER = "$s = IO::Socket::INET->new(LocalPort => 23456, Listen => 1, ReuseAddr => 1) or die; sleep"
@@ -27,11 +27,11 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
     pair = lab.fresh(2)
     yield pair
     for host in pair:
-        host.mend()
+        host.repair()
 
 
 def test_no_engine(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     with untouched(*pair):
         pair[1].stop_engine()
         result = site.run("up", site.inventory, check=3)
@@ -42,7 +42,7 @@ def test_no_engine(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
 
 
 def test_a_socket_behind_which_nobody_is(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     with untouched(*pair):
         pair[1].stop_engine()
         pair[1].exec(DEAD_SOCKET)
@@ -53,7 +53,7 @@ def test_a_socket_behind_which_nobody_is(lab: Lab, cli: Cli, pair: list[LabHost]
 
 
 def test_a_user_who_may_not_open_the_socket(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair, user="outsider")
+    site = LabCluster.write(lab, cli, pair, user="outsider")
     with untouched(*pair):
         result = site.run("up", site.inventory, check=3)
     assert "this user may not open the Docker socket" in result.err and "usermod -aG docker" in result.err
@@ -61,7 +61,7 @@ def test_a_user_who_may_not_open_the_socket(lab: Lab, cli: Cli, pair: list[LabHo
 
 
 def test_unfit_hosts_are_told_together(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     inventory = yaml.safe_load(site.inventory.read_text())
     inventory["hosts"][0]["ssh"] = {"user": "outsider"}
     site.inventory.write_text(yaml.safe_dump(inventory))
@@ -74,7 +74,7 @@ def test_unfit_hosts_are_told_together(lab: Lab, cli: Cli, pair: list[LabHost]) 
 
 
 def test_a_mount_source_that_is_not_there(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair, mounts=["/srv/only-on-h1:/data:ro", "/srv/nowhere:/more"])
+    site = LabCluster.write(lab, cli, pair, mounts=["/srv/only-on-h1:/data:ro", "/srv/nowhere:/more"])
     pair[0].exec("mkdir -p /srv/only-on-h1")
     with untouched(*pair):
         result = site.run("up", site.inventory, check=3)
@@ -89,7 +89,7 @@ def test_a_mount_source_that_is_not_there(lab: Lab, cli: Cli, pair: list[LabHost
 def test_the_port_of_the_inventory_is_taken(
     lab: Lab, cli: Cli, pair: list[LabHost], user: str, holder: str
 ) -> None:
-    site = Site.write(lab, cli, pair, user=user, port=23456)
+    site = LabCluster.write(lab, cli, pair, user=user, port=23456)
     host = pair[1]
     host.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER, "squatter"], user=holder)
     pid = until(lambda: host.attempt("pgrep -f squatter$")[1].strip() or None, "the squatter runs", 20)
@@ -105,7 +105,7 @@ def test_the_port_of_the_inventory_is_taken(
 def test_without_a_port_in_the_inventory_a_taken_one_is_passed_over(
     lab: Lab, cli: Cli, pair: list[LabHost]
 ) -> None:
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     host = pair[1]
     host.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER.replace("23456", "12345"), "squatter"])
     pid = until(lambda: host.attempt("pgrep -f squatter$")[1].strip() or None, "the squatter runs", 20)
@@ -117,22 +117,22 @@ def test_without_a_port_in_the_inventory_a_taken_one_is_passed_over(
 
 
 def test_an_image_that_is_nowhere(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair, image="example/nowhere:1")
+    site = LabCluster.write(lab, cli, pair, image="example/nowhere:1")
     with untouched(*pair):
         result = site.run("up", site.inventory, check=1)
     assert "the image example/nowhere:1 is on no host" in result.err and "docker pull" in result.err
 
 
 def test_an_image_that_is_not_made_for_hvdocker(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair, image=pair[0].tiny_image())
+    site = LabCluster.write(lab, cli, pair, image=pair[0].tiny_image())
     with untouched(*pair):
         result = site.run("up", site.inventory, check=1)
     assert "tiny:lab is not made for hvdocker" in result.err and "doc-hvd:base" in result.err
 
 
 def test_another_cpu_architecture(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    both = Site.write(lab, cli, pair)
-    alone = Site.write(lab, cli, pair[1:], cluster="alone")
+    both = LabCluster.write(lab, cli, pair)
+    alone = LabCluster.write(lab, cli, pair[1:], cluster="alone")
     with untouched(*pair):
         pair[1].stop_engine()
         # The engine reports what the kernel says, and the kernel can be told to speak of an older CPU.
@@ -147,7 +147,7 @@ def test_another_cpu_architecture(lab: Lab, cli: Cli, pair: list[LabHost]) -> No
 
 
 def test_an_address_that_is_on_no_interface(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     inventory = yaml.safe_load(site.inventory.read_text())
     inventory["hosts"][1]["address"] = f"{PREFIX}77"
     site.inventory.write_text(yaml.safe_dump(inventory))
@@ -158,7 +158,7 @@ def test_an_address_that_is_on_no_interface(lab: Lab, cli: Cli, pair: list[LabHo
 
 
 def test_a_failure_in_mid_up_undoes_what_this_run_made(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    site = Site.write(lab, cli, pair)
+    site = LabCluster.write(lab, cli, pair)
     with untouched(*pair):
         pair[1].exec(f"{CLOSED} -s {pair[0].address}")
         result = site.run("up", site.inventory, check=3)
@@ -169,16 +169,16 @@ def test_a_failure_in_mid_up_undoes_what_this_run_made(lab: Lab, cli: Cli, pair:
 
 
 def test_a_failed_up_leaves_the_workers_of_earlier_runs(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
-    first = Site.write(lab, cli, pair[:1])
+    first = LabCluster.write(lab, cli, pair[:1])
     first.up()
-    ids = first.ids()
-    both = Site.write(lab, cli, pair)
+    ids = first.worker_ids()
+    both = LabCluster.write(lab, cli, pair)
     pair[1].exec(f"{CLOSED} -s {pair[0].address}")
     with untouched(pair[1]):
         both.run("up", both.inventory, check=3)
-    assert first.ids() == ids and first.logins() == first.full_mesh()
+    assert first.worker_ids() == ids and first.logins() == first.full_mesh()
     # The worker was told of one that is gone again: the next `up` puts that right, and leaves it running.
-    first = Site.write(lab, cli, pair[:1])
+    first = LabCluster.write(lab, cli, pair[:1])
     assert "tell hvdocker-lab-worker" in first.up().err
-    assert "nothing to do" in first.up().out and first.ids() == ids
+    assert "nothing to do" in first.up().out and first.worker_ids() == ids
     first.down()

@@ -11,7 +11,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.site import SMALL_IMAGE
-from tests.cluster.traces import left_of, untouched
+from tests.cluster.traces import cluster_leftovers, untouched
 
 NOBODY = f"{PREFIX}99"
 
@@ -21,7 +21,7 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
     pair = lab.fresh(2)
     yield pair
     for host in pair:
-        host.mend()
+        host.repair()
 
 
 def write(lab: Lab, cli: Cli, *hosts: object, key: Path | None = None) -> Path:
@@ -111,7 +111,7 @@ def test_an_unknown_host_key_is_refused_without_a_terminal_and_remembered_when_a
         f"{host.address} {_key(lab, host)}" for host in pair
     )
     cli.run("down", check=0)
-    assert left_of(pair, "far") == {}
+    assert cluster_leftovers(pair, "far") == {}
 
 
 def _key(lab: Lab, host: LabHost) -> str:

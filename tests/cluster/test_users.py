@@ -4,8 +4,8 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 ROOT_NEEDS = {"SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE"}
 
@@ -17,12 +17,12 @@ ROOT_NEEDS = {"SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE"}
 def test_a_cluster_belongs_to_the_user_who_logs_in(
     lab: Lab, cli: Cli, user: str, ids: str, capabilities: set[str]
 ) -> None:
-    site = Site.write(lab, cli, lab.fresh(2), user=user)
+    site = LabCluster.write(lab, cli, lab.fresh(2), user=user)
     site.up()
     assert [host["state"] for host in site.status()["hosts"]] == ["running", "running"]
     assert site.logins() == site.full_mesh()
     for host in site.hosts:
-        seen = site.seen(host)
+        seen = site.inspect_worker(host)
         assert seen["Config"]["User"] == ids
         assert seen["HostConfig"]["CapDrop"] == ["ALL"]
         assert {name.removeprefix("CAP_") for name in seen["HostConfig"]["CapAdd"] or []} == capabilities
@@ -30,4 +30,4 @@ def test_a_cluster_belongs_to_the_user_who_logs_in(
         assert host.exec(f"stat -c '%U %a' {home}/.hvdocker/lab/code") == f"{user} 700\n"
     assert site.up().out.startswith("nothing to do")
     site.down()
-    assert left_of(site.hosts, "lab") == {}
+    assert cluster_leftovers(site.hosts, "lab") == {}

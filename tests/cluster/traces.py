@@ -4,42 +4,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.cluster.lab import LabHost
-from tests.cluster.lab.wait import side_by_side
+from tests.cluster.lab.wait import in_parallel
 
 # All folders in which a program of the lab's users could write.
-PLACES = "/root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm"
+SEARCHED_FOLDERS = "/root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm"
 # Time and size of a folder are left out: they also change when a file in it is created and removed again.
-FILES = (
-    f"find {PLACES} -xdev \\( -type d -printf '%p d %m %u\\n' -o -printf '%p %y %m %u %s %T@\\n' \\) | sort"
-)
-FOLDER_TIMES = f"find {PLACES} -xdev -type d -printf '%p %T@\\n' | sort"
+_PRINT = "-type d -printf '%p d %m %u\\n' -o -printf '%p %y %m %u %s %T@\\n'"
+FILES = f"find {SEARCHED_FOLDERS} -xdev \\( {_PRINT} \\) | sort"
+FOLDER_TIMES = f"find {SEARCHED_FOLDERS} -xdev -type d -printf '%p %T@\\n' | sort"
 ENGINE = (
     "docker ps -a --no-trunc --format '{{.ID}} {{.Names}} {{.State}}' | sort; "
     "docker network ls --no-trunc --filter type=custom --format '{{.ID}} {{.Name}}' | sort; "
     "docker volume ls -q | sort"
 )
 
-Traces = dict[str, list[str]]
+Snapshot = dict[str, list[str]]
 
 
-def traces(hosts: list[LabHost], with_folder_times: bool = False) -> Traces:
+def snapshot(hosts: list[LabHost], with_folder_times: bool = False) -> Snapshot:
     """Return, per host, containers, networks, volumes, and every file where hvdocker could have written
     one."""
     script = "; ".join([ENGINE, FILES, *([FOLDER_TIMES] if with_folder_times else [])])
-    return dict(side_by_side(lambda host: (host.name, host.exec(script).splitlines()), hosts))
+    return dict(in_parallel(lambda host: (host.name, host.exec(script).splitlines()), hosts))
 
 
 @contextmanager
 def untouched(*hosts: LabHost) -> Iterator[None]:
     """Assert that the block leaves no change on these hosts."""
-    before = traces(list(hosts))
+    before = snapshot(list(hosts))
     yield
-    after = traces(list(hosts))
+    after = snapshot(list(hosts))
     changed = {name: sorted(set(before[name]) ^ set(after[name])) for name in before}
     assert changed == {name: [] for name in before}
 
 
-def left_of(hosts: list[LabHost], cluster: str) -> dict[str, str]:
+def cluster_leftovers(hosts: list[LabHost], cluster: str) -> dict[str, str]:
     """Return, per host, containers, networks, volumes and folders of a cluster; hosts without any are left
     out."""
     script = (
@@ -48,5 +47,5 @@ def left_of(hosts: list[LabHost], cluster: str) -> dict[str, str]:
         f"docker volume ls -q --filter label=hvdocker.cluster={cluster}; "
         f"ls -d /root/.hvdocker/{cluster} /home/*/.hvdocker/{cluster} /tmp/hvdocker* 2>/dev/null; true"
     )
-    found = side_by_side(lambda host: (host.name, host.exec(script)), hosts)
+    found = in_parallel(lambda host: (host.name, host.exec(script)), hosts)
     return {name: left for name, left in found if left}

@@ -12,8 +12,8 @@ from typing import Any
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import LabError, until
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 SCRIPTS = Path(__file__).with_name("scripts")
 IMAGE = "doc-hvd:cpu"
@@ -22,7 +22,7 @@ DEADLINE_S = 90.0
 
 
 @contextmanager
-def training_site(
+def training_cluster(
     lab: Lab,
     desk: Cli,
     mounts: Sequence[str] = (),
@@ -30,18 +30,18 @@ def training_site(
     asked: Sequence[str] = (),
     count: int = 2,
     **extra: Any,
-) -> Iterator[Site]:
+) -> Iterator[LabCluster]:
     """Bring up a cluster with the training image; `down` and a check for leftovers follow.
 
     `gpus` is the number of stand-in GPUs of each host, `asked` are flags of `up`, `extra` goes to the
     inventory."""
     hosts = lab.fresh(count)
-    with gpus_on(hosts, gpus) if gpus else nullcontext():
-        yield from _trained_on(lab, desk, hosts, mounts, asked, extra)
+    with stand_in_gpus(hosts, gpus) if gpus else nullcontext():
+        yield from _training_cluster_on(lab, desk, hosts, mounts, asked, extra)
 
 
 @contextmanager
-def gpus_on(hosts: Sequence[LabHost], count: int) -> Iterator[None]:
+def stand_in_gpus(hosts: Sequence[LabHost], count: int) -> Iterator[None]:
     """Install stand-in GPUs on the hosts. The engine is restarted: it looks for the GPU hook only at its
     start."""
     give = f"echo {count} > /etc/lab-gpus && ln -sf /opt/lab-gpu/* /usr/local/bin/"
@@ -61,14 +61,14 @@ def _with_new_engine(host: LabHost, script: str) -> None:
     host.start_engine()
 
 
-def _trained_on(
+def _training_cluster_on(
     lab: Lab,
     desk: Cli,
     hosts: list[LabHost],
     mounts: Sequence[str],
     asked: Sequence[str],
     extra: Mapping[str, Any],
-) -> Iterator[Site]:
+) -> Iterator[LabCluster]:
     for host in hosts:
         host.exec(
             f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}"
@@ -79,7 +79,7 @@ def _trained_on(
         "env": {"FROM_INVENTORY": "a b$c;d"},
         **extra,
     }
-    site = Site.write(lab, desk, hosts, image=IMAGE, **settings)
+    site = LabCluster.write(lab, desk, hosts, image=IMAGE, **settings)
     shutil.copytree(SCRIPTS, site.folder / "code")
     try:
         site.run("up", site.inventory, *asked)
@@ -89,16 +89,16 @@ def _trained_on(
         site.down("--discard")
         for host in hosts:
             host.exec(f"rm -rf {DATA}")
-    assert left_of(hosts, site.cluster) == {}
+    assert cluster_leftovers(hosts, site.cluster) == {}
 
 
-def told(text: str) -> list[dict[str, Any]]:
+def rank_reports(text: str) -> list[dict[str, Any]]:
     """Parse the JSON that ranks print on lines that begin with `told`; sorted by rank."""
     lines = [line.partition("│ told ")[2] for line in text.splitlines()]
     return sorted((json.loads(line) for line in lines if line), key=lambda rank: int(rank["rank"]))
 
 
-def processes(site: Site, host: LabHost) -> list[str]:
+def job_processes(site: LabCluster, host: LabHost) -> list[str]:
     """Return the command lines in the cluster's containers on that host, without init and idle sshd."""
     names = host.docker("ps", "--filter", f"label=hvdocker.cluster={site.cluster}", "--format", "{{.Names}}")
     tops = [host.docker("top", name, "-eo", "pid,args").splitlines()[1:] for name in names.split()]
@@ -107,43 +107,43 @@ def processes(site: Site, host: LabHost) -> list[str]:
     return [line for line in lines if not line.startswith(waiting)]
 
 
-def await_ranks(site: Site, word: str) -> None:
+def await_ranks(site: LabCluster, word: str) -> None:
     """Wait until a process with that word in its command line runs on every host."""
     for host in site.hosts:
-        until(partial(_runs, site, host, word), f"{word} runs on {host.name}", DEADLINE_S)
+        until(partial(_is_running, site, host, word), f"{word} runs on {host.name}", DEADLINE_S)
 
 
-def _runs(site: Site, host: LabHost, word: str) -> bool | None:
-    return any(word in line for line in processes(site, host)) or None
+def _is_running(site: LabCluster, host: LabHost, word: str) -> bool | None:
+    return any(word in line for line in job_processes(site, host)) or None
 
 
-def await_silence(site: Site, hosts: Sequence[LabHost] = (), deadline_s: float = 20) -> None:
+def await_no_ranks(site: LabCluster, hosts: Sequence[LabHost] = (), deadline_s: float = 20) -> None:
     """Wait until nothing but idle workers runs on these hosts; on all hosts by default."""
     for host in hosts or site.hosts:
-        until(partial(_is_silent, site, host), f"{host.name} is silent", deadline_s)
+        until(partial(_has_no_ranks, site, host), f"{host.name} is silent", deadline_s)
 
 
-def _is_silent(site: Site, host: LabHost) -> bool:
-    if left := processes(site, host):
+def _has_no_ranks(site: LabCluster, host: LabHost) -> bool:
+    if left := job_processes(site, host):
         raise LabError("\n".join(left))
     return True
 
 
-def workers_run(site: Site) -> bool:
-    return all(site.seen(host)["State"]["Running"] for host in site.hosts)
+def workers_run(site: LabCluster) -> bool:
+    return all(site.inspect_worker(host)["State"]["Running"] for host in site.hosts)
 
 
-def open_gate(site: Site, name: str) -> None:
+def open_gate(site: LabCluster, name: str) -> None:
     for host in site.hosts:
         host.exec(["touch", f"{DATA}/{name}"])
 
 
-def detached(site: Site, *words: str) -> str:
+def train_detached(site: LabCluster, *words: str) -> str:
     """Start a detached job and return its id."""
     return site.run("train", "-d", *words).out.strip()
 
 
-def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+def wait_for_exit(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     """Wait for a started program; return its exit code, stdout and stderr."""
     out, err = process.communicate(timeout=DEADLINE_S)
     print(out, err, sep="\n--- stderr\n")

@@ -11,8 +11,8 @@ import docker.errors
 import pytest
 
 from tests.cluster.cli import Cli
-from tests.cluster.images import programs_lie_on_top
-from tests.cluster.training import SCRIPTS, told
+from tests.cluster.images import assert_programs_on_top
+from tests.cluster.training import SCRIPTS, rank_reports
 
 IMAGE = "doc-hvd:gpu"
 # Everything that TensorFlow and Horovod open by name on a GPU, but for the driver's own libcuda.so.1.
@@ -86,7 +86,7 @@ def test_the_toolkit_stayed_in_the_build_stage() -> None:
 
 def test_a_change_of_our_programs_costs_little(engine: docker.APIClient) -> None:
     history = engine.history(IMAGE)
-    programs_lie_on_top(history)
+    assert_programs_on_top(history)
     # CUDA's libraries and TensorFlow are layers of their own, so that one can change without the other.
     assert len([layer for layer in history if layer["Size"] > 1_000_000_000]) == 2
     layers = {name: engine.inspect_image(name)["RootFS"]["Layers"] for name in (IMAGE, "doc-hvd:base")}
@@ -109,7 +109,7 @@ def folder(cli: Cli) -> Iterator[Path]:
 
 def test_it_trains_where_there_is_no_gpu(cli: Cli, folder: Path) -> None:
     cli.run("up", "--local", "2", "--image", IMAGE, cwd=folder, check=0)
-    ranks = told(cli.run("train", "weights.py", "-np", "2", cwd=folder, check=0).out)
+    ranks = rank_reports(cli.run("train", "weights.py", "-np", "2", cwd=folder, check=0).out)
     assert [(rank["rank"], rank["size"]) for rank in ranks] == [(0, 2), (1, 2)]
     assert len({rank["weights"] for rank in ranks}) == 1 and len({rank["address"] for rank in ranks}) == 2
     assert all(rank["losses"][-1] < rank["losses"][0] for rank in ranks)

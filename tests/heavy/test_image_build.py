@@ -2,13 +2,13 @@
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.site import SMALL_IMAGE, LabCluster
 
 
 def test_an_image_built_on_a_host(lab: Lab, cli: Cli) -> None:
     (host,) = lab.fresh(1)
     host.attempt(["docker", "rmi", "-f", SMALL_IMAGE])
-    site = Site.write(lab, cli, [host])
+    site = LabCluster.write(lab, cli, [host])
     built = site.run("image", "build", "--target", "base", "--on", host.name, "-i", site.inventory)
     assert built.out == f"{SMALL_IMAGE}\n"
     label = '{{index .Config.Labels "hvdocker.image"}}'

@@ -11,8 +11,8 @@ import pytest
 from hvdocker.observe.state import image_content
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 STORE = {"suite": "trixie", "engine": '{"features": {"containerd-snapshotter": true}}'}
 
@@ -39,36 +39,36 @@ def test_an_image_keeps_its_content_between_stores(pair: tuple[LabHost, LabHost]
 
 
 @pytest.fixture
-def site(lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]) -> Iterator[Site]:
+def site(lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]) -> Iterator[LabCluster]:
     """Both stores in one cluster. The image is loaded by `up` itself: what arrives is checked by content."""
     pair[1].exec(f"docker image rm --force {SMALL_IMAGE}")
-    site = Site.write(lab, cli, list(pair))
+    site = LabCluster.write(lab, cli, list(pair))
     site.up()
     yield site
     site.down("--discard")
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
 
 
-def test_a_cluster_of_both_stores_is_whole(site: Site) -> None:
+def test_a_cluster_of_both_stores_is_whole(site: LabCluster) -> None:
     assert site.logins() == site.full_mesh()
-    before = site.ids()
+    before = site.worker_ids()
     assert site.up().out == "nothing to do: lab is up on 2 hosts\n"
-    assert site.ids() == before
+    assert site.worker_ids() == before
     plan = site.run("train", "--dry-run", "--", "true").out
     assert "create hvdocker-lab-true-" in plan and "remove" not in plan
 
 
-def test_requirements_are_the_same_in_both_stores(site: Site) -> None:
+def test_requirements_are_the_same_in_both_stores(site: LabCluster) -> None:
     """The small image has no launcher: the job fails, but its workers have what it asked for."""
     unique = f'run-{secrets.token_hex(6)}; python_version < "3"'
     (site.folder / "requirements.txt").write_text(f"tabulate==0.9.0\n{unique}\n")
     site.run("train", "--", "true", check=100)
-    images = {host.name: site.seen(host)["Config"]["Image"] for host in site.hosts}
+    images = {host.name: site.inspect_worker(host)["Config"]["Image"] for host in site.hosts}
     assert len(set(images.values())) == 1 and images["h1"].startswith("hvdocker-req:")
     contents = {image_content(inspected(host, images[host.name])) for host in site.hosts}
     assert len(contents) == 1
     for host in site.hosts:
-        told = site.inside(host, "python", "-c", "import tabulate; print(tabulate.__version__)")
+        told = site.exec_in_worker(host, "python", "-c", "import tabulate; print(tabulate.__version__)")
         assert told == (0, "0.9.0\n", "")
     assert site.up().out == "nothing to do: lab is up on 2 hosts\n"
     plan = site.run("train", "--dry-run", "--", "true").out

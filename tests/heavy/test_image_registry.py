@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.cluster.cli import Cli
-from tests.cluster.images import bare, ids
+from tests.cluster.images import image_ids, remove_all_images
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, Site
+from tests.cluster.site import SMALL_IMAGE, LabCluster
 
 PASSWORD = "shibboleth-7Q"
 LOGIN = {"HVDOCKER_REGISTRY_USER": "trainer", "HVDOCKER_REGISTRY_PASSWORD": PASSWORD}
@@ -47,21 +47,21 @@ def bcrypt_of(password: str) -> str:
 
 
 @pytest.fixture
-def site(lab: Lab, cli: Cli, registry: LabHost, special: Callable[..., LabHost]) -> Site:
+def site(lab: Lab, cli: Cli, registry: LabHost, special: Callable[..., LabHost]) -> LabCluster:
     hosts = [special(name, engine=f"{{{PLAIN}}}") for name in ("puller1", "puller2")]
-    bare(*hosts)
-    return Site.write(lab, cli, hosts, registry=f"{registry.address}:5000/team")
+    remove_all_images(*hosts)
+    return LabCluster.write(lab, cli, hosts, registry=f"{registry.address}:5000/team")
 
 
 def environment(registry: LabHost, **more: str) -> dict[str, str]:
     return {"DOCKER_HOST": f"tcp://{registry.address}:2375", **more}
 
 
-def test_push_then_pull_with_a_password_that_stays_nowhere(site: Site, registry: LabHost) -> None:
+def test_push_then_pull_with_a_password_that_stays_nowhere(site: LabCluster, registry: LabHost) -> None:
     pushed = site.run("image", "push", "-i", site.inventory, env=environment(registry, **LOGIN))
     assert pushed.out == f"{SMALL_IMAGE} is on 2 hosts\n"
-    wanted = ids([registry], SMALL_IMAGE)[registry.name]
-    assert ids(site.hosts, SMALL_IMAGE) == {host.name: wanted for host in site.hosts}
+    wanted = image_ids([registry], SMALL_IMAGE)[registry.name]
+    assert image_ids(site.hosts, SMALL_IMAGE) == {host.name: wanted for host in site.hosts}
     for host in [*site.hosts, registry]:
         # An older build that a host had keeps no name.
         named = host.docker("images", "--filter", "dangling=false", "--format", "{{.Repository}}")
@@ -70,9 +70,9 @@ def test_push_then_pull_with_a_password_that_stays_nowhere(site: Site, registry:
         assert found[1] == ""
 
 
-def test_up_pulls_what_this_machine_does_not_have(site: Site, registry: LabHost) -> None:
+def test_up_pulls_what_this_machine_does_not_have(site: LabCluster, registry: LabHost) -> None:
     site.run("image", "push", "-i", site.inventory, env=environment(registry, **LOGIN))
-    bare(*site.hosts)
+    remove_all_images(*site.hosts)
     # This machine has no engine at all now.
     site.run("up", site.inventory, env={"DOCKER_HOST": "unix:///nowhere.sock", **LOGIN})
     assert site.logins() == site.full_mesh()
@@ -80,9 +80,9 @@ def test_up_pulls_what_this_machine_does_not_have(site: Site, registry: LabHost)
 
 
 @pytest.fixture
-def own(site: Site, registry: LabHost, lab: Lab, cli: Cli) -> Iterator[Site]:
+def own(site: LabCluster, registry: LabHost, lab: Lab, cli: Cli) -> Iterator[LabCluster]:
     """A cluster of an image that this machine builds anew."""
-    yield Site.write(lab, cli, site.hosts, image=OWN, registry=f"{registry.address}:5000/team")
+    yield LabCluster.write(lab, cli, site.hosts, image=OWN, registry=f"{registry.address}:5000/team")
     registry.exec(f"docker images -q {OWN} | xargs -r docker rmi -f")
 
 
@@ -91,7 +91,9 @@ def rebuilt(registry: LabHost, number: int) -> str:
     return registry.exec(["sh", "-c", script, "sh", SMALL_IMAGE, str(number), OWN]).strip()
 
 
-def test_a_build_that_was_not_pushed_is_not_replaced_by_an_older_one(own: Site, registry: LabHost) -> None:
+def test_a_build_that_was_not_pushed_is_not_replaced_by_an_older_one(
+    own: LabCluster, registry: LabHost
+) -> None:
     login = environment(registry, **LOGIN)
     first = rebuilt(registry, 1)
     own.run("image", "push", "-i", own.inventory, env=login)
@@ -99,20 +101,20 @@ def test_a_build_that_was_not_pushed_is_not_replaced_by_an_older_one(own: Site, 
     said = own.run("up", own.inventory, env=login, check=1).err
     assert f"the registry has another build of {OWN} than this machine" in said
     assert "hvdocker image push puts yours there" in said
-    assert ids(own.hosts, OWN) == {host.name: first for host in own.hosts}
+    assert image_ids(own.hosts, OWN) == {host.name: first for host in own.hosts}
     assert [host.docker("ps", "-aq") for host in own.hosts] == ["", ""]
 
     own.run("image", "push", "-i", own.inventory, env=login)
     own.run("up", own.inventory, env=login)
-    assert ids(own.hosts, OWN) == {host.name: second for host in own.hosts}
-    workers = own.ids()
+    assert image_ids(own.hosts, OWN) == {host.name: second for host in own.hosts}
+    workers = own.worker_ids()
     assert own.run("up", own.inventory, env=login).out == "nothing to do: lab is up on 2 hosts\n"
-    assert own.ids() == workers
+    assert own.worker_ids() == workers
     own.run("down", "-i", own.inventory, "-y", env=login)
     registry.exec(["docker", "rmi", "-f", first])
 
 
-def test_names_that_a_person_gave_are_left_alone(own: Site, registry: LabHost) -> None:
+def test_names_that_a_person_gave_are_left_alone(own: LabCluster, registry: LabHost) -> None:
     """On this machine and on a host: both have something of their own under the registry's name."""
     remote = f"{registry.address}:5000/team/{OWN}"
     wanted = rebuilt(registry, 3)
@@ -120,24 +122,24 @@ def test_names_that_a_person_gave_are_left_alone(own: Site, registry: LabHost) -
     tiny = puller.tiny_image()
     registry.docker("tag", SMALL_IMAGE, remote)
     puller.docker("tag", tiny, remote)
-    before = ids([registry], SMALL_IMAGE) | ids([puller], tiny)
+    before = image_ids([registry], SMALL_IMAGE) | image_ids([puller], tiny)
     try:
         own.run("image", "push", "-i", own.inventory, env=environment(registry, **LOGIN))
-        assert ids(own.hosts, OWN) == {host.name: wanted for host in own.hosts}
-        assert ids([registry, puller], remote) == before
-        assert ids([own.hosts[1]], remote) == {own.hosts[1].name: ""}
+        assert image_ids(own.hosts, OWN) == {host.name: wanted for host in own.hosts}
+        assert image_ids([registry, puller], remote) == before
+        assert image_ids([own.hosts[1]], remote) == {own.hosts[1].name: ""}
     finally:
         registry.exec(["docker", "rmi", remote], check=False)
         puller.exec(["docker", "rmi", remote, tiny], check=False)
 
 
-def test_a_registry_that_wants_a_password(site: Site, registry: LabHost) -> None:
+def test_a_registry_that_wants_a_password(site: LabCluster, registry: LabHost) -> None:
     result = site.run("image", "push", "-i", site.inventory, env=environment(registry), check=1)
     assert f"pushing {SMALL_IMAGE} to {registry.address}:5000/team failed" in result.err
     assert "HVDOCKER_REGISTRY_USER" in result.err
 
 
-def test_an_image_that_the_registry_does_not_have(site: Site, registry: LabHost) -> None:
+def test_an_image_that_the_registry_does_not_have(site: LabCluster, registry: LabHost) -> None:
     nowhere = {"DOCKER_HOST": "unix:///nowhere.sock", **LOGIN}
     result = site.run("up", site.inventory, env=nowhere, check=1)
     assert "hvdocker image push puts it there" in result.err

@@ -20,7 +20,7 @@ READY_S = 60
 
 
 @dataclass(frozen=True)
-class Endpoints:
+class SshServers:
     """The ports of the servers, and a folder with their keys."""
 
     folder: Path
@@ -36,9 +36,9 @@ class Endpoints:
 
 
 @contextmanager
-def endpoints(folder: Path, count: int) -> Iterator[Endpoints]:
+def ssh_servers(folder: Path, count: int) -> Iterator[SshServers]:
     """Run sshd on `count` loopback ports; the current user may log in with the key in the folder."""
-    found = Endpoints(folder, tuple(_free_ports(count)))
+    found = SshServers(folder, tuple(_free_ports(count)))
     _make_keys(found)
     servers: list[subprocess.Popen[bytes]] = []
     try:
@@ -68,7 +68,7 @@ def _free_ports(count: int) -> Iterator[int]:
     assert count == 0, "not enough free ports"
 
 
-def _make_keys(found: Endpoints) -> None:
+def _make_keys(found: SshServers) -> None:
     for name in ("client", "server"):
         path = found.folder / name
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", path], check=True)
@@ -76,7 +76,7 @@ def _make_keys(found: Endpoints) -> None:
     found.known_hosts.write_text("".join(f"[{ADDRESS}]:{port} {kind} {key}\n" for port in found.ports))
 
 
-def _start(found: Endpoints, ports: tuple[int, ...]) -> subprocess.Popen[bytes]:
+def _start(found: SshServers, ports: tuple[int, ...]) -> subprocess.Popen[bytes]:
     sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
     assert sshd, "no sshd on this machine: run tests/setup/sshd.sh"
     if os.geteuid() == 0:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.endpoints import ADDRESS, Endpoints, endpoints
+from tests.scale.endpoints import ADDRESS, SshServers, ssh_servers
 
 COUNTS = (10, 50, 100, 250, 500)
 FILES = 20
@@ -22,8 +22,8 @@ HEAD = "hosts  connect s  probe s  sync s  again s  ms/host  open MB  most MB  k
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
-    with endpoints(tmp_path_factory.mktemp("scale"), max(COUNTS)) as found:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServers]:
+    with ssh_servers(tmp_path_factory.mktemp("scale"), max(COUNTS)) as found:
         yield found
 
 
@@ -37,7 +37,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("count", COUNTS)
 def test_all_hosts_are_reached_probed_and_synced(
-    servers: Endpoints, code: Path, tmp_path: Path, count: int, capsys: pytest.CaptureFixture[str]
+    servers: SshServers, code: Path, tmp_path: Path, count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     took = visit(servers, servers.ports[:count], code, tmp_path)
     with capsys.disabled():
@@ -49,7 +49,7 @@ def test_all_hosts_are_reached_probed_and_synced(
     assert took["most_mb"] - took["open_mb"] < MOST_MB_AT_WORK
 
 
-def visit(servers: Endpoints, ports: tuple[int, ...], code: Path, folder: Path) -> dict[str, float]:
+def visit(servers: SshServers, ports: tuple[int, ...], code: Path, folder: Path) -> dict[str, float]:
     home = folder / "home"
     (home / ".ssh").mkdir(mode=0o700, parents=True)
     (home / ".ssh" / "known_hosts").write_bytes(servers.known_hosts.read_bytes())

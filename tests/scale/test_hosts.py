@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli, Result
-from tests.cluster.images import MIB, Uplink, ids, images, nothing_is_left
+from tests.cluster.images import MIB, BridgeTraffic, assert_no_shipment_leftovers, image_ids, images
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers
 
 IMAGE = "wide:test"
 COUNT = int(os.environ.get("SCALE_HOSTS", "32"))
@@ -32,7 +32,7 @@ def many(lab: Lab) -> Iterator[list[LabHost]]:
 def test_many_real_hosts_form_one_cluster(
     lab: Lab, cli: Cli, many: list[LabHost], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    site = Site.write(lab, cli, many, cluster="wide")
+    site = LabCluster.write(lab, cli, many, cluster="wide")
     took: dict[str, float] = {}
 
     def timed(name: str, *words: str) -> Result:
@@ -47,14 +47,14 @@ def test_many_real_hosts_form_one_cluster(
     timed("down", "down", "-y")
     timed("up, image there", "up", str(site.inventory))
     timed("down again", "down", "-y")
-    assert left_of(many, "wide") == {}
+    assert cluster_leftovers(many, "wide") == {}
     with images(lab) as shop:
         wanted = shop.build(IMAGE, 40 * MIB, 30 * MIB)
-        uplink = Uplink.of(lab)
-        before = uplink.sent()
+        uplink = BridgeTraffic.of(lab)
+        before = uplink.sent_bytes()
         timed("70 MiB pushed", "image", "push", IMAGE, "-i", str(site.inventory))
-        assert uplink.sent() - before < 1.3 * 70 * MIB
-        assert ids(many, IMAGE) == {host.name: wanted for host in many}
-        nothing_is_left(many)
+        assert uplink.sent_bytes() - before < 1.3 * 70 * MIB
+        assert image_ids(many, IMAGE) == {host.name: wanted for host in many}
+        assert_no_shipment_leftovers(many)
     with capsys.disabled():
         print(f"\n{COUNT} real hosts: " + ", ".join(f"{name} {s:.1f} s" for name, s in took.items()))

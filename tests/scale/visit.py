@@ -25,17 +25,17 @@ from hvdocker.transport.ssh.link import open_ssh
 T = TypeVar("T")
 
 
-def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, float]:
+def measure_hosts(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, float]:
     """Return times in seconds and memory in MB. `target` gets a folder per host: all share one disk here."""
     before_mb = rss_mb()
     credentials = Credentials()
     links, connect_s = timed(hosts, lambda name: open_ssh(hosts[name], credentials))
     open_mb, threads = rss_mb(), threading.active_count()
-    probed, probe_s = timed(hosts, lambda name: probed_whole(links[name]))
+    probed, probe_s = timed(hosts, lambda name: probe_host(links[name]))
     tree = read_tree(code)
     targets = {name: SyncTarget(link, str(target / name)) for name, link in links.items()}
-    sent, sync_s = synced(targets, tree)
-    again, resync_s = synced(targets, tree)
+    sent, sync_s = timed_sync(targets, tree)
+    again, resync_s = timed_sync(targets, tree)
     most_mb = rss_mb()
     for link in links.values():
         link.close()
@@ -55,7 +55,7 @@ def visit(hosts: Mapping[str, Host], code: Path, target: Path) -> dict[str, floa
     }
 
 
-def probed_whole(link: HostLink) -> bool:
+def probe_host(link: HostLink) -> bool:
     return read_probe(link.run(probe("scale", link.name, ())).text).is_complete
 
 
@@ -65,7 +65,7 @@ def timed(hosts: Mapping[str, Host], work: Callable[[str], T]) -> tuple[Mapping[
     return done, time.perf_counter() - started
 
 
-def synced(targets: Mapping[str, SyncTarget], tree: Tree) -> tuple[int, float]:
+def timed_sync(targets: Mapping[str, SyncTarget], tree: Tree) -> tuple[int, float]:
     """Sync as `train` does: pack once, in batches of hosts. Return the number of files sent, and the
     seconds."""
     started = time.perf_counter()
@@ -85,7 +85,7 @@ def main() -> None:
         f"e{port}": Host(f"e{port}", order["address"], ssh=SshSettings(port=port).over(ssh))
         for port in order["ports"]
     }
-    print(json.dumps(visit(hosts, Path(order["code"]), Path(order["target"]))))
+    print(json.dumps(measure_hosts(hosts, Path(order["code"]), Path(order["target"]))))
 
 
 if __name__ == "__main__":

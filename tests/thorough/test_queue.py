@@ -16,8 +16,8 @@ from hvdocker.locks.ticket_commands import join_queue, leave_queue, read_tickets
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
-from tests.cluster.training import DEADLINE_S, detached, finish, open_gate, training_site
+from tests.cluster.site import LabCluster
+from tests.cluster.training import DEADLINE_S, open_gate, train_detached, training_cluster, wait_for_exit
 
 ROUNDS = 20
 BEATER = "/tmp/lab-beater.pid"
@@ -25,14 +25,14 @@ BOB = TicketText("b0b", "bob", "desk", "bob", "train", "lab", wish="1 slot")
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     """Two hosts with a GPU each, which stands in for hardware."""
-    with training_site(lab, desk, gpus=1) as site:
+    with training_cluster(lab, desk, gpus=1) as site:
         yield site
 
 
 @pytest.fixture(autouse=True)
-def nobody_is_left(site: Site) -> Iterator[None]:
+def nobody_is_left(site: LabCluster) -> Iterator[None]:
     yield
     left = {host.name: host.attempt(["ls", "-A", QUEUE_DIR])[1] for host in site.hosts}
     for host in site.hosts:
@@ -40,19 +40,19 @@ def nobody_is_left(site: Site) -> Iterator[None]:
     assert left == {host.name: "" for host in site.hosts}
 
 
-def seen(site: Site, folder: Path | None = None) -> dict[str, Any]:
+def seen(site: LabCluster, folder: Path | None = None) -> dict[str, Any]:
     said = site.cli.run("jobs", "--json", "-i", site.inventory, cwd=folder or site.folder, check=0)
     return dict(json.loads(said.out))
 
 
-def line(site: Site) -> list[str]:
+def line(site: LabCluster) -> list[str]:
     """The owners of those who wait, in order."""
     queue = seen(site)["queue"]
     assert [place["position"] for place in queue] == list(range(1, len(queue) + 1))
     return [place["owner"] for place in queue]
 
 
-def queue_up(site: Site, owner: str, gate: str, *words: str) -> "subprocess.Popen[str]":
+def queue_up(site: LabCluster, owner: str, gate: str, *words: str) -> "subprocess.Popen[str]":
     """A `train --queue` for the slot of h1, once it has its place."""
     process = site.cli.start(
         *("train", "--queue", "--force", "-H", "h1:1", *words, "code/gate.py", "--", gate),
@@ -76,15 +76,15 @@ def until_said(process: "subprocess.Popen[str]", text: str) -> str:
     raise AssertionError(f"it never said {text!r}")
 
 
-def running(site: Site) -> dict[str, str]:
+def running(site: LabCluster) -> dict[str, str]:
     return {job["owner"]: job["job"] for job in seen(site)["jobs"] if job["state"] == "running"}
 
 
-def await_owner(site: Site, owner: str) -> None:
+def await_owner(site: LabCluster, owner: str) -> None:
     until(lambda: owner in running(site) or None, f"{owner}'s job runs", DEADLINE_S)
 
 
-def queue_host(site: Site) -> LabHost:
+def queue_host(site: LabCluster) -> LabHost:
     [name] = {place["host"] for place in seen(site)["queue"]}
     return next(host for host in site.hosts if host.name == name)
 
@@ -104,8 +104,8 @@ def fall_silent(host: LabHost, ticket: str) -> None:
     host.exec(["touch", "-c", "-d", "75 seconds ago", ticket])
 
 
-def test_first_come_first_served_without_the_dead(site: Site, tmp_path: Path) -> None:
-    holder = detached(site, "-H", "h1:1", "code/gate.py", "--", "hold")
+def test_first_come_first_served_without_the_dead(site: LabCluster, tmp_path: Path) -> None:
+    holder = train_detached(site, "-H", "h1:1", "code/gate.py", "--", "hold")
     kim = queue_up(site, "kim", "kims")
     lee = queue_up(site, "lee", "lees")
     home = queue_host(site)
@@ -129,18 +129,18 @@ def test_first_come_first_served_without_the_dead(site: Site, tmp_path: Path) ->
     assert "--queue" in refused
 
     ned.send_signal(signal.SIGINT)
-    code, _, err = finish(ned)
+    code, _, err = wait_for_exit(ned)
     assert code == 130 and "left the queue" in err
     assert line(site) == ["kim", "lee", "bob", "max"]
     lee.kill()
-    finish(lee)
+    wait_for_exit(lee)
     assert line(site) == ["kim", "bob", "max"], "a process of this machine is known to be gone"
 
     open_gate(site, "hold")
     await_owner(site, "kim")
     assert line(site) == ["bob", "max"]
     open_gate(site, "kims")
-    code, out, err = finish(kim)
+    code, out, err = wait_for_exit(kim)
     assert code == 0 and "kims has come" in out, err
     # Bob is alive as far as anybody knows: his turn it is, until he is silent for a minute.
     until_said(max_, "2nd in the queue: after bob's train of 1 slot")
@@ -148,26 +148,26 @@ def test_first_come_first_served_without_the_dead(site: Site, tmp_path: Path) ->
     await_owner(site, "max")
     assert line(site) == []
     open_gate(site, "maxs")
-    code, out, _ = finish(max_)
+    code, out, _ = wait_for_exit(max_)
     assert code == 0 and "maxs has come" in out
     assert sorted(job["owner"] for job in seen(site)["jobs"]) == sorted(["kim", "max", first["owner"]])
 
 
-def test_what_nobody_should_wait_for_is_refused_at_once(site: Site) -> None:
+def test_what_nobody_should_wait_for_is_refused_at_once(site: LabCluster) -> None:
     detached_words = site.run("train", "--queue", "-d", "code/gate.py", check=2).err
     assert "detached nobody would wait" in detached_words and "tmux" in detached_words
     assert "3 wanted, 2 free" in site.run("train", "--queue", "-np", "3", "code/gate.py", check=6).err
 
 
-def test_a_lost_link_to_the_queue_ends_the_waiting(site: Site) -> None:
-    holder = detached(site, "-H", "h1:1", "code/gate.py", "--", "lost")
+def test_a_lost_link_to_the_queue_ends_the_waiting(site: LabCluster) -> None:
+    holder = train_detached(site, "-H", "h1:1", "code/gate.py", "--", "lost")
     kim = queue_up(site, "kim", "kims-again")
     home = queue_host(site)
     # The host keeps it, and others behind it, for a minute.
     kim_token = json.loads(home.exec(f"cat {QUEUE_DIR}/*"))["token"]
     home.stop_sshd()
     try:
-        code, _, err = finish(kim)
+        code, _, err = wait_for_exit(kim)
     finally:
         home.start_sshd()
     assert code == 4 and "where the queue is kept, is lost" in err
@@ -177,8 +177,8 @@ def test_a_lost_link_to_the_queue_ends_the_waiting(site: Site) -> None:
     assert "is stopped" in site.run("stop", holder).out
 
 
-def test_of_two_who_race_for_the_last_slot_one_gets_it_and_the_other_is_told_who(site: Site) -> None:
-    detached(site, "-H", "h1:1", "code/gate.py", "--", "raced")
+def test_of_two_who_race_for_the_last_slot_one_gets_it_and_the_other_is_told_who(site: LabCluster) -> None:
+    train_detached(site, "-H", "h1:1", "code/gate.py", "--", "raced")
     words = ("train", "-d", "-np", "1", "--workdir", "code", "--", "sleep", "600")
     for _ in range(ROUNDS):
         both = [site.cli.start(*words, cwd=site.folder) for _ in range(2)]

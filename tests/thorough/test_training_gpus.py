@@ -10,21 +10,21 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
-from tests.cluster.traces import left_of, untouched
-from tests.cluster.training import DATA, IMAGE, SCRIPTS, detached, open_gate, told
+from tests.cluster.site import LabCluster
+from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.training import DATA, IMAGE, SCRIPTS, open_gate, rank_reports, train_detached
 
 COUNTS = {"five": 5, "three": 3, "two": 2}
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     hosts = [lab.ensure_special(name, gpus=number) for name, number in COUNTS.items()]
     for host in hosts:
         host.reset()
         host.load(IMAGE)
         host.exec(f"rm -rf {DATA} && mkdir -m 777 {DATA}")
-    found = Site.write(lab, desk, hosts, image=IMAGE, mounts=[f"{DATA}:/data:ro"])
+    found = LabCluster.write(lab, desk, hosts, image=IMAGE, mounts=[f"{DATA}:/data:ro"])
     shutil.copytree(SCRIPTS, found.folder / "code")
     yield found
     desk.close()
@@ -56,7 +56,7 @@ def given(host: LabHost, name: str) -> list[str]:
     return line.partition("=")[2].split(",")
 
 
-def test_six_of_five_three_and_two(site: Site) -> None:
+def test_six_of_five_three_and_two(site: LabCluster) -> None:
     five, three, two = site.hosts
     up = site.run("up", site.inventory, "-np", "6", "--explain")
     assert "two:1,five:5" in up.err and "leaves 2" in up.err
@@ -71,7 +71,7 @@ def test_six_of_five_three_and_two(site: Site) -> None:
     assert site.run("up", site.inventory, "-np", "6").out.startswith("nothing to do")
 
     trained = site.run("train", "code/devices.py")
-    ranks = told(trained.out)
+    ranks = rank_reports(trained.out)
     # The head is where the smallest share is: the chief.
     assert [rank["host"] for rank in ranks] == ["two"] + ["five"] * 5
     assert [rank["local"] for rank in ranks] == [0, 0, 1, 2, 3, 4]
@@ -88,31 +88,34 @@ def test_six_of_five_three_and_two(site: Site) -> None:
     site.run("train", "code/devices.py", "-np", "2", "--strategy", "balanced")
     site.run("fetch", job)
     site.run("keys", "rotate")
-    assert {host.name for host in (five, two) if site.seen(host)["State"]["Running"]} == {"five", "two"}
-    assert devices(site.seen(five)) == mine["five"]
+    assert {host.name for host in (five, two) if site.inspect_worker(host)["State"]["Running"]} == {
+        "five",
+        "two",
+    }
+    assert devices(site.inspect_worker(five)) == mine["five"]
     assert site.run("up", site.inventory, "-np", "6").out.startswith("nothing to do")
     three.start_sshd()
 
     grown = site.run("up", site.inventory)
     assert "10 slots" in grown.out and devices(containers(three, "worker")[site.worker]) == uuids(three)
     site.down("--discard")
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
 
 
-def test_a_run_of_six_does_without_a_host_that_is_away_and_gives_all_of_it_back(site: Site) -> None:
+def test_a_run_of_six_does_without_a_host_that_is_away_and_gives_all_of_it_back(site: LabCluster) -> None:
     five, three, two = site.hosts
     three.stop_sshd()
     with untouched(five, two):
         done = site.run("run", site.inventory, "code/devices.py", "-np", "6", "--explain")
     three.start_sshd()
     assert "three" in done.err and "left out" in done.err and "two:1,five:5" in done.err
-    ranks = told(done.out)
+    ranks = rank_reports(done.out)
     assert [rank["host"] for rank in ranks] == ["two"] + ["five"] * 5
     assert [rank["sees"].split(",") for rank in ranks[:2]] == [uuids(two)[:1], uuids(five)]
     assert json.loads(site.run("gpus", "-i", site.inventory, "--json").out)["free"] == 10
 
 
-def test_two_clusters_that_come_up_at_once_get_different_gpus(site: Site) -> None:
+def test_two_clusters_that_come_up_at_once_get_different_gpus(site: LabCluster) -> None:
     asked = ("up", site.inventory, "-np", "6", "--lock-wait", "120", "--cluster")
     both = [site.cli.start(*asked, name, cwd=site.folder) for name in ("mine", "yours")]
     ends = [(process.communicate(timeout=300), process.returncode) for process in both]
@@ -135,10 +138,10 @@ def test_two_clusters_that_come_up_at_once_get_different_gpus(site: Site) -> Non
     for name in ("mine", "yours"):
         said = site.run("down", "-i", site.inventory, "--cluster", name, "-y").out
         assert f"{name} is down: 2 hosts given back" in said
-        assert left_of(site.hosts, name) == {}
+        assert cluster_leftovers(site.hosts, name) == {}
 
 
-def test_models_and_slices(site: Site) -> None:
+def test_models_and_slices(site: LabCluster) -> None:
     two = site.hosts[2]
     fields = "mkdir -p /run/lab-gpu/0 /run/lab-gpu/1 && cd /run/lab-gpu && "
     fields += "echo 'NVIDIA A100-SXM4-80GB' | tee 0/name > 1/name && echo 81559 > 0/memory.total && "
@@ -150,15 +153,15 @@ def test_models_and_slices(site: Site) -> None:
     site.run("up", site.inventory, "-H", "two:3")
     held = devices(containers(two, "worker")[site.worker])
     assert [device[:4] for device in held] == ["GPU-", "MIG-", "MIG-"]
-    ranks = told(site.run("train", "code/devices.py", "-np", "2", "--gpu", "40GB").out)
+    ranks = rank_reports(site.run("train", "code/devices.py", "-np", "2", "--gpu", "40GB").out)
     # Of slices a process can use one: each rank sees its own.
     assert sorted(rank["sees"] for rank in ranks) == sorted(held[1:])
     site.down("--discard")
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
     two.exec("rm -rf /run/lab-gpu")
 
 
-def test_two_jobs_share_the_cluster_and_leave_strangers_alone(site: Site) -> None:
+def test_two_jobs_share_the_cluster_and_leave_strangers_alone(site: LabCluster) -> None:
     three = site.hosts[1]
     ids = {host.name: uuids(host) for host in site.hosts}
     three.spawn(["sh", "-c", "echo $$ > /tmp/stranger; exec sleep 86400"], user="outsider")
@@ -170,15 +173,15 @@ def test_two_jobs_share_the_cluster_and_leave_strangers_alone(site: Site) -> Non
 
     # It comes to a GPU that the cluster has already: jobs go around it.
     three.exec(f"echo '{ids['three'][0]}, {pid}, python, 9000' >> /run/lab-gpu/apps")
-    first = detached(site, "-np", "4", "code/devices.py", "--", "open")
-    second = detached(site, "-np", "3", "code/devices.py", "--", "open")
+    first = train_detached(site, "-np", "4", "code/devices.py", "--", "open")
+    second = train_detached(site, "-np", "3", "code/devices.py", "--", "open")
     refused = site.run("train", "-np", "2", "code/devices.py", check=6)
     assert "2 wanted, 1 free" in refused.err and "of outsider" in refused.err
     assert "--queue" in refused.err
     open_gate(site, "open")
     seen: dict[str, set[tuple[str, str]]] = {}
     for job, count in ((first, 4), (second, 3)):
-        ranks = told(site.run("logs", "-f", job).out)
+        ranks = rank_reports(site.run("logs", "-f", job).out)
         assert len(ranks) == count
         seen[job] = {(rank["host"], device) for rank in ranks for device in rank["sees"].split(",")}
         assert len(seen[job]) == count
@@ -186,4 +189,4 @@ def test_two_jobs_share_the_cluster_and_leave_strangers_alone(site: Site) -> Non
     used = {device for job in seen.values() for _, device in job}
     assert not used & {ids["three"][0], ids["three"][1]}
     site.down("--discard")
-    assert left_of(site.hosts, site.cluster) == {}
+    assert cluster_leftovers(site.hosts, site.cluster) == {}

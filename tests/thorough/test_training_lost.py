@@ -13,8 +13,8 @@ from hvdocker.transport.ssh.keepalive import KeepaliveTimes
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import Site
-from tests.cluster.training import DATA, DEADLINE_S, await_ranks, await_silence, training_site
+from tests.cluster.site import LabCluster
+from tests.cluster.training import DATA, DEADLINE_S, await_no_ranks, await_ranks, training_cluster
 
 pytestmark = pytest.mark.training
 
@@ -24,12 +24,12 @@ LOST_S = KeepaliveTimes().longest_s + RECONNECT_TIMEOUT_S + DEADLINE_S
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[Site]:
-    with training_site(lab, desk, count=3) as found:
+def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
+    with training_cluster(lab, desk, count=3) as found:
         yield found
 
 
-def start(site: Site, gate: str, *flags: str) -> "subprocess.Popen[str]":
+def start(site: LabCluster, gate: str, *flags: str) -> "subprocess.Popen[str]":
     """A watching `train` whose ranks count on all hosts, until a gate is opened."""
     process = site.cli.start("train", *flags, "code/count.py", "--", gate, cwd=site.folder)
     await_ranks(site, f"count.py {gate}")
@@ -63,7 +63,7 @@ def end_of(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 
 @contextmanager
-def powered_off(site: Site, host: LabHost) -> Iterator[None]:
+def powered_off(site: LabCluster, host: LabHost) -> Iterator[None]:
     host.kill()
     try:
         yield
@@ -76,7 +76,7 @@ def numbers(out: str, rank: int) -> list[int]:
     return [int(found) for found in re.findall(rf"^{rank}@h\d +│ number (\d+)$", out, re.MULTILINE)]
 
 
-def test_a_laptop_that_was_offline_sees_every_line_once(site: Site) -> None:
+def test_a_laptop_that_was_offline_sees_every_line_once(site: LabCluster) -> None:
     process = start(site, "back")
     for host in site.hosts:
         host.exec(CUT)
@@ -85,7 +85,7 @@ def test_a_laptop_that_was_offline_sees_every_line_once(site: Site) -> None:
         assert "the job goes on" in said
     finally:
         for host in site.hosts:
-            host.mend()
+            host.repair()
     read_until(process, "the link to h1 is back")
     open_gate(site.hosts, "back")
     code, out, _ = end_of(process)
@@ -94,10 +94,10 @@ def test_a_laptop_that_was_offline_sees_every_line_once(site: Site) -> None:
         found = numbers(out, rank)
         assert found == list(range(len(found))) and found
         assert out.count(f"{rank}@h{rank + 1} │ the end") == 1
-    await_silence(site)
+    await_no_ranks(site)
 
 
-def test_the_heads_own_death_is_named_and_the_next_job_runs(site: Site) -> None:
+def test_the_heads_own_death_is_named_and_the_next_job_runs(site: LabCluster) -> None:
     process = start(site, "never")
     with powered_off(site, site.hosts[0]):
         code, _, err = end_of(process)
@@ -108,11 +108,11 @@ def test_the_heads_own_death_is_named_and_the_next_job_runs(site: Site) -> None:
         job = re.findall(r"count-\w{4}", err)[0]
         home = site.folder / ".hvdocker" / "jobs" / job / "logs"
         assert "number 0" in (home / "rank-1.log").read_text()
-    await_silence(site)
+    await_no_ranks(site)
     assert site.run("train", "-np", "3", "code/tell.py").out.count("told") == 3
 
 
-def test_a_job_with_restarts_goes_on_without_its_head(site: Site) -> None:
+def test_a_job_with_restarts_goes_on_without_its_head(site: LabCluster) -> None:
     h1, *others = site.hosts
     process = start(site, "later", "--restarts", "1")
     with powered_off(site, h1):
@@ -126,4 +126,4 @@ def test_a_job_with_restarts_goes_on_without_its_head(site: Site) -> None:
         assert "2 ranks on 2 hosts" in err and "1 restart" in err
     (job,) = {job["job"] for job in site.status()["jobs"] if job["job"] in said + err}
     assert "the end" in site.run("logs", job).out
-    await_silence(site)
+    await_no_ranks(site)

@@ -47,7 +47,7 @@ def state_of(*hosts: HostSeen, **changes: Any) -> ClusterState:  # Any: fields o
     return ClusterState({host.name: host for host in hosts}, **changes)
 
 
-def as_made(
+def worker_as_created(
     wanted: Inventory, name: str, seen: HostSeen, state: str = "running", image: str = IMAGE.id
 ) -> ContainerSeen:
     """Return the worker that `up` would create on that host, as it is observed afterwards."""
@@ -57,13 +57,13 @@ def as_made(
     return ContainerSeen(f"id-{name}", spec.name, state, image, {**spec.all_labels(), **keys}, created=1)
 
 
-def with_worker(
+def host_with_worker(
     wanted: Inventory, name: str, **changes: Any
 ) -> HostSeen:  # Any: fields of HostSeen, and `state`
     """Return a host whose worker matches the inventory."""
     worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
     bare = host_seen(name, **changes)
-    worker = as_made(wanted, name, bare, worker_state, image)
+    worker = worker_as_created(wanted, name, bare, worker_state, image)
     folder = f"{bare.home}/.hvdocker/{wanted.cluster}"
     return host_seen(name, **{**changes, "containers": (worker, *bare.containers), "cluster_dir": folder})
 

@@ -14,7 +14,7 @@ from hvdocker.transport.local_link import LocalLink
 Answer = Callable[[Command, bytes], tuple[int, bytes, bytes]]
 
 
-def agreeable(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+def always_succeed(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
     """The default answer of FakeLink: exit code 0 and no output."""
     return 0, b"", b""
 
@@ -25,7 +25,7 @@ class FakeLink:
     stdin."""
 
     name: str = "a"
-    answer: Answer = agreeable
+    answer: Answer = always_succeed
     streamed: bytes = b""
     ran: list[tuple[Command, bytes]] = field(default_factory=list)
 
@@ -53,12 +53,12 @@ class FakeLink:
 
 
 @dataclass(frozen=True)
-class Trip:
+class RoundTrip:
     """One round trip: the command, and how many bytes were sent and received."""
 
     command: Command
-    fed: int
-    told: int
+    sent_bytes: int
+    received_bytes: int
 
 
 class RecordingLink(LocalLink):
@@ -69,20 +69,20 @@ class RecordingLink(LocalLink):
 
     def __init__(self, name: str = "a") -> None:
         super().__init__(name)
-        self.trips: list[Trip] = []
-        self.cut: int | None = None
+        self.round_trips: list[RoundTrip] = []
+        self.cut_after_bytes: int | None = None
         self.greeting = b""
 
     @property
     def deliveries(self) -> int:
-        return sum(any("-xpf" in word for word in trip.command.argv) for trip in self.trips)
+        return sum(any("-xpf" in word for word in trip.command.argv) for trip in self.round_trips)
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = 60.0
     ) -> CommandResult:
         data = b"".join(stdin or ())
-        result = super().run(command, [data[: self.cut]], timeout_s)
-        self.trips.append(Trip(command, len(data), len(result.out)))
+        result = super().run(command, [data[: self.cut_after_bytes]], timeout_s)
+        self.round_trips.append(RoundTrip(command, len(data), len(result.out)))
         return replace(result, out=self.greeting + result.out)
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.faults.killing import Kind, kind_of
-from tests.cluster.faults.matrix import Outcome, Row, rows, table
+from tests.cluster.faults.killing import StepKind, step_kind
+from tests.cluster.faults.matrix import FaultRow, Outcome, fault_rows, outcome_table
 
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "tests" / "cluster"
@@ -28,26 +28,28 @@ def faults_in(path: Path) -> list[str]:
 
 def test_every_fault_that_is_tried_has_its_row_and_the_other_way_round() -> None:
     tried = [name for path in FILES for name in faults_in(path)]
-    assert sorted(tried) == sorted(rows())
+    assert sorted(tried) == sorted(fault_rows())
     assert len(tried) >= 40
 
 
 def test_every_cell_of_a_row_says_something() -> None:
-    empty = {row.id for row in rows().values() if not all(vars(row).values())}
+    empty = {row.id for row in fault_rows().values() if not all(vars(row).values())}
     assert empty == set()
 
 
 def test_a_row_that_stands_twice_is_an_error() -> None:
     line = "| `one` | a | b | c | – |\n"
     with pytest.raises(ValueError, match="one"):
-        rows(line * 2)
+        fault_rows(line * 2)
     with pytest.raises(ValueError, match="one"):
-        rows("| `one` | a | b | – |\n")
+        fault_rows("| `one` | a | b | – |\n")
 
 
 def test_the_table_of_a_run_has_what_was_tried_in_the_order_of_the_page() -> None:
-    known = {name: Row(name, f"fault {name}", "a promise", "seen", "–") for name in ("one", "two", "six")}
-    shown = table(known, {"six": Outcome(True, 2.04), "one": Outcome(False)})
+    known = {
+        name: FaultRow(name, f"fault {name}", "a promise", "seen", "–") for name in ("one", "two", "six")
+    }
+    shown = outcome_table(known, {"six": Outcome(True, 2.04), "one": Outcome(False)})
     assert shown == [
         "fault      what is promised  reaction",
         "fault one  a promise         –         FAILED",
@@ -56,16 +58,22 @@ def test_the_table_of_a_run_has_what_was_tried_in_the_order_of_the_page() -> Non
 
 
 def test_of_a_fault_that_is_tried_twice_the_table_tells_the_worst() -> None:
-    assert Outcome(False).beside(Outcome(True, 2.0)) == Outcome(False, 2.0)
-    assert Outcome(True, 3.0).beside(Outcome(True, 2.0)) == Outcome(True, 3.0)
-    assert Outcome(True).beside(Outcome(True)) == Outcome(True)
+    assert Outcome(False).worst_of(Outcome(True, 2.0)) == Outcome(False, 2.0)
+    assert Outcome(True, 3.0).worst_of(Outcome(True, 2.0)) == Outcome(True, 3.0)
+    assert Outcome(True).worst_of(Outcome(True)) == Outcome(True)
 
 
 def test_steps_of_one_kind_are_known_in_the_plan_and_in_the_progress() -> None:
-    planned = kind_of("containers h1            create hvdocker-lab-gate-y5vn from doc-hvd:base, port 12345")
-    begun = kind_of("containers h2           create hvdocker-lab-gate-ox3t from doc-hvd:base, port 12346\n")
-    assert (
-        planned == begun == Kind("containers", False, "create hvdocker-lab-gate-* from doc-hvd:base, port *")
+    planned = step_kind(
+        "containers h1            create hvdocker-lab-gate-y5vn from doc-hvd:base, port 12345"
     )
-    assert kind_of("files      this machine make a client key") == Kind("files", True, "make a client key")
-    assert kind_of("") is None
+    begun = step_kind("containers h2           create hvdocker-lab-gate-ox3t from doc-hvd:base, port 12346\n")
+    assert (
+        planned
+        == begun
+        == StepKind("containers", False, "create hvdocker-lab-gate-* from doc-hvd:base, port *")
+    )
+    assert step_kind("files      this machine make a client key") == StepKind(
+        "files", True, "make a client key"
+    )
+    assert step_kind("") is None

@@ -6,10 +6,10 @@ from contextlib import contextmanager
 
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.spec import GATEWAY
-from tests.cluster.lab.wait import side_by_side, until
+from tests.cluster.lab.wait import in_parallel, until
 
-BOTH = ("INPUT", "OUTPUT")
-TO_THE_HOST = ("INPUT",)
+BOTH_DIRECTIONS = ("INPUT", "OUTPUT")
+INBOUND = ("INPUT",)
 # Mounts a small, full file system as the home of the login user; the authorized key is copied into it.
 FULL_HOME = """
 set -e
@@ -24,7 +24,7 @@ _PEER = {"INPUT": "-s", "OUTPUT": "-d"}
 
 def power_off(host: LabHost) -> None:
     """Kill the host after dropping all its packets, so that its kernel closes no connection."""
-    for chain in BOTH:
+    for chain in BOTH_DIRECTIONS:
         host.exec(f"iptables -w -I {chain} -j DROP")
     host.kill()
 
@@ -34,20 +34,20 @@ def power_on(host: LabHost) -> None:
         host.start()
 
 
-def cut(host: LabHost, address: str, ways: Sequence[str] = BOTH) -> None:
+def drop_packets(host: LabHost, address: str, ways: Sequence[str] = BOTH_DIRECTIONS) -> None:
     """Drop packets between the host and that address, also those of open connections."""
     for chain in ways:
         host.exec(f"iptables -w -I {chain} {_PEER[chain]} {address} -j DROP")
 
 
-def cut_off_laptop(hosts: Sequence[LabHost], ways: Sequence[str] = BOTH) -> None:
+def cut_off_controller(hosts: Sequence[LabHost], ways: Sequence[str] = BOTH_DIRECTIONS) -> None:
     """Drop packets between the hosts and the controller, which is the gateway of the lab's network."""
-    side_by_side(lambda host: cut(host, GATEWAY, ways), hosts)
+    in_parallel(lambda host: drop_packets(host, GATEWAY, ways), hosts)
 
 
-def join(hosts: Sequence[LabHost]) -> None:
+def restore_network(hosts: Sequence[LabHost]) -> None:
     """Remove all packet filters of the hosts."""
-    side_by_side(lambda host: host.exec("iptables -w -F INPUT; iptables -w -F OUTPUT"), hosts)
+    in_parallel(lambda host: host.exec("iptables -w -F INPUT; iptables -w -F OUTPUT"), hosts)
 
 
 @contextmanager
@@ -69,23 +69,23 @@ def small_disk(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> Iterat
         host.exec(f"umount -l {folder} && rmdir {folder}")
 
 
-def fill(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> None:
+def fill_disk(host: LabHost, folder: str = "/home/trainer/.hvdocker") -> None:
     code, _, err = host.attempt(f"head -c 8m /dev/zero > {folder}/filler")
     assert code != 0 and "No space left" in err
 
 
-def let_pass(seconds: float) -> None:
+def wait_seconds(seconds: float) -> None:
     """Wait for the duration of a fault: here the time is the fault itself, not a guess how long things
     take."""
     end = time.monotonic() + seconds
     until(lambda: time.monotonic() >= end or None, f"{seconds} s have passed", seconds + 60)
 
 
-def mend(hosts: Sequence[LabHost]) -> None:
+def repair_hosts(hosts: Sequence[LabHost]) -> None:
     """Power hosts on, start engine and sshd, remove packet filters and traffic shaping."""
-    side_by_side(_mend, hosts)
+    in_parallel(_repair, hosts)
 
 
-def _mend(host: LabHost) -> None:
+def _repair(host: LabHost) -> None:
     power_on(host)
-    host.mend()
+    host.repair()

@@ -8,39 +8,41 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.faults import trial as trials
-from tests.cluster.faults.matrix import Row, rows
-from tests.cluster.faults.report import SECONDS
+from tests.cluster.faults.matrix import FaultRow, fault_rows
+from tests.cluster.faults.report import REACTION_PROPERTY
 from tests.cluster.faults.trial import Trial
 from tests.cluster.lab import Lab
 
-Trials = Callable[..., AbstractContextManager[Trial]]
+TrialFactory = Callable[..., AbstractContextManager[Trial]]
 
 
 @pytest.fixture
-def row(request: pytest.FixtureRequest) -> Row:
+def row(request: pytest.FixtureRequest) -> FaultRow:
     """The row of docs/faults.md whose id is the name of this test."""
-    return rows()[request.node.originalname.removeprefix("test_")]
+    return fault_rows()[request.node.originalname.removeprefix("test_")]
 
 
 @pytest.fixture
-def trial(lab: Lab, cli: Cli, row: Row, record_property: Callable[[str, object], None]) -> Trials:
+def trial(lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None]) -> TrialFactory:
     return _recording(trials.small_trial, lab, cli, row, record_property)
 
 
 @pytest.fixture
-def training_trial(lab: Lab, cli: Cli, row: Row, record_property: Callable[[str, object], None]) -> Trials:
+def training_trial(
+    lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None]
+) -> TrialFactory:
     return _recording(trials.training_trial, lab, cli, row, record_property)
 
 
 def _recording(
-    make: Trials, lab: Lab, cli: Cli, row: Row, record_property: Callable[[str, object], None]
-) -> Trials:
+    make: TrialFactory, lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None]
+) -> TrialFactory:
     @contextmanager
     def recorded(*args: Any, **settings: Any) -> Iterator[Trial]:
         with make(lab, cli, row, *args, **settings) as found:
             try:
                 yield found
             finally:
-                record_property(SECONDS, found.seconds)
+                record_property(REACTION_PROPERTY, found.seconds)
 
     return recorded

@@ -10,22 +10,22 @@ from typing import Any
 from tests.cluster.faults.trial import DEADLINE_S, Trial
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.training import DATA, await_silence, workers_run
+from tests.cluster.training import DATA, await_no_ranks, workers_run
 
 # If hosts cannot reach each other, the server's side of a login outlives its rank.
 CUT_OFF_S = 60.0
-STEADY = "train/steady.py"
-SUPPLE = "train/supple.py"
+ALLREDUCE_STEPS = "train/steady.py"
+ELASTIC_STEPS = "train/supple.py"
 
 
-def watched(trial: Trial, gate: str, *flags: str, script: str = "steady.py") -> "subprocess.Popen[str]":
+def start_watched(trial: Trial, gate: str, *flags: str, script: str = "steady.py") -> "subprocess.Popen[str]":
     """Start a `train` that follows its job; return when the job has done a few steps."""
     process = trial.start("train", f"code/{script}", *flags, "--", gate)
     await_step(trial, 3)
     return process
 
 
-def detached(trial: Trial, gate: str) -> str:
+def start_detached(trial: Trial, gate: str) -> str:
     job = trial.site.run("train", "-d", "code/steady.py", "--", gate).out.strip()
     await_step(trial, 3)
     return job
@@ -59,48 +59,48 @@ def open_gate(trial: Trial, gate: str) -> None:
     trial.hosts[0].exec(["touch", f"{DATA}/{gate}"])
 
 
-def rank_pid(host: LabHost, script: str = STEADY) -> int:
+def rank_pid(host: LabHost, script: str = ALLREDUCE_STEPS) -> int:
     """Return the host's process id of a rank that runs the script."""
     found = until(lambda: host.attempt(["pgrep", "-f", f"python.*{script}"])[1].split() or None, "a rank", 60)
     return int(found[0])
 
 
-def starts(out: str) -> list[tuple[int, int]]:
+def job_starts(out: str) -> list[tuple[int, int]]:
     """Return, for every start of the job as rank 0 printed it, its first step and its number of ranks."""
     found = re.findall(r"^0@h1 +│ begins at step (\d+) of (\d+) ranks$", out, re.MULTILINE)
     return [(int(step), int(ranks)) for step, ranks in found]
 
 
-def steps_told(out: str) -> list[int]:
+def steps_printed(out: str) -> list[int]:
     """Return the steps that rank 0 printed."""
     return [int(step) for step in re.findall(r"^0@h1 +│ reached step (\d+)$", out, re.MULTILINE)]
 
 
-def error_of(err: str) -> str:
+def error_text(err: str) -> str:
     """Return the text after the last `error: `."""
     return err.rpartition("error: ")[2]
 
 
-def job_of(trial: Trial) -> str:
+def newest_job(trial: Trial) -> str:
     return str(trial.site.status()["jobs"][0]["job"])
 
 
-def finishes(trial: Trial, process: "subprocess.Popen[str]", gate: str) -> str:
+def finish_job(trial: Trial, process: "subprocess.Popen[str]", gate: str) -> str:
     """Assert that the job makes progress and that `train` exits with 0 once the gate is open; return its
     output."""
     await_progress(trial)
     open_gate(trial, gate)
-    code, out, err = trial.end_of(process)
+    code, out, err = trial.wait(process)
     assert code == 0, err
     assert re.search(rf"{gate} has come: step \d+", out)
     return out
 
 
-def all_is_quiet(trial: Trial, deadline_s: float = 20) -> None:
+def assert_no_ranks_left(trial: Trial, deadline_s: float = 20) -> None:
     """Assert that no rank outlives its job and that the workers still run."""
-    await_silence(trial.site, deadline_s=deadline_s)
+    await_no_ranks(trial.site, deadline_s=deadline_s)
     assert workers_run(trial.site)
 
 
-def next_job_runs(trial: Trial) -> None:
+def assert_next_job_runs(trial: Trial) -> None:
     assert trial.site.run("train", "code/tell.py", timeout=DEADLINE_S).out.count("told") == 2

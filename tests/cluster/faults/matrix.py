@@ -11,7 +11,7 @@ ROW = re.compile(r"^\| `(?P<id>\w+)` \|(?P<cells>.*)\|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Row:
+class FaultRow:
     """One fault of docs/faults.md."""
 
     id: str
@@ -28,24 +28,24 @@ class Outcome:
     is_ok: bool
     seconds: float | None = None
 
-    def beside(self, other: "Outcome") -> "Outcome":
+    def worst_of(self, other: "Outcome") -> "Outcome":
         """Return the worse of two outcomes, for a fault that is tried in several ways."""
         measured = [seconds for seconds in (self.seconds, other.seconds) if seconds is not None]
         return Outcome(self.is_ok and other.is_ok, max(measured, default=None))
 
 
-def rows(text: str | None = None) -> dict[str, Row]:
+def fault_rows(text: str | None = None) -> dict[str, FaultRow]:
     """Return every fault of the page by its id; raise ValueError for a malformed or repeated row."""
-    found: dict[str, Row] = {}
+    found: dict[str, FaultRow] = {}
     for match in ROW.finditer(PAGE.read_text(encoding="utf-8") if text is None else text):
         cells = [cell.strip() for cell in match["cells"].split("|")]
         if match["id"] in found or len(cells) != 4:
             raise ValueError(f"docs/faults.md: the row {match['id']} stands twice, or has not five cells")
-        found[match["id"]] = Row(match["id"], *cells)
+        found[match["id"]] = FaultRow(match["id"], *cells)
     return found
 
 
-def table(known: Mapping[str, Row], outcomes: Mapping[str, Outcome]) -> list[str]:
+def outcome_table(known: Mapping[str, FaultRow], outcomes: Mapping[str, Outcome]) -> list[str]:
     """Return the lines of a table with one row per fault that was tried, in the order of the page."""
     cells = [("fault", "what is promised", "reaction", "")]
     for row in known.values():

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.faults.matrix import Outcome, rows, table
+from tests.cluster.faults.matrix import Outcome, fault_rows, outcome_table
 
 OUTCOMES = pytest.StashKey[dict[str, Outcome]]()
 # The pytest property in which a trial records its reaction time in seconds.
-SECONDS = "reaction_s"
-FOLDERS = ("tests/chaos/", "tests/cluster/test_faults.py", "tests/cluster/test_training_faults.py")
+REACTION_PROPERTY = "reaction_s"
+FAULT_TESTS = ("tests/chaos/", "tests/cluster/test_faults.py", "tests/cluster/test_training_faults.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -22,15 +22,15 @@ class _Recorder:
         self.outcomes = outcomes
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if not report.nodeid.startswith(FOLDERS) or (report.when != "call" and report.passed):
+        if not report.nodeid.startswith(FAULT_TESTS) or (report.when != "call" and report.passed):
             return
         name = report.nodeid.partition("::")[2].partition("[")[0].removeprefix("test_")
         measured: dict[str, Any] = dict(report.user_properties)  # Any: whatever tests record
-        seen = Outcome(report.passed, measured.get(SECONDS))
-        self.outcomes[name] = seen.beside(self.outcomes.get(name, seen))
+        seen = Outcome(report.passed, measured.get(REACTION_PROPERTY))
+        self.outcomes[name] = seen.worst_of(self.outcomes.get(name, seen))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if self.outcomes:
             terminalreporter.section("faults")
-            for line in table(rows(), self.outcomes):
+            for line in outcome_table(fault_rows(), self.outcomes):
                 terminalreporter.line(line)

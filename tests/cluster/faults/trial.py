@@ -14,12 +14,12 @@ from typing import Any
 import yaml
 
 from tests.cluster.cli import Cli
-from tests.cluster.faults.breaking import mend
-from tests.cluster.faults.matrix import Row
+from tests.cluster.faults.breaking import repair_hosts
+from tests.cluster.faults.matrix import FaultRow
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import LabError, until
-from tests.cluster.site import SMALL_IMAGE, Site
-from tests.cluster.traces import left_of
+from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.traces import cluster_leftovers
 from tests.cluster.training import DATA, IMAGE, SCRIPTS
 
 # Every fault has to be reported within this time, even on a busy machine.
@@ -34,8 +34,8 @@ PROCESSES = "ps -u trainer -o pid=,args= | grep -v 'sshd: trainer' || true"
 class Trial:
     """The cluster of a trial; `seconds` is the reaction time that was measured last."""
 
-    site: Site
-    row: Row
+    site: LabCluster
+    row: FaultRow
     seconds: float | None = None
 
     @property
@@ -50,17 +50,17 @@ class Trial:
         self.seconds = time.monotonic() - begin
         print(f"reaction to {self.row.fault}: {self.seconds:.1f} s")
 
-    def fails(self, code: int, *words: str | Path) -> str:
+    def run_expecting(self, code: int, *words: str | Path) -> str:
         """Run the program, assert that it ends with that code in time, and return its stderr."""
         return self.site.run(*words, check=code, timeout=DEADLINE_S).err
 
-    def ends(self, process: "subprocess.Popen[str]", code: int) -> str:
+    def wait_expecting(self, process: "subprocess.Popen[str]", code: int) -> str:
         """Wait for a started program, assert its exit code, and return its stderr."""
-        got, out, err = self.end_of(process)
+        got, out, err = self.wait(process)
         assert got == code, f"exit {got}, expected {code}\n{out}{err}"
         return err
 
-    def end_of(self, process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    def wait(self, process: "subprocess.Popen[str]") -> tuple[int, str, str]:
         out, err = process.communicate(timeout=DEADLINE_S)
         print(f"exit {process.returncode}", out, err, sep="\n---\n")
         return process.returncode, out, err
@@ -70,17 +70,17 @@ class Trial:
 
 
 @contextmanager
-def small_trial(lab: Lab, cli: Cli, row: Row, count: int = 2) -> Iterator[Trial]:
+def small_trial(lab: Lab, cli: Cli, row: FaultRow, count: int = 2) -> Iterator[Trial]:
     """Yield a trial on hosts that have the small image; no cluster is up."""
     hosts = lab.fresh(count)
     for host in hosts:
         host.load(SMALL_IMAGE)
-    with _tried(Trial(Site.write(lab, cli, hosts), row)) as trial:
+    with _with_final_checks(Trial(LabCluster.write(lab, cli, hosts), row)) as trial:
         yield trial
 
 
 @contextmanager
-def training_trial(lab: Lab, cli: Cli, row: Row, count: int = 2, **settings: Any) -> Iterator[Trial]:
+def training_trial(lab: Lab, cli: Cli, row: FaultRow, count: int = 2, **settings: Any) -> Iterator[Trial]:
     """Yield a trial with a cluster that is up and can train; scripts are in code/, gates in DATA on the
     hosts."""
     hosts = lab.fresh(count)
@@ -88,11 +88,11 @@ def training_trial(lab: Lab, cli: Cli, row: Row, count: int = 2, **settings: Any
         host.load(IMAGE)
         host.exec(f"rm -rf {DATA} && mkdir -m 777 {DATA}")
     settings = {"image": IMAGE, "mounts": [f"{DATA}:/data:ro"], "memory": "2GB", **settings}
-    site = Site.write(lab, cli, hosts, **settings)
+    site = LabCluster.write(lab, cli, hosts, **settings)
     shutil.copytree(SCRIPTS, site.folder / "code")
     site.up()
     try:
-        with _tried(Trial(site, row)) as trial:
+        with _with_final_checks(Trial(site, row)) as trial:
             yield trial
     finally:
         for host in hosts:
@@ -100,33 +100,33 @@ def training_trial(lab: Lab, cli: Cli, row: Row, count: int = 2, **settings: Any
 
 
 @contextmanager
-def _tried(trial: Trial) -> Iterator[Trial]:
+def _with_final_checks(trial: Trial) -> Iterator[Trial]:
     """Assert after any fault that `down` fetches outputs and leaves nothing, and that the next `up` works."""
     try:
         yield trial
     except BaseException:
-        mend(trial.hosts)
+        repair_hosts(trial.hosts)
         raise
-    mend(trial.hosts)
-    made = outputs(trial.site)
+    repair_hosts(trial.hosts)
+    made = outputs_on_hosts(trial.site)
     trial.site.down()
-    assert made <= at_home(trial.site), "an output did not come home"
-    nothing_is_left(trial.site)
+    assert made <= fetched_outputs(trial.site), "an output did not come home"
+    assert_nothing_left(trial.site)
     trial.site.up()
     trial.site.down()
-    nothing_is_left(trial.site)
+    assert_nothing_left(trial.site)
 
 
 def inventory_of(trial: Trial) -> dict[str, Any]:  # Any: YAML
     return dict(yaml.safe_load(trial.site.inventory.read_text()))
 
 
-def change(trial: Trial, **settings: object) -> None:
+def change_inventory(trial: Trial, **settings: object) -> None:
     """Change settings at the top level of the inventory."""
     trial.site.inventory.write_text(yaml.safe_dump({**inventory_of(trial), **settings}))
 
 
-def outputs(site: Site) -> set[tuple[str, str]]:
+def outputs_on_hosts(site: LabCluster) -> set[tuple[str, str]]:
     """Return job and SHA-256 of every file that ranks wrote on any host."""
     found: set[tuple[str, str]] = set()
     for host in site.hosts:
@@ -135,7 +135,7 @@ def outputs(site: Site) -> set[tuple[str, str]]:
     return found
 
 
-def at_home(site: Site) -> set[tuple[str, str]]:
+def fetched_outputs(site: LabCluster) -> set[tuple[str, str]]:
     """Return job and SHA-256 of every output file that was fetched."""
     jobs = site.folder / ".hvdocker" / "jobs"
     files = [path for path in jobs.glob("*/out/**/*") if path.is_file()]
@@ -144,8 +144,8 @@ def at_home(site: Site) -> set[tuple[str, str]]:
     }
 
 
-def nothing_is_left(site: Site) -> None:
-    assert left_of(site.hosts, site.cluster) == {}
+def assert_nothing_left(site: LabCluster) -> None:
+    assert cluster_leftovers(site.hosts, site.cluster) == {}
     for host in site.hosts:
         until(lambda host=host: _is_quiet(host), f"{host.name} runs nothing of ours", 60)  # type: ignore[misc]
 

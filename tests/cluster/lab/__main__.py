@@ -6,7 +6,7 @@ import time
 
 from tests.cluster.lab.host import LabHost
 from tests.cluster.lab.lab import Lab
-from tests.cluster.lab.wait import LabError, side_by_side
+from tests.cluster.lab.wait import LabError, in_parallel
 
 
 def main() -> int:
@@ -53,7 +53,7 @@ def down(lab: Lab, arguments: argparse.Namespace) -> None:
 
 
 def status(lab: Lab, arguments: argparse.Namespace) -> None:
-    for line in side_by_side(_line, lab.hosts()):
+    for line in in_parallel(_line, lab.hosts()):
         print(line)
 
 

@@ -30,7 +30,7 @@ docker images -q hvdocker-part | xargs -r docker rmi -f
 rm -rf /root/.hvdocker /home/*/.hvdocker /tmp/hvdocker* /var/tmp/hvdocker* /run/lab-gpu
 """
 
-OPEN = """
+CLEAR_NETWORK_RULES = """
 set -e
 iptables -w -F INPUT
 iptables -w -F OUTPUT
@@ -38,7 +38,7 @@ for link in /sys/class/net/*; do tc qdisc del dev "${link##*/}" root 2>/dev/null
 """
 
 # Imports a few programs of the host with their libraries: an image of some MB that needs no registry.
-TINY = """
+TINY_IMAGE_SCRIPT = """
 set -e
 programs=$(for name in sh env cat sleep id ip hostname; do command -v "$name"; done)
 libraries=$(for program in $programs; do ldd "$program"; done | grep -o '/[^ ]*' | sort -u)
@@ -122,7 +122,7 @@ class LabHost:
     def tiny_image(self, tag: str = "tiny:lab") -> str:
         """Return the tag of an image of a few megabytes, made on the host from its own shell and tools."""
         if not self.has_image(tag):
-            self.exec(["sh", "-c", TINY, "tiny", tag])
+            self.exec(["sh", "-c", TINY_IMAGE_SCRIPT, "tiny", tag])
         return tag
 
     def logs(self, lines: int = 30) -> str:
@@ -162,12 +162,12 @@ class LabHost:
 
     def reset(self) -> None:
         """Remove everything but images: containers, networks, volumes, hvdocker's files, packet filters."""
-        self.mend()
+        self.repair()
         self.exec(RESET)
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Undo what a test may have stopped or cut off: network rules, engine, sshd."""
-        self.exec(OPEN)
+        self.exec(CLEAR_NETWORK_RULES)
         self.start_engine()
         self.start_sshd()
 

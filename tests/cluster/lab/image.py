@@ -21,7 +21,7 @@ MACHINE = Path(__file__).with_name("machine")
 def ensure_host_image(engine: docker.APIClient, suite: str, say: Callable[[str], None]) -> str:
     """Return the id of the host image of that suite on this machine's engine; build it if needed."""
     tag = f"hvdocker-lab/host:{suite}"
-    base = ensure_base_image(engine, suite, _only_news(say))
+    base = ensure_base_image(engine, suite, _without_already_there(say))
     wanted = _digest(engine.inspect_image(base)["Id"])
     old = _image(engine, tag)
     if old and old["Config"]["Labels"].get(HASH_LABEL) == wanted:
@@ -33,7 +33,7 @@ def ensure_host_image(engine: docker.APIClient, suite: str, say: Callable[[str],
     return str(engine.inspect_image(tag)["Id"])
 
 
-def _only_news(say: Callable[[str], None]) -> Callable[[str], None]:
+def _without_already_there(say: Callable[[str], None]) -> Callable[[str], None]:
     return lambda text: None if text.endswith("already there") else say(text)
 
 

@@ -24,22 +24,22 @@ from tests.cluster.lab.privileges import choose_mode
 from tests.cluster.lab.spec import (
     ADDRESS_LABEL,
     FIRST_SPECIAL,
+    LABEL_FILTER,
     LABELS,
     NETWORK,
-    OURS,
     PREFIX,
     SPEC_LABEL,
-    Ground,
     HostSpec,
+    LabSettings,
     create_arguments,
     fingerprint,
-    numbered,
+    numbered_specs,
 )
-from tests.cluster.lab.state import State
-from tests.cluster.lab.wait import LabError, side_by_side
+from tests.cluster.lab.state import LabState
+from tests.cluster.lab.wait import LabError, in_parallel
 
-MINE = {"label": OURS}
-HOSTS = {"label": [OURS, ADDRESS_LABEL]}
+LAB_FILTERS = {"label": LABEL_FILTER}
+HOST_FILTERS = {"label": [LABEL_FILTER, ADDRESS_LABEL]}
 
 
 def _say(text: str) -> None:
@@ -51,7 +51,7 @@ class Lab:
     """All hosts of one lab. `used` has the names of the hosts that this process asked for."""
 
     engine: docker.APIClient
-    state: State
+    state: LabState
     say: Callable[[str], None] = _say
     used: set[str] = field(default_factory=set)
 
@@ -62,18 +62,18 @@ class Lab:
             engine.ping()
         except docker.errors.DockerException as error:
             raise LabError(f"no Docker engine answers: run tests/setup/engine.sh\n{error}") from error
-        return cls(engine, State.open(), say)
+        return cls(engine, LabState.open(), say)
 
     # Creating
 
     def ensure(self, count: int) -> list[LabHost]:
         """Return h1 to hN, running and healthy; create or repair those that are not."""
-        return self._ensure(lambda: numbered(count))
+        return self._ensure(lambda: numbered_specs(count))
 
     def fresh(self, count: int) -> list[LabHost]:
         """Return h1 to hN with nothing on them but images."""
         found = self.ensure(count)
-        side_by_side(LabHost.reset, found)
+        in_parallel(LabHost.reset, found)
         return found
 
     def ensure_special(self, name: str, **kind: Any) -> LabHost:
@@ -88,24 +88,24 @@ class Lab:
             with self.state.machine_locked():
                 images = {suite: ensure_host_image(self.engine, suite, self.say) for suite in suites}
             mode = choose_mode(self.engine, next(iter(images.values())), self.state, self.say)
-            ground = Ground(mode, self.state.public_key())
-            self._clear_ground()
+            ground = LabSettings(mode, self.state.public_key())
+            self._remove_stale()
             ensure_network(self.engine)
-            made = side_by_side(lambda spec: self._ensure_one(spec, ground, images[spec.suite]), wanted)
+            made = in_parallel(lambda spec: self._ensure_one(spec, ground, images[spec.suite]), wanted)
             self.state.pin({host.address: key for host, key in made})
         self.used |= {host.name for host, _ in made}
         return [host for host, _ in made]
 
-    def _clear_ground(self) -> None:
+    def _remove_stale(self) -> None:
         """Remove everything of the lab if no host runs, as after the engine was killed."""
-        if not self.engine.containers(filters={**MINE, "status": "running"}):
+        if not self.engine.containers(filters={**LAB_FILTERS, "status": "running"}):
             self._remove_all()
 
-    def _ensure_one(self, spec: HostSpec, ground: Ground, image: str) -> tuple[LabHost, str]:
+    def _ensure_one(self, spec: HostSpec, ground: LabSettings, image: str) -> tuple[LabHost, str]:
         host = self._host(spec.name, spec.address, spec.suite)
         if self._is_current(spec, fingerprint(spec, ground, image)):
             try:
-                host.mend()
+                host.repair()
                 return host, host.wait_ready()
             except LabError as error:
                 self.say(f"{spec.name} does not come back: {error}")
@@ -123,7 +123,7 @@ class Lab:
         except docker.errors.NotFound:
             return False
         is_same = seen["Config"]["Labels"].get(SPEC_LABEL) == wanted
-        return bool(is_same and seen["State"]["Status"] == "running")
+        return bool(is_same and seen["LabState"]["Status"] == "running")
 
     def _host(self, name: str, address: str, suite: str) -> LabHost:
         return LabHost(name, address, suite, self.engine, self.state.key)
@@ -138,7 +138,7 @@ class Lab:
     # Finding
 
     def _seen(self) -> list[dict[str, Any]]:
-        return list(self.engine.containers(all=True, filters=HOSTS))
+        return list(self.engine.containers(all=True, filters=HOST_FILTERS))
 
     def hosts(self) -> list[LabHost]:
         """Return the hosts that exist, in any state, in the order of their addresses."""
@@ -176,15 +176,17 @@ class Lab:
     def prune(self) -> None:
         """Remove what no running host needs: dead hosts, volumes without a host, images without a tag."""
         with self.state.locked():
-            dead = [seen["Names"][0] for seen in self._seen() if seen["State"] != "running"]
-            side_by_side(self._remove, [name.lstrip("/") for name in dead])
+            dead = [seen["Names"][0] for seen in self._seen() if seen["LabState"] != "running"]
+            in_parallel(self._remove, [name.lstrip("/") for name in dead])
             for volume in self._volumes():
                 self._remove_volume(volume)
             self.say(f"{len(dead)} dead hosts and {prune_images(self.engine)} old images removed")
 
     def _remove_all(self) -> None:
-        names = [seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=MINE)]
-        side_by_side(self._remove, names)
+        names = [
+            seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=LAB_FILTERS)
+        ]
+        in_parallel(self._remove, names)
         for volume in self._volumes():
             self._remove_volume(volume)
         remove_network(self.engine)
@@ -195,7 +197,7 @@ class Lab:
         self._remove_volume(container)
 
     def _volumes(self) -> list[str]:
-        return [volume["Name"] for volume in self.engine.volumes(filters=MINE)["Volumes"] or []]
+        return [volume["Name"] for volume in self.engine.volumes(filters=LAB_FILTERS)["Volumes"] or []]
 
     def _remove_volume(self, name: str) -> None:
         try:

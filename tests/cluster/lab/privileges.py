@@ -10,7 +10,7 @@ import docker
 import docker.errors
 
 from tests.cluster.lab.image import LABEL
-from tests.cluster.lab.state import State
+from tests.cluster.lab.state import LabState
 from tests.cluster.lab.wait import LabError
 
 CAPABILITIES = [
@@ -52,7 +52,7 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def choose_mode(engine: docker.APIClient, image: str, state: State, say: Callable[[str], None]) -> str:
+def choose_mode(engine: docker.APIClient, image: str, state: LabState, say: Callable[[str], None]) -> str:
     """Return the mode that works on this machine. It is tried once, then stored in the lab's folder."""
     if (known := state.recall("mode")) in MODES:
         return str(known)

@@ -9,14 +9,14 @@ import docker
 
 from tests.cluster.lab.image import LABEL
 from tests.cluster.lab.privileges import MODES
-from tests.cluster.lab.state import LAB
+from tests.cluster.lab.state import LAB_NUMBER
 
-NETWORK = f"hvdocker-lab-{LAB}" if LAB else "hvdocker-lab"
-PREFIX = f"198.18.{LAB}."  # of the range reserved for benchmarks: no LAN uses it
+NETWORK = f"hvdocker-lab-{LAB_NUMBER}" if LAB_NUMBER else "hvdocker-lab"
+PREFIX = f"198.18.{LAB_NUMBER}."  # of the range reserved for benchmarks: no LAN uses it
 SUBNET = f"{PREFIX}0/24"
 GATEWAY = f"{PREFIX}1"
-LABELS = {LABEL: f"lab {LAB}"}
-OURS = f"{LABEL}=lab {LAB}"
+LABELS = {LABEL: f"lab {LAB_NUMBER}"}
+LABEL_FILTER = f"{LABEL}=lab {LAB_NUMBER}"
 SPEC_LABEL = "hvdocker.lab.spec"
 ADDRESS_LABEL = "hvdocker.lab.address"
 FIRST_SPECIAL = 101
@@ -39,19 +39,21 @@ class HostSpec:
 
 
 @dataclass(frozen=True)
-class Ground:
+class LabSettings:
     """What all hosts of a lab share: the mode of privileges, and the key that may log in."""
 
     mode: str
     public_key: str
 
 
-def numbered(count: int) -> list[HostSpec]:
+def numbered_specs(count: int) -> list[HostSpec]:
     """Return the specifications of h1 to hN, with addresses from 198.18.0.11 up."""
     return [HostSpec(f"h{number}", f"{PREFIX}{10 + number}") for number in range(1, count + 1)]
 
 
-def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: Ground, image: str) -> dict[str, Any]:
+def create_arguments(
+    engine: docker.APIClient, spec: HostSpec, ground: LabSettings, image: str
+) -> dict[str, Any]:
     """Return the arguments of the SDK's create_container."""
     return {
         "image": image,
@@ -71,12 +73,12 @@ def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: Ground, i
     }
 
 
-def fingerprint(spec: HostSpec, ground: Ground, image: str) -> str:
+def fingerprint(spec: HostSpec, ground: LabSettings, image: str) -> str:
     words = [image, vars(spec), ground.mode, MODES[ground.mode], ground.public_key]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _host_config(engine: docker.APIClient, spec: HostSpec, ground: Ground) -> dict[str, Any]:
+def _host_config(engine: docker.APIClient, spec: HostSpec, ground: LabSettings) -> dict[str, Any]:
     # overlay2 does not nest on overlay2: a host's images are on a volume, or in memory for a small disk.
     images = "/var/lib/docker"
     config = engine.create_host_config(

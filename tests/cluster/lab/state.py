@@ -12,18 +12,18 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[3]
 # Several labs can exist on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts, network and folder.
 # Each xdist process (`pytest -n 2`) has its own lab, counted from that number.
-PROCESS = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-LAB = int(os.environ.get("HVDOCKER_LAB", "0")) + int(PROCESS)
+XDIST_NUMBER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+LAB_NUMBER = int(os.environ.get("HVDOCKER_LAB", "0")) + int(XDIST_NUMBER)
 SHARED = REPOSITORY / ".lab"
-FOLDER = SHARED / str(LAB) if LAB else SHARED
+FOLDER = SHARED / str(LAB_NUMBER) if LAB_NUMBER else SHARED
 
 
 @dataclass(frozen=True)
-class State:
+class LabState:
     folder: Path
 
     @classmethod
-    def open(cls, folder: Path = FOLDER) -> "State":
+    def open(cls, folder: Path = FOLDER) -> "LabState":
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(folder)
 

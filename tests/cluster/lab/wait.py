@@ -29,7 +29,7 @@ def until(probe: Callable[[], R | None], what: str, deadline_s: float, pause_s: 
     raise LabError(f"{what}: not within {deadline_s:.0f} s; last: {problem}")
 
 
-def side_by_side(act: Callable[[T], R], items: Sequence[T], width: int = 8) -> list[R]:
+def in_parallel(act: Callable[[T], R], items: Sequence[T], width: int = 8) -> list[R]:
     """Call `act` on all items in threads; return the results in order.
 
     Raise one LabError with all failures, not only the first."""

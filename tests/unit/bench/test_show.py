@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.contest import Bar, Contest, Row, chosen
-from bench.measure import Measured, judge
-from bench.rows import CONTESTS
+from bench.contest import Bar, Benchmark, Row, select_benchmarks
+from bench.measure import Measured, evaluate_row
+from bench.rows import BENCHMARKS
 from bench.show import plot, table, write_json
 
 README = Path(__file__).parents[3] / "README.md"
 
 
 def measured(row: Row, samples: dict[str, list[float]]) -> Measured:
-    return judge(Contest("x", lambda ground: pytest.fail("not prepared here"), (row,)), row, samples)
+    return evaluate_row(Benchmark("x", lambda ground: pytest.fail("not prepared here"), (row,)), row, samples)
 
 
 UP = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [1.2], "b": [2.4]})
@@ -67,26 +67,24 @@ def test_a_plot_that_fails_says_why(tmp_path: Path, script: str, why: str | None
         ("up", ["up", "up-again"]),
         ("connect, call", ["connect-1", "connect-8", "call"]),
         ("sync", ["sync-again", "sync-first", "sync-large"]),
-        ("", [contest.key for contest in CONTESTS]),
+        ("", [contest.key for contest in BENCHMARKS]),
     ],
 )
 def test_rows_are_chosen_by_the_beginning_of_their_keys(words: str, keys: list[str]) -> None:
-    assert [contest.key for contest in chosen(CONTESTS, words)] == keys
+    assert [contest.key for contest in select_benchmarks(BENCHMARKS, words)] == keys
 
 
 def test_a_row_that_is_not_there_is_an_error_that_names_those_that_are() -> None:
     with pytest.raises(SystemExit, match=r"no row begins with nope; there are help, .*ship-change"):
-        chosen(CONTESTS, "up,nope")
+        select_benchmarks(BENCHMARKS, "up,nope")
 
 
 def test_every_row_of_every_contest_is_its_own() -> None:
-    lines = [(row.name, row.against) for contest in CONTESTS for row in contest.rows]
+    lines = [(row.name, row.against) for contest in BENCHMARKS for row in contest.rows]
     assert len(lines) == len(set(lines))
-    assert len({contest.key for contest in CONTESTS}) == len(CONTESTS)
+    assert len({contest.key for contest in BENCHMARKS}) == len(BENCHMARKS)
 
 
 def test_every_preparation_says_what_both_sides_do() -> None:
-    silent = [
-        contest.key for contest in CONTESTS if not re.search(r"\w+ \w+", contest.prepared.__doc__ or "")
-    ]
+    silent = [contest.key for contest in BENCHMARKS if not re.search(r"\w+ \w+", contest.setup.__doc__ or "")]
     assert silent == []

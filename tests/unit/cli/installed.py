@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.cluster.cli import Cli
 
 
-def installed(folder: Path) -> Cli:
+def installed_cli(folder: Path) -> Cli:
     cwd, home = folder / "work", folder / "home"
     cwd.mkdir()
     (home / ".ssh").mkdir(parents=True, mode=0o700)

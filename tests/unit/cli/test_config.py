@@ -11,7 +11,7 @@ from hvdocker.inventory.inventory import SshSettings
 from hvdocker.inventory.parse import parse
 from hvdocker.inventory.schema import schema_text
 from tests.cluster.cli import Cli, binary
-from tests.unit.cli.installed import installed
+from tests.unit.cli.installed import installed_cli
 from tests.unit.inventory.mutations import FIXTURES
 
 INVENTORY = """\
@@ -31,7 +31,7 @@ NASTY = sorted(path for path in (FIXTURES / "fuzzed").glob("*.yaml") if not path
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    cli = installed(tmp_path)
+    cli = installed_cli(tmp_path)
     (cli.home / ".ssh" / "config").write_text("Host gpu-a\n  HostName 10.0.0.1\n  User kim\n  Port 7\n")
     (cli.cwd / "lab.yaml").write_text(INVENTORY)
     return cli

@@ -8,7 +8,7 @@ import pytest
 from hvdocker.inventory.parse import parse
 from tests.cluster.cli import Cli
 from tests.cluster.terminal import Terminal
-from tests.unit.cli.installed import installed
+from tests.unit.cli.installed import installed_cli
 
 CONFIG = """\
 Include more
@@ -24,7 +24,7 @@ Host *
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
-    cli = installed(tmp_path)
+    cli = installed_cli(tmp_path)
     (cli.home / ".ssh" / "config").write_text(CONFIG)
     (cli.home / ".ssh" / "more").write_text("Host far\n  ProxyJump gpu-a\n")
     return cli

@@ -10,14 +10,14 @@ from hvdocker.errors import ExitCode, HostErrors, HostUnreachable, HvdockerError
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.select_hosts import named_hosts_or_all, select_named_hosts
 from hvdocker.jobs.lookup import JobsSeen
-from tests.unit.builders import host_seen, inventory, state_of, with_worker
+from tests.unit.builders import host_seen, host_with_worker, inventory, state_of
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
 OFF: dict[str, HvdockerError] = {"c": HostUnreachable("refused", host="c")}
 
 
 def missing(tmp_path: Path, *named: str) -> tuple[dict[str, str], list[str]]:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state="exited"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", state="exited"))
     located = Located(LAB, tmp_path / "inventory.yaml")
     workers, errors = workers_of(Env(cwd=tmp_path), located, JobsSeen(state, {}, OFF, OFF), named)
     return workers, [str(error) for error in errors]

@@ -1,13 +1,13 @@
 from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport, _job_status
 from hvdocker.errors import HostUnfit, HostUnreachable
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.builders import host_seen, inventory, master, with_worker
+from tests.unit.builders import host_seen, host_with_worker, inventory, master
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
 
 
 def report() -> StatusReport:
-    seen = with_worker(LAB, "a")
+    seen = host_with_worker(LAB, "a")
     return StatusReport(
         LAB,
         (

@@ -14,7 +14,7 @@ from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, Hv
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.plan.plan import Plan
 from hvdocker.protocol.job import JobHost
-from tests.unit.builders import ADDRESSES, HOST_KEYS, inventory, master, state_of, with_worker
+from tests.unit.builders import ADDRESSES, HOST_KEYS, host_with_worker, inventory, master, state_of
 from tests.unit.fakes import FakeEngine, FakeLink
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
@@ -37,7 +37,7 @@ class Head(FakeLink):
 
 
 def seen(*masters: ContainerSeen) -> ClusterState:
-    a = with_worker(LAB, "a")
+    a = host_with_worker(LAB, "a")
     return state_of(replace(a, containers=(*a.containers, *masters)))
 
 

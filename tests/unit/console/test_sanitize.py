@@ -29,7 +29,7 @@ from hvdocker.locks.lock import LockReport
 from hvdocker.plan.plan import plan_of
 from hvdocker.protocol.output import Line, LineAssembler, parse_line
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.builders import inventory, with_worker
+from tests.unit.builders import host_with_worker, inventory
 
 ATTACKS = {
     "title": "\x1b]0;owned\x07",
@@ -116,7 +116,7 @@ def screen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> S
 
 def status(console: Console, evil: str) -> None:
     lab = inventory("hosts: [a]")
-    seen = with_worker(lab, "a")
+    seen = host_with_worker(lab, "a")
     labels = {names.LABEL_ADDRESS: evil, names.LABEL_PORT: evil, names.LABEL_SLOTS: evil}
     worker = replace(seen.containers[0], labels=labels, state=evil)
     running = HostStatus(evil, evil, worker, replace(seen, engine=replace(seen.engine, version=evil)))

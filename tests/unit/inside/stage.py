@@ -103,7 +103,7 @@ while [ -e {stage}/busy ]; do sleep 0.05; done
 """
 
 
-class Stage:
+class SupervisorHarness:
     """One job `j` on h1 (the head), h2 and so on, with one slot each."""
 
     def __init__(self, folder: Path, hosts: int = 2, **endurance: Any) -> None:  # Any: JSON
@@ -113,19 +113,19 @@ class Stage:
         self.logs = self.run / "jobs" / "j" / "logs"
         for path in (self.bin, self.logs, folder / "dead", folder / "stacks"):
             path.mkdir(parents=True)
-        self.seats = [seat(number) for number in range(1, hosts + 1)]
+        self.hosts = [host_entry(number) for number in range(1, hosts + 1)]
         self._program("launcher", LAUNCHER, is_python=True)
         self._program("ssh", SSH, is_python=True)
         self._program("stacks", STACKS)
         self._program("check", CHECK)
         words = [str(self.bin / "launcher"), "-np", str(hosts)]
         if not endurance.get("elastic"):
-            words += ["-H", ",".join(f"{seat['address']}:1" for seat in self.seats)]
+            words += ["-H", ",".join(f"{seat['address']}:1" for seat in self.hosts)]
         self.job = {
             "job": "j",
             "cluster": "lab",
             "host": "h1",
-            "hosts": self.seats,
+            "hosts": self.hosts,
             "command": ["true"],
             "workdir": str(folder),
             "launcher": words,
@@ -134,7 +134,7 @@ class Stage:
         }
         self._process: subprocess.Popen[str] | None = None
 
-    def plan(self, run: int, text: str) -> None:
+    def set_launcher_script(self, run: int, text: str) -> None:
         """Set the Python script that the fake launcher executes in that run of the job."""
         (self.folder / f"plan-{run}.py").write_text(text)
 
@@ -182,7 +182,7 @@ class Stage:
             self.stop()
             raise
 
-    def play(self) -> int:
+    def run_job(self) -> int:
         """Run the whole job; return the exit code of the supervisor."""
         self.start()
         return self.wait()
@@ -191,20 +191,20 @@ class Stage:
         """Wait until a condition is true; the job must run until then."""
         deadline = time.monotonic() + WAIT_S
         while not is_so():
-            assert self._process is not None and self._process.poll() is None, self.said()
+            assert self._process is not None and self._process.poll() is None, self.stderr_text()
             if time.monotonic() > deadline:
                 self.stop()
                 self.stop()
-                raise AssertionError(self.said())
+                raise AssertionError(self.stderr_text())
             time.sleep(0.01)
 
-    def said(self) -> str:
+    def stderr_text(self) -> str:
         """Return all that the user would see on stderr."""
         return (self.folder / "stderr").read_text()
 
-    def ours(self) -> list[str]:
+    def supervisor_lines(self) -> list[str]:
         """Return the supervisor's own messages, without their prefix."""
-        return [line[10:] for line in self.said().splitlines() if line.startswith("hvdocker: ")]
+        return [line[10:] for line in self.stderr_text().splitlines() if line.startswith("hvdocker: ")]
 
     def out(self) -> str:
         return (self.folder / "stdout").read_text()
@@ -228,7 +228,7 @@ class Stage:
         path.chmod(0o755)
 
 
-def seat(number: int) -> dict[str, Any]:  # Any: JSON
+def host_entry(number: int) -> dict[str, Any]:  # Any: JSON
     # The head's address is loopback, so that the supervisor finds an interface for it.
     address = "127.0.0.1" if number == 1 else f"198.18.0.{number}"
     return {"name": f"h{number}", "address": address, "slots": 1}

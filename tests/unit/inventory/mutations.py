@@ -14,7 +14,7 @@ README = Path(__file__).parents[3] / "README.md"
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 # Values that are difficult for YAML, Python or a careless reader.
-WORDS = (
+ODD_VALUES = (
     "no", "on", "yes", "off", "Null", "~", "=", "<<", "0o17", "017", "0x1F", "0b101", "1_000",
     "12:30:45", "1:1",
     "190:20:30.15", "1e3", "1.0e+400", ".inf", "-.inf", ".nan", "+1", "-0", "1.", ".5", "10" * 2500,
@@ -113,7 +113,7 @@ def _swap_value(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
     lines = data.split(b"\n")
     at = rng.randrange(len(lines))
     key, colon, _ = lines[at].partition(b": ")
-    lines[at] = key + (colon or b": ") + rng.choice(WORDS).encode("utf-8", "surrogatepass")
+    lines[at] = key + (colon or b": ") + rng.choice(ODD_VALUES).encode("utf-8", "surrogatepass")
     return b"\n".join(lines)
 
 
@@ -141,7 +141,7 @@ def _wrap(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
             b"? " * 2000 + data,
             data + b"\n---\n" + data,
             b"!!map " + data,
-            bomb(rng.randrange(3, 30)) + data,
+            alias_bomb(rng.randrange(3, 30)) + data,
             data + b"\nx-long: " + b"a" * 4000,
             data + b"\nx-wide: [" + b"1, " * 1500 + b"1]\n",
         )
@@ -155,7 +155,7 @@ BYTE_MUTATIONS: tuple[Callable[[random.Random, bytes, list[bytes]], bytes], ...]
 )  # fmt: skip
 
 
-def bomb(levels: int, width: int = 9) -> bytes:
+def alias_bomb(levels: int, width: int = 9) -> bytes:
     """Return a "billion laughs" document: each level expands to nine times the one before."""
     lines = ["x-0: &l0 [ha]"]
     lines += [f"x-{n}: &l{n} [{', '.join([f'*l{n - 1}'] * width)}]" for n in range(1, levels)]
@@ -204,5 +204,5 @@ def _odd(rng: random.Random) -> Any:
         float("nan"), "", [], {}, [[]],
          {"a": 1}, ["a"], [None], "a\nb", "a b", "\x7f", "𝕏", "/a:/b", "10.0.0.0/8", "::1",
          "user@h", "16GB", 10**300,
-         rng.choice(WORDS))
+         rng.choice(ODD_VALUES))
     )  # fmt: skip

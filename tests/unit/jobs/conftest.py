@@ -10,7 +10,7 @@ import pytest
 from tests.unit.fakes import FakeEngine, FakeLink
 
 # The time of second 0 of every log.
-BEGIN = datetime(2024, 5, 4, 3, tzinfo=timezone.utc).timestamp()
+LOG_START = datetime(2024, 5, 4, 3, tzinfo=timezone.utc).timestamp()
 
 
 @dataclass
@@ -30,7 +30,7 @@ class LogEngine(FakeEngine):
         self.asked.append({"follow": follow, **how})
         tail, since = how.get("tail", "all"), how.get("since")
         kept = self.log if tail == "all" else self.log[len(self.log) - min(tail, len(self.log)) :]
-        kept = [piece for piece in kept if since is None or BEGIN + piece[0] >= since]
+        kept = [piece for piece in kept if since is None or LOG_START + piece[0] >= since]
         if follow and self.ends_early:
             kept = kept[: self.ends_early.pop(0)]
         elif follow:

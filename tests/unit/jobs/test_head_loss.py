@@ -10,7 +10,7 @@ from hvdocker.errors import HostUnreachable
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.head_loss import clean_up_lost_job, remove_secrets
-from tests.unit.builders import inventory, state_of, with_worker
+from tests.unit.builders import host_with_worker, inventory, state_of
 from tests.unit.fakes import FakeEngine, FakeLink
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
@@ -48,7 +48,7 @@ class Link(FakeLink):
 def test_secrets_go_where_somebody_answers_and_what_fails_is_a_note(tmp_path: Path) -> None:
     events: list[Event] = []
     links = {"b": Link("b", is_away=True), "c": Link("c")}
-    state = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
+    state = state_of(host_with_worker(LAB, "b"), host_with_worker(LAB, "c"))
     located = Located(LAB, tmp_path / "inventory.yaml")
     remove_secrets(Env(listener=events.append), located, links, state, "train-abcd")
     assert links["c"].own.executed == [FORGET]

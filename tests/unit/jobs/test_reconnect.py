@@ -22,7 +22,7 @@ from hvdocker.training.slots import Relaunch
 from hvdocker.training.train import _relaunch_of
 from hvdocker.transport.link import CommandResult
 from hvdocker.transport.session import Session
-from tests.unit.builders import host_seen, inventory, master, state_of, with_worker
+from tests.unit.builders import host_seen, host_with_worker, inventory, master, state_of
 from tests.unit.fakes import FakeLink
 
 LOCATED = Located(inventory("hosts: [a, b, c]"), Path("/nowhere/inventory.yaml"))
@@ -179,9 +179,9 @@ def judge(**links: Link) -> HvdockerError | None:
 def test_labels_tell_of_the_head_to_whoever_did_not_start_the_job() -> None:
     lab = inventory("hosts: [a, b, c]\nport: 12345\n")
     running = master("train-abcd", '{"a":1,"b":2,"c":1}')
-    seen = with_worker(lab, "a")
+    seen = host_with_worker(lab, "a")
     on_head = replace(seen, containers=(*seen.containers, running))
-    state = state_of(on_head, with_worker(lab, "b"))
+    state = state_of(on_head, host_with_worker(lab, "b"))
     folders = {name: f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in ("a", "b")}
     assert head_of(FoundJob("train-abcd", JobsSeen(state, {}), running)) == replace(HEAD, folders=folders)
 

@@ -6,7 +6,7 @@ from hvdocker.errors import ExitCode, HostUnreachable, HvdockerError
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.stop import StopReport, _without_master
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.builders import inventory, state_of, with_worker
+from tests.unit.builders import host_with_worker, inventory, state_of
 from tests.unit.fakes import FakeEngine, FakeLink
 
 LAB = inventory("hosts: [a, b]\nport: 12345\n")
@@ -22,7 +22,7 @@ class Quiet(FakeLink):
 
 def stopped(away: dict[str, HvdockerError], *hosts: str) -> StopReport:
     placement = Placement(tuple(Share(host, 1) for host in hosts))
-    sighting = JobsSeen(state_of(with_worker(LAB, "b")), {"b": Quiet("b")}, away)
+    sighting = JobsSeen(state_of(host_with_worker(LAB, "b")), {"b": Quiet("b")}, away)
     return _without_master(FoundJob("train-abcd", sighting, None, None, placement))
 
 

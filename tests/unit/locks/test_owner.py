@@ -5,7 +5,7 @@ import pytest
 from hvdocker.errors import HvdockerError
 from hvdocker.locks.owner import refuse_foreign_job, refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from tests.unit.builders import host_seen, inventory, state_of, with_worker
+from tests.unit.builders import host_seen, host_with_worker, inventory, state_of
 
 LAB = inventory("hosts: [a, b]")
 
@@ -14,7 +14,7 @@ def owned(**owners: str | None) -> ClusterState:
     """Hosts whose worker carries that owner's label, or none."""
     hosts = []
     for name, owner in owners.items():
-        seen = with_worker(LAB, name)
+        seen = host_with_worker(LAB, name)
         [worker] = seen.containers
         labels = {key: value for key, value in worker.labels.items() if key != "hvdocker.owner"}
         named = {"hvdocker.owner": owner} if owner else {}

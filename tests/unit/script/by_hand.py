@@ -15,7 +15,7 @@ STAND_INS = Path(__file__).parents[1] / "fixtures" / "script_bin"
 
 
 @dataclass(frozen=True)
-class Way:
+class ScriptOptions:
     """How the script is run: environment variables, further stand-ins, from a file or through a pipe."""
 
     environ: Mapping[str, str] = field(default_factory=dict)
@@ -24,12 +24,12 @@ class Way:
     sudo: frozenset[str] = frozenset()
 
 
-class Ran:
+class ScriptRun:
     """A plan run as a script: `calls` has each call with its host first, in order; `archives` the copied
     tars."""
 
-    def __init__(self, plan: Plan, wanted: Inventory, folder: Path, way: Way | None = None) -> None:
-        way = way or Way()
+    def __init__(self, plan: Plan, wanted: Inventory, folder: Path, way: ScriptOptions | None = None) -> None:
+        way = way or ScriptOptions()
         log = folder / "log"
         log.mkdir()
         self.text = script_of(plan, wanted, assets.ssh_config_template(), way.sudo)
@@ -53,5 +53,5 @@ class Ran:
             (words[0], words[-1]): file.with_name("tar") for file, words in calls if words[2:4] == ["cp", "-"]
         }
 
-    def on(self, host: str) -> list[list[str]]:
+    def calls_on(self, host: str) -> list[list[str]]:
         return [words[1:] for words in self.calls if words[0] == host]

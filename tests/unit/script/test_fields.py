@@ -18,7 +18,7 @@ from hvdocker.shell import host_folders
 from hvdocker.shell.command import Command
 from hvdocker.transport.ssh.command_line import ssh_words
 from tests.unit.builders import MAKER, host_seen, state_of
-from tests.unit.script.by_hand import Ran
+from tests.unit.script.by_hand import ScriptRun
 
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
 INJECTIONS = (
@@ -60,12 +60,12 @@ def parsed(place: str, text: str) -> Inventory | None:
         return None
 
 
-def ran(wanted: Inventory, folder: Path, home: str) -> Ran:
+def ran(wanted: Inventory, folder: Path, home: str) -> ScriptRun:
     folder.mkdir()
     state = state_of(
         host_seen(wanted.hosts[0].name, home=home, reached_at="10.0.0.11", addresses=("10.0.0.11",))
     )
-    return Ran(plan_up(wanted, state, host_plans(wanted, state), MAKER), wanted, folder)
+    return ScriptRun(plan_up(wanted, state, host_plans(wanted, state), MAKER), wanted, folder)
 
 
 @pytest.mark.parametrize("place", PLACES)

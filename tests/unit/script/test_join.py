@@ -13,8 +13,8 @@ from hvdocker.observe.gpu import GpuSeen
 from hvdocker.placement.scope import full_scope
 from hvdocker.protocol.job import JobSpec, job_file_for_new_host
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.script.by_hand import STAND_INS, Ran, Way
+from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
+from tests.unit.script.by_hand import STAND_INS, ScriptOptions, ScriptRun
 from tests.unit.script.test_script import content
 
 LAB = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")
@@ -37,7 +37,7 @@ esac
 """
 
 
-def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Ran, JoinJob]:
+def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[ScriptRun, JoinJob]:
     home = folder / "a" / ".hvdocker" / "lab"
     (home / "jobs" / JOB).mkdir(parents=True)
     (home / "code").mkdir()
@@ -49,7 +49,7 @@ def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Ran,
         name: tuple(GpuSeen(n, f"GPU-{name}{n}", "T4") for n in range(len(spec.placement.devices_on("a"))))
         for name in "ac"
     }
-    a = with_worker(LAB, "a", home=str(folder / "a"), gpus=cards["a"])
+    a = host_with_worker(LAB, "a", home=str(folder / "a"), gpus=cards["a"])
     a = replace(a, containers=(*a.containers, job))
     state = state_of(a, host_seen("c", home=str(folder / "c"), gpus=cards["c"]))
     plan = plan_up(LAB, state, host_plans(LAB, state, full_scope(LAB, state)), MAKER)
@@ -58,7 +58,7 @@ def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Ran,
     (programs / "docker").write_text(DOCKER)
     (programs / "docker").chmod(0o755)
     (step,) = [step for step in plan.steps if isinstance(step, JoinJob)]
-    return Ran(plan, LAB, folder, Way(programs=programs)), step
+    return ScriptRun(plan, LAB, folder, ScriptOptions(programs=programs)), step
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_the_master_is_told(tmp_path: Path) -> None:
                   {"name": "c", "address": "10.0.0.13", "slots": 1}]
     }  # fmt: skip
     assert "[10.0.0.13]:12345 ssh-ed25519 host_c" in given["ssh/known_hosts"][3]
-    assert [words[1] for words in ran.on("c") if words[1] in ("cp", "start")][-1] == "start"
+    assert [words[1] for words in ran.calls_on("c") if words[1] in ("cp", "start")][-1] == "start"
 
 
 def test_secrets_are_taken_from_the_master_and_stand_in_no_script(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hvdocker.images.steps import PullImage, PushImage
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step
 from tests.unit.builders import inventory
-from tests.unit.script.by_hand import Ran, Way
+from tests.unit.script.by_hand import ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a]\nregistry: reg:5000")
 REMOTE = "reg:5000/x:y"
@@ -15,8 +15,8 @@ ASK = ["docker", "image", "inspect", "--format", "{{.Id}}", REMOTE]
 
 
 def ran(step: Step, folder: Path, **way: object) -> list[list[str]]:
-    done = Ran(Plan("up", "lab", (Stage("image", (step,)),)), LAB, folder, Way(**way))  # type: ignore[arg-type]
-    return done.on("here" if step.host == CONTROLLER else step.host)
+    done = ScriptRun(Plan("up", "lab", (Stage("image", (step,)),)), LAB, folder, ScriptOptions(**way))  # type: ignore[arg-type]
+    return done.calls_on("here" if step.host == CONTROLLER else step.host)
 
 
 def docker_that_finds(folder: Path) -> Path:
@@ -61,5 +61,5 @@ def test_through_sudo_every_docker_is(tmp_path: Path) -> None:
     (sudo / "sudo").write_text('#!/bin/sh\nshift; ON="root-on-$ON"; export ON; exec "$@"\n')
     (sudo / "sudo").chmod(0o755)
     plan = Plan("up", "lab", (Stage("image", (PULL[0],)),))
-    done = Ran(plan, LAB, tmp_path, Way(programs=sudo, sudo=frozenset({"a"})))
-    assert len(done.on("root-on-a")) == 4 and done.on("a") == []
+    done = ScriptRun(plan, LAB, tmp_path, ScriptOptions(programs=sudo, sudo=frozenset({"a"})))
+    assert len(done.calls_on("root-on-a")) == 4 and done.calls_on("a") == []

@@ -13,8 +13,8 @@ from hvdocker.plan.plan import Plan
 from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.plan.train import plan_train
-from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.script.by_hand import Ran, Way
+from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
+from tests.unit.script.by_hand import ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a, b]")
 JOB = JobSpec(
@@ -44,7 +44,7 @@ NASTY = {
 
 
 def trained(tmp_path: Path, job: JobSpec, project: str = "project") -> Plan:
-    state = state_of(*(with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
+    state = state_of(*(host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
     source = tmp_path / project
     source.mkdir()
     (source / "train.py").write_text("print('hi')")
@@ -59,7 +59,7 @@ def job_json(tmp_path: Path, host: str) -> object:
 def test_secrets_of_the_caller_are_not_in_the_script_and_arrive_whole(tmp_path: Path) -> None:
     secrets = {name: f"{SECRET}{value}" for name, value in NASTY.items()}
     job = replace(JOB, env={"PLAIN": "it's & fine", **secrets}, env_from_caller=tuple(secrets))
-    ran = Ran(trained(tmp_path, job), LAB, tmp_path, Way(secrets))
+    ran = ScriptRun(trained(tmp_path, job), LAB, tmp_path, ScriptOptions(secrets))
     assert SECRET not in ran.text
     for host in "ab":
         assert job_json(tmp_path, host) == json.loads(job.for_host(host))
@@ -69,13 +69,13 @@ def test_secrets_of_the_caller_are_not_in_the_script_and_arrive_whole(tmp_path: 
 def test_a_variable_that_is_gone_when_the_script_runs_is_named(tmp_path: Path) -> None:
     job = replace(JOB, env={"TOKEN": SECRET}, env_from_caller=("TOKEN",))
     with pytest.raises(AssertionError, match="TOKEN"):
-        Ran(trained(tmp_path, job), LAB, tmp_path)
+        ScriptRun(trained(tmp_path, job), LAB, tmp_path)
     assert not list(tmp_path.rglob("job.json"))
 
 
 def test_values_that_were_written_out_arrive_whole_too(tmp_path: Path) -> None:
     job = replace(JOB, env=NASTY, command=("echo", *NASTY.values()))
-    Ran(trained(tmp_path, job), LAB, tmp_path)
+    ScriptRun(trained(tmp_path, job), LAB, tmp_path)
     for host in "ab":
         assert job_json(tmp_path, host) == json.loads(job.for_host(host))
     assert not (tmp_path / "evil").exists()
@@ -97,20 +97,22 @@ def eager(tmp_path: Path) -> Path:
 def test_a_script_piped_into_bash_is_not_eaten_by_ssh(tmp_path: Path, eager: Path) -> None:
     for name in "ab":
         (tmp_path / name / ".hvdocker" / "lab").mkdir(parents=True)
-    hosts = [with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
-    ran = Ran(plan_down(LAB, state_of(*hosts), ()), LAB, tmp_path, Way(programs=eager, is_piped=True))
+    hosts = [host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
+    ran = ScriptRun(
+        plan_down(LAB, state_of(*hosts), ()), LAB, tmp_path, ScriptOptions(programs=eager, is_piped=True)
+    )
     assert [words[0] for words in ran.calls] == ["a", "b"]
     assert list((tmp_path / "a").iterdir()) == list((tmp_path / "b").iterdir()) == []
 
 
 def test_all_of_up_and_train_survive_an_eager_ssh(tmp_path: Path, eager: Path) -> None:
-    way = Way(programs=eager, is_piped=True)
+    way = ScriptOptions(programs=eager, is_piped=True)
     state = state_of(*(host_seen(name, home=str(tmp_path / name)) for name in "ab"))
     (tmp_path / "up").mkdir()
-    ran = Ran(plan_up(LAB, state, host_plans(LAB, state), MAKER), LAB, tmp_path / "up", way)
+    ran = ScriptRun(plan_up(LAB, state, host_plans(LAB, state), MAKER), LAB, tmp_path / "up", way)
     assert [words[2] for words in ran.calls].count("start") == 2
     assert ran.calls[-1][2:4] == ["exec", "hvdocker-lab-worker"]
-    ran = Ran(trained(tmp_path, JOB), LAB, tmp_path, way)
+    ran = ScriptRun(trained(tmp_path, JOB), LAB, tmp_path, way)
     assert ran.calls[-1] == ["a", "docker", "start", "hvdocker-lab-train-abcd"]
     assert (tmp_path / "b" / ".hvdocker" / "lab" / "code" / "train.py").is_file()
 
@@ -119,7 +121,7 @@ def test_all_of_up_and_train_survive_an_eager_ssh(tmp_path: Path, eager: Path) -
 def test_a_folders_name_with_a_newline_does_not_run_as_code(tmp_path: Path, line_break: str) -> None:
     name = f"my{line_break}touch evil #{line_break} project"
     job = replace(JOB, command=("echo", f"one{line_break}touch evil #"))
-    ran = Ran(trained(tmp_path, job, name), LAB, tmp_path)
+    ran = ScriptRun(trained(tmp_path, job, name), LAB, tmp_path)
     assert not list(tmp_path.rglob("evil"))
     assert (tmp_path / "a" / ".hvdocker" / "lab" / "code" / "train.py").is_file()
     assert ran.calls[-1][2] == "start"
@@ -128,7 +130,7 @@ def test_a_folders_name_with_a_newline_does_not_run_as_code(tmp_path: Path, line
 def test_a_running_job_is_stopped_with_grace_by_hand_too(tmp_path: Path) -> None:
     lab = inventory("hosts: [a]")
     state = state_of(host_seen("a", containers=(master("train-abcd", "{}"),)))
-    ran = Ran(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
+    ran = ScriptRun(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
     assert ran.calls == [
         ["a", "docker", "stop", "--time", "45", "id-train-abcd"],
         ["here", "hvdocker", "fetch", "train-abcd"],

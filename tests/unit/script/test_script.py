@@ -25,8 +25,17 @@ from hvdocker.protocol.placement import Placement, Share
 from hvdocker.script.script import script_of
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.steps import WritePatch
-from tests.unit.builders import CAPSULE, ENGINE, MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.script.by_hand import Ran, Way
+from tests.unit.builders import (
+    CAPSULE,
+    ENGINE,
+    MAKER,
+    host_seen,
+    host_with_worker,
+    inventory,
+    master,
+    state_of,
+)
+from tests.unit.script.by_hand import ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
 WORKER = "hvdocker-lab-worker"
@@ -57,14 +66,14 @@ def planned(wanted: Inventory, state: ClusterState) -> tuple[Plan, dict[str, Hos
 def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
     state = state_of(seen(tmp_path, "a"), seen(tmp_path, "b", image=None))
     plan, placed = planned(LAB, state)
-    ran = Ran(plan, LAB, tmp_path)
+    ran = ScriptRun(plan, LAB, tmp_path)
     created = {name: created_by_hand(name, placed[name]) for name in "ab"}
     for host, before in (("a", [["docker", "save", "doc-hvd:cpu"]]), ("b", [["docker", "load", "--quiet"]])):
         address = placed[host].address
         mesh = (
             [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
         )
-        assert ran.on("root@b" if host == "b" else host) == [
+        assert ran.calls_on("root@b" if host == "b" else host) == [
             *before,
             created[host],
             ["docker", "cp", f"{WORKER}:/etc/passwd", "-"],
@@ -94,7 +103,7 @@ def created_by_hand(name: str, place: HostPlan) -> list[str]:
 
 def test_what_a_worker_gets_by_hand_is_owned_by_its_user(tmp_path: Path) -> None:
     plan, _ = planned(LAB, state_of(seen(tmp_path, "a"), seen(tmp_path, "b")))
-    ran = Ran(plan, LAB, tmp_path)
+    ran = ScriptRun(plan, LAB, tmp_path)
     given = content(ran.archives[("a", f"{WORKER}:/run")])
     assert {name: entry[:3] for name, entry in given.items()} == {
         "hvdocker": (0o700, 1000, 1001),
@@ -129,10 +138,10 @@ def test_what_a_worker_gets_by_hand_is_owned_by_its_user(tmp_path: Path) -> None
 
 
 def test_a_joining_worker_by_hand(tmp_path: Path) -> None:
-    state = state_of(seen(tmp_path, "a"), with_worker(LAB, "b", home=str(tmp_path / "b")))
+    state = state_of(seen(tmp_path, "a"), host_with_worker(LAB, "b", home=str(tmp_path / "b")))
     plan, _ = planned(LAB, state)
-    ran = Ran(plan, LAB, tmp_path)
-    assert ran.on("root@b") == [
+    ran = ScriptRun(plan, LAB, tmp_path)
+    assert ran.calls_on("root@b") == [
         ["docker", "cp", f"{WORKER}:/run/hvdocker/ssh/id_ed25519", "-"],
         ["docker", "cp", "-", f"{WORKER}:/run/hvdocker/ssh"],
     ]
@@ -147,7 +156,7 @@ def test_a_joining_worker_by_hand(tmp_path: Path) -> None:
 
 
 def test_train_by_hand(tmp_path: Path) -> None:
-    state = state_of(*(with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
+    state = state_of(*(host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
     project = tmp_path / "my project"
     (project / "__pycache__").mkdir(parents=True)
     (project / "train.py").write_text("print('hi')")
@@ -161,12 +170,12 @@ def test_train_by_hand(tmp_path: Path) -> None:
         launcher=("horovodrun",),
         workdir="/train",
     )
-    ran = Ran(plan_train(LAB, host_plans(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
+    ran = ScriptRun(plan_train(LAB, host_plans(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab"
         assert (folder / "jobs" / "train-abcd" / "job.json").read_text() == job.for_host(name) + "\n"
         assert [path.name for path in (folder / "code").iterdir()] == ["train.py"]
-    called, job_name = ran.on("a"), "hvdocker-lab-train-abcd"
+    called, job_name = ran.calls_on("a"), "hvdocker-lab-train-abcd"
     assert [words[1] for words in called] == ["create", *["cp"] * 9, "start"]
     taken = [f"{WORKER}:/run/hvdocker/ssh/{file}" for file in ("config", "id_ed25519", "known_hosts")]
     # The two ends of a pipe may be called in either order.
@@ -174,14 +183,14 @@ def test_train_by_hand(tmp_path: Path) -> None:
         *[["-", f"{job_name}:/run/hvdocker/ssh"]] * 3, *([file, "-"] for file in taken),
     ]  # fmt: skip
     assert called[-1] == ["docker", "start", job_name]
-    assert ran.on("root@b") == []
+    assert ran.calls_on("root@b") == []
 
 
 def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
     """Any bytes, and values of the caller's that look like nothing secret; one that is hidden stays so."""
     project = tmp_path / "me"
     project.mkdir()
-    state = state_of(*(with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
+    state = state_of(*(host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"))
     job = JobSpec(
         job="train-abcd",
         cluster="lab",
@@ -196,7 +205,7 @@ def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
     capsule = replace(CAPSULE, env=env, env_from_caller=("SEED", "TOKEN"))
     patch = bytes(range(256)) + b"HVDOCKER_END\n"
     plan = plan_train(LAB, host_plans(LAB, state), MAKER, job, None, papers=CapsuleFiles(capsule, patch))
-    ran = Ran(plan, LAB, tmp_path, Way({"SEED": "8", "TOKEN": "hunter2"}))
+    ran = ScriptRun(plan, LAB, tmp_path, ScriptOptions({"SEED": "8", "TOKEN": "hunter2"}))
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab" / "jobs" / "train-abcd"
         found = Capsule.read((folder / "capsule.json").read_text())
@@ -207,15 +216,15 @@ def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
 
 def test_a_large_patch_is_left_out_of_a_script(tmp_path: Path) -> None:
     large = WritePatch("a", str(tmp_path), b"x" * (PATCH_MAX_BYTES_ON_ALL_HOSTS + 1))
-    ran = Ran(Plan("train", "lab", (Stage("files", (large,)),)), LAB, tmp_path)
+    ran = ScriptRun(Plan("train", "lab", (Stage("files", (large,)),)), LAB, tmp_path)
     assert len(ran.text) < 5000 and not (tmp_path / "code.patch").exists()
 
 
 def test_down_by_hand(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name / ".hvdocker" / "lab" / "jobs").mkdir(parents=True)
-    hosts = [with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
-    ran = Ran(plan_down(LAB, state_of(*hosts), ("train-abcd",)), LAB, tmp_path)
+    hosts = [host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
+    ran = ScriptRun(plan_down(LAB, state_of(*hosts), ("train-abcd",)), LAB, tmp_path)
     assert ran.calls == [
         ["here", "hvdocker", "fetch", "train-abcd"],
         ["a", "docker", "rm", "-f", "-v", WORKER],
@@ -227,7 +236,7 @@ def test_down_by_hand(tmp_path: Path) -> None:
 def test_a_local_cluster_by_hand(tmp_path: Path) -> None:
     local = inventory("local: 1\ncluster: lab\n")
     plan, _ = planned(local, state_of(seen(tmp_path, "w1", image=None), controller_engine=ENGINE))
-    ran = Ran(plan, local, tmp_path)
+    ran = ScriptRun(plan, local, tmp_path)
     assert {words[0] for words in ran.calls} == {"here"}
     assert ran.calls[0] == ["here", "hvdocker", "image", "build", "--target", "cpu"]
     assert ran.calls[1] == [
@@ -238,7 +247,7 @@ def test_a_local_cluster_by_hand(tmp_path: Path) -> None:
 
 def test_docker_through_sudo_where_the_socket_is_denied(tmp_path: Path) -> None:
     text = script_of(
-        plan_down(LAB, state_of(with_worker(LAB, "a"), with_worker(LAB, "b")), ()),
+        plan_down(LAB, state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b")), ()),
         LAB,
         assets.ssh_config_template(),
         frozenset({"a"}),
@@ -255,8 +264,8 @@ def test_hosts_with_similar_names_are_not_mixed_up(tmp_path: Path, names: tuple[
         host_seen(names[0], containers=(job,)),
         host_seen(names[1], cluster_dir=str(tmp_path / ".hvdocker" / "x")),
     )
-    ran = Ran(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
-    assert ran.on("one") == [["docker", "rm", "-f", "-v", "hvdocker-lab-train-abcd"]]
+    ran = ScriptRun(plan_down(lab, state, ("train-abcd",)), lab, tmp_path)
+    assert ran.calls_on("one") == [["docker", "rm", "-f", "-v", "hvdocker-lab-train-abcd"]]
 
 
 def test_no_key_stands_in_a_script(tmp_path: Path) -> None:
@@ -270,10 +279,10 @@ def test_requirements_are_installed_by_hand(tmp_path: Path) -> None:
     asked = Requirements("/me/requirements.txt", ("it's>=1",), ("six<2",), (wheel,))
     step = BuildLayer("a", "hvdocker-req:k", "sha256:base", "content", "k", asked)
     (tmp_path / "ca.pem").write_text("OUR CA")
-    way = Way(environ={"PIP_CERT": str(tmp_path / "ca.pem")})
-    ran = Ran(Plan("train", "lab", (Stage("image", (step,)),)), LAB, tmp_path, way)
+    way = ScriptOptions(environ={"PIP_CERT": str(tmp_path / "ca.pem")})
+    ran = ScriptRun(Plan("train", "lab", (Stage("image", (step,)),)), LAB, tmp_path, way)
     name = "hvdocker-req-k-by-hand"
-    start, copy, install, commit, remove = ran.on("a")
+    start, copy, install, commit, remove = ran.calls_on("a")
     labels = [value for word, value in pairwise(start) if word == "--label"]
     assert labels == ["hvdocker.requirements=k", "hvdocker.base=content"]
     assert start[-2:] == ["sha256:base", "7200"]

@@ -359,31 +359,31 @@ def test_nothing_changed_is_one_round_trip_that_carries_nothing(pair: Pair) -> N
     for number in range(50):
         pair.write(f"pkg{number % 5}/module{number}.py")
     pair.sync()
-    pair.link.trips.clear()
+    pair.link.round_trips.clear()
     pair.sync()
-    assert len(pair.link.trips) == 1
-    assert pair.link.trips[0].fed == 0
-    assert pair.link.trips[0].told < 100
+    assert len(pair.link.round_trips) == 1
+    assert pair.link.round_trips[0].sent_bytes == 0
+    assert pair.link.round_trips[0].received_bytes < 100
 
 
 def test_a_change_is_two_round_trips(pair: Pair) -> None:
     pair.write("train.py")
     gone = pair.write("old/gone.py")
     pair.sync()
-    pair.link.trips.clear()
+    pair.link.round_trips.clear()
     pair.write("train.py", "changed")
     gone.unlink()
     pair.sync()
-    assert len(pair.link.trips) == 2
+    assert len(pair.link.round_trips) == 2
 
 
 def test_a_touched_file_does_not_travel(pair: Pair) -> None:
     os.utime(pair.write("train.py"), (1, 1))
     pair.sync()
     os.utime(pair.here / "train.py", (2_000_000_000, 2_000_000_000))
-    pair.link.trips.clear()
+    pair.link.round_trips.clear()
     assert pair.sync().sent == 0
-    assert len(pair.link.trips) == 1
+    assert len(pair.link.round_trips) == 1
 
 
 def test_times_are_kept(pair: Pair) -> None:
@@ -507,13 +507,13 @@ def test_a_stream_that_is_cut_off_changes_nothing(pair: Pair) -> None:
     pair.write("train.py", "new")
     pair.write("added.py")
     for keep in (0, 512, 2000, -1536):
-        pair.link.cut = keep
+        pair.link.cut_after_bytes = keep
         with pytest.raises(HvdockerError, match="writing the code failed"):
             pair.sync()
         assert pair.names() == ["train.py"]
         assert (pair.there / "train.py").read_text() == "old"
         assert sorted(path.name for path in pair.state.iterdir()) == ["index", "paths"]
-    pair.link.cut = None
+    pair.link.cut_after_bytes = None
     assert pair.sync().sent == 2
 
 
@@ -648,9 +648,9 @@ def test_contents_are_checked_on_the_host(pair: Pair) -> None:
     assert pair.sync().sent == 0
     checked = sync_host(pair.link, read_tree(pair.here), str(pair.there), SyncOptions(checksum=True))
     assert (checked.sent, (pair.there / "train.py").read_text()) == (1, "good")
-    pair.link.trips.clear()
+    pair.link.round_trips.clear()
     assert sync_host(pair.link, read_tree(pair.here), str(pair.there), SyncOptions(checksum=True)).sent == 0
-    assert len(pair.link.trips) == 1
+    assert len(pair.link.round_trips) == 1
 
 
 def forge(pair: Pair) -> None:
@@ -689,7 +689,7 @@ def test_a_large_sync_is_measured_and_then_compressed_as_chosen(
     assert (report.wire_bytes < report.sent_bytes / 2) == (codec is not Codec.NONE)
     assert (pair.there / "b.txt").read_text() == text
     assert [(speed.has_zstd, speed.ratio < 0.5) for speed in asked] == [(True, True)]
-    assert len(pair.link.trips) == 3
+    assert len(pair.link.round_trips) == 3
     assert pair.sync().sent == 0
 
 

@@ -18,10 +18,10 @@ from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
 from hvdocker.transport.session import Session
-from tests.unit.builders import CAPSULE, IMAGE, MAKER, inventory, state_of, with_worker
+from tests.unit.builders import CAPSULE, IMAGE, MAKER, host_with_worker, inventory, state_of
 
 LAB = inventory("hosts: [a, b]\nport: 12345\nenv: {API_KEY: hunter2}\n")
-STATE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+STATE = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
 JOB = JobSpec(
     job="train-abcd",
     cluster="lab",

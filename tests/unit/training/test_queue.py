@@ -15,11 +15,13 @@ from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_requ
 from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.queue import place_unless_others_wait, queue_status, slots_text, without_running_jobs
 from hvdocker.training.slots import choose_slots
-from tests.unit.builders import MAKER, inventory, master, state_of, with_worker
+from tests.unit.builders import MAKER, host_with_worker, inventory, master, state_of
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
-FREE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
-BUSY = state_of(with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), with_worker(LAB, "b"))
+FREE = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
+BUSY = state_of(
+    host_with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), host_with_worker(LAB, "b")
+)
 
 
 def ticket(

@@ -14,10 +14,10 @@ from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_requ
 from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.slots import Relaunch, choose_slots
 from hvdocker.training.train import launch_again
-from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
+from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
-STATE = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+STATE = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
 
 
 def placed(
@@ -66,7 +66,7 @@ def test_a_host_that_nobody_knows_is_refused(flag: str) -> None:
 
 def test_by_default_every_slot_even_those_that_a_job_holds() -> None:
     job = master("train-abcd", '{"a":2}')
-    busy = state_of(with_worker(LAB, "a", containers=(job,)), with_worker(LAB, "b"))
+    busy = state_of(host_with_worker(LAB, "a", containers=(job,)), host_with_worker(LAB, "b"))
     with pytest.raises(NotEnoughSlots, match="6 wanted, 4 free: 2 on a are held by train-abcd"):
         placed(busy)
 
@@ -91,7 +91,9 @@ def test_flags_that_cannot_be_meant(request_: dict[str, object], problem: str) -
         check_request(TrainRequest(**request_))
 
 
-BUSY = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", containers=(master("x-aaaa", '{"b":3}'),)))
+BUSY = state_of(
+    host_with_worker(LAB, "a"), host_with_worker(LAB, "b", containers=(master("x-aaaa", '{"b":3}'),))
+)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_an_elastic_job_begins_with_what_is_free() -> None:
 
 LOST = HeadLost("the head a does not answer: the job ended with it")
 ANEW = Relaunch("train-abcd", Resilience(first_restart=1), 6, "c0de", LOST)
-LEFT = state_of(with_worker(LAB, "b"))
+LEFT = state_of(host_with_worker(LAB, "b"))
 
 
 @pytest.mark.parametrize(
@@ -137,8 +139,8 @@ def test_a_job_whose_head_is_gone_takes_what_is_left(
 def test_anew_without_workers_that_stand_still_there_is_nothing_to_be_had() -> None:
     old = master("train-abcd", '{"b":4}', state="exited", host="b")
     for state in (
-        state_of(with_worker(LAB, "b", state="exited")),
-        state_of(with_worker(LAB, "b", containers=(old,))),
+        state_of(host_with_worker(LAB, "b", state="exited")),
+        state_of(host_with_worker(LAB, "b", containers=(old,))),
     ):
         with pytest.raises(NotEnoughSlots):
             placed(state, anew=ANEW, np=2)

@@ -12,7 +12,7 @@ from hvdocker.cluster.plan.addresses import (
 from hvdocker.cluster.plan.fitness import UPGRADE_ENGINE_FIX, fitness_problems, is_too_old
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.observe.state import NetworkSeen
-from tests.unit.builders import ENGINE, host_seen, inventory, state_of, with_worker
+from tests.unit.builders import ENGINE, host_seen, host_with_worker, inventory, state_of
 
 LAB = inventory("hosts: [a, b]")
 
@@ -27,13 +27,13 @@ def test_the_first_port_that_is_free_on_every_host() -> None:
 
 def test_the_inventorys_port_beats_everything() -> None:
     lab = inventory("hosts: [a, b]\nport: 2222\n")
-    assert choose_port(lab, state_of(with_worker(LAB, "a"))) == 2222
+    assert choose_port(lab, state_of(host_with_worker(LAB, "a"))) == 2222
 
 
 def test_the_clusters_own_port_stays() -> None:
     """Its own worker listens there: that is no reason to move on."""
     old = inventory("hosts: [a, b]\nport: 13000\n")
-    state = state_of(host_seen("a"), with_worker(old, "b", listening_ports=frozenset({13000})))
+    state = state_of(host_seen("a"), host_with_worker(old, "b", listening_ports=frozenset({13000})))
     assert choose_port(LAB, state) == 13000
     assert port_conflicts(state, host_plans(LAB, state)) == []
 
@@ -46,13 +46,13 @@ def test_a_stranger_on_the_port_is_a_conflict() -> None:
 
 def test_a_worker_that_sleeps_does_not_excuse_a_stranger() -> None:
     lab = inventory("hosts: [a]\nport: 2222\n")
-    state = state_of(with_worker(lab, "a", state="exited", listening_ports=frozenset({2222})))
+    state = state_of(host_with_worker(lab, "a", state="exited", listening_ports=frozenset({2222})))
     assert port_conflicts(state, host_plans(lab, state)) == ["a"]
 
 
 def test_a_worker_on_its_old_port_does_not_excuse_a_stranger_on_the_new_one() -> None:
     old, new = inventory("hosts: [a]\nport: 2222\n"), inventory("hosts: [a]\nport: 3333\n")
-    state = state_of(with_worker(old, "a", listening_ports=frozenset({2222, 3333})))
+    state = state_of(host_with_worker(old, "a", listening_ports=frozenset({2222, 3333})))
     assert port_conflicts(state, host_plans(new, state)) == ["a"]
 
 

@@ -3,16 +3,17 @@ from hvdocker.cluster.steps import RemoveContainer, RemoveNetwork, RemoveTree
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.observe.state import ContainerSeen, NetworkSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
-from tests.unit.builders import as_made, host_seen, inventory, master, state_of, with_worker
+from tests.unit.builders import host_seen, host_with_worker, inventory, master, state_of, worker_as_created
 
 LAB = inventory("hosts: [a, b]")
 
 
 def test_jobs_end_then_outputs_then_masters_then_workers_then_files() -> None:
     jobs = (master("train-abcd", "{}"), master("old-aaaa", "{}", state="exited"))
-    worker = as_made(LAB, "a", host_seen("a"))
+    worker = worker_as_created(LAB, "a", host_seen("a"))
     state = state_of(
-        host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"), with_worker(LAB, "b")
+        host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"),
+        host_with_worker(LAB, "b"),
     )
     assert plan_down(LAB, state, ("train-abcd",)) == Plan("down", "lab", (
         Stage("jobs", (StopJob("a", "train-abcd", "id-train-abcd"),)),
@@ -46,7 +47,10 @@ def test_a_host_that_has_only_files_left_loses_them() -> None:
 def test_a_local_cluster_shares_an_engine_and_has_a_network() -> None:
     local = inventory("local: 2\ncluster: lab\n")
     seen = (host_seen("w1"), host_seen("w2"))
-    shared = (*(as_made(local, host.name, host) for host in seen), master("train-abcd", "{}", "exited", "w1"))
+    shared = (
+        *(worker_as_created(local, host.name, host) for host in seen),
+        master("train-abcd", "{}", "exited", "w1"),
+    )
     state = state_of(
         host_seen("w1", containers=shared, home="/home/me", cluster_dir="/home/me/.hvdocker/lab/w1"),
         host_seen("w2", containers=shared, home="/home/me", cluster_dir="/home/me/.hvdocker/lab/w2"),

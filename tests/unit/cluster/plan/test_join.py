@@ -43,10 +43,10 @@ from tests.unit.builders import (
     IMAGE,
     MAKER,
     host_seen,
+    host_with_worker,
     inventory,
     master,
     state_of,
-    with_worker,
 )
 
 LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd:cpu\n")
@@ -71,7 +71,7 @@ def running(host: HostSeen, *masters: ContainerSeen) -> HostSeen:
 
 def two(*masters: ContainerSeen, wanted: Inventory = LAB) -> tuple[HostSeen, HostSeen]:
     """Two hosts of the cluster, with these masters on the first."""
-    return running(with_worker(wanted, "a"), *masters), with_worker(wanted, "b")
+    return running(host_with_worker(wanted, "a"), *masters), host_with_worker(wanted, "b")
 
 
 def elastic(most: str = "4", placement: str = '{"a":1,"b":1}', job: str = JOB, **more: str) -> ContainerSeen:
@@ -147,7 +147,7 @@ MISSED = "b does not answer, and is left as it is: train-abcd goes on without it
 def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     """That one is trusted as before, and stays a host of the job: it may come back."""
     before = "a=10.0.0.11 b=10.0.0.12"
-    a = running(with_worker(LAB, "a", members_line=before), elastic("2"))
+    a = running(host_with_worker(LAB, "a", members_line=before), elastic("2"))
     state = state_of(a, host_seen("c"))
     spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
@@ -169,7 +169,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
 
 
 def test_a_host_that_is_dead_is_no_reason_to_do_anything() -> None:
-    a = running(with_worker(PAIR, "a", members_line="a=10.0.0.11 b=10.0.0.12"), elastic())
+    a = running(host_with_worker(PAIR, "a", members_line="a=10.0.0.11 b=10.0.0.12"), elastic())
     assert up(PAIR, state_of(a), DEAD) == Plan("up", "lab", notes=(MISSED,))
 
 
@@ -180,7 +180,7 @@ def test_without_a_bound_all_its_slots_join() -> None:
 
 def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key() -> None:
     job = elastic(secrets="TOKEN,CERT")
-    state = state_of(running(with_worker(LAB, "a"), job), host_seen("b"), with_worker(LAB, "c"))
+    state = state_of(running(host_with_worker(LAB, "a"), job), host_seen("b"), host_with_worker(LAB, "c"))
     plan = up(LAB, state)
     assert plan.stages[4:6] == (
         Stage("join", (join_of("b", 1, secrets=("TOKEN", "CERT"), is_new=False),), follows_on=True),
@@ -192,19 +192,21 @@ def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key(
 
 def test_a_job_that_is_not_elastic_learns_keys_and_gets_no_hosts() -> None:
     job = master(JOB, '{"a":1,"b":1}')
-    state = state_of(running(with_worker(LAB, "a"), job), host_seen("b"), host_seen("c"))
+    state = state_of(running(host_with_worker(LAB, "a"), job), host_seen("b"), host_seen("c"))
     steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | UpdateMaster)]
     assert steps == [join_of("b", 1, is_new=False), UpdateMaster("a", MASTER, 1000, 1001)]
 
 
 def test_a_head_that_lost_its_worker_still_runs_its_ranks_in_the_master() -> None:
-    state = state_of(host_seen("a", containers=(elastic(),)), with_worker(LAB, "b"), with_worker(LAB, "c"))
+    state = state_of(
+        host_seen("a", containers=(elastic(),)), host_with_worker(LAB, "b"), host_with_worker(LAB, "c")
+    )
     steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | UpdateMaster)]
     assert steps == [UpdateMaster("a", MASTER, 1000, 1001, (A, B))]
 
 
 def test_a_host_that_joined_and_lost_its_worker_joins_anew() -> None:
-    c = joined(with_worker(LAB, "c"), state="created")
+    c = joined(host_with_worker(LAB, "c"), state="created")
     plan = up(LAB, state_of(*two(elastic()), c))
     assert RemoveContainer("c", WORKER, "id-c", "it is created") in list(plan.steps)
     assert [step for step in plan.steps if isinstance(step, JoinJob)] == [join_of("c", 2)]
@@ -212,7 +214,9 @@ def test_a_host_that_joined_and_lost_its_worker_joins_anew() -> None:
 
 def test_an_up_that_was_cut_off_is_mended_while_the_job_runs() -> None:
     """Its worker was made and never started: it is nobody's, and the job is not hurt when it goes."""
-    state = state_of(running(with_worker(PAIR, "a"), elastic()), with_worker(PAIR, "b", state="created"))
+    state = state_of(
+        running(host_with_worker(PAIR, "a"), elastic()), host_with_worker(PAIR, "b", state="created")
+    )
     plan = up(PAIR, state)
     assert RemoveContainer("b", WORKER, "id-b", "it is created") in list(plan.steps)
     assert [step.host for step in plan.steps if isinstance(step, JoinJob)] == ["b"]
@@ -220,7 +224,7 @@ def test_an_up_that_was_cut_off_is_mended_while_the_job_runs() -> None:
 
 def test_a_host_in_place_of_one_that_left_the_inventory() -> None:
     wanted = inventory("hosts: [a, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd:cpu\n")
-    state = state_of(running(with_worker(wanted, "a"), elastic("2")), host_seen("c"))
+    state = state_of(running(host_with_worker(wanted, "a"), elastic("2")), host_seen("c"))
     (told,) = [step for step in up(wanted, state).steps if isinstance(step, UpdateMaster)]
     assert told.job_hosts == (A, JobHost("c", "10.0.0.13", 1))
 
@@ -229,8 +233,8 @@ def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
     wanted = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")
     before = "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13"
     job = elastic(placement='{"a":1,"b":1,"c":1}')
-    a = running(with_worker(wanted, "a", members_line=before), job)
-    plan = up(wanted, state_of(a, with_worker(wanted, "c", members_line=before)))
+    a = running(host_with_worker(wanted, "a", members_line=before), job)
+    plan = up(wanted, state_of(a, host_with_worker(wanted, "c", members_line=before)))
     seats = (A, JobHost("c", "10.0.0.13", 1))
     assert plan.stages[-1] == Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, seats),))
     assert not [step for step in plan.steps if isinstance(step, CreateWorker | JoinJob)]
@@ -259,7 +263,7 @@ def test_why_a_new_host_does_not_join(job: ContainerSeen, why: str) -> None:
 
 def test_requirements_do_not_come_back_with_a_host() -> None:
     job = elastic(requirements="k")
-    plan = up(PAIR, state_of(running(with_worker(PAIR, "a"), job), host_seen("b")))
+    plan = up(PAIR, state_of(running(host_with_worker(PAIR, "a"), job), host_seen("b")))
     assert plan.notes == (
         "b does not come back to train-abcd: it runs with requirements, which a new worker lacks",
     )
@@ -274,8 +278,8 @@ def test_the_oldest_job_with_room_is_joined_first_and_the_next_host_goes_to_the_
         elastic("9", '{"b":1}', "new-bbbb", created=7),
     )
     state = state_of(
-        running(with_worker(wanted, "a"), older, younger),
-        with_worker(wanted, "b"),
+        running(host_with_worker(wanted, "a"), older, younger),
+        host_with_worker(wanted, "b"),
         host_seen("c"),
         host_seen("d"),
     )
@@ -284,7 +288,7 @@ def test_the_oldest_job_with_room_is_joined_first_and_the_next_host_goes_to_the_
 
 
 def grown(**how: str) -> ClusterState:
-    return state_of(*two(elastic(**how)), joined(with_worker(LAB, "c")))
+    return state_of(*two(elastic(**how)), joined(host_with_worker(LAB, "c")))
 
 
 def test_what_joined_a_job_is_the_jobs_for_as_long_as_it_runs() -> None:
@@ -311,7 +315,7 @@ def test_gpus_that_joined_a_job_are_leased_by_it() -> None:
     wanted = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")
     cards = {name: tuple(GpuSeen(n, f"GPU-{name}{n}", "T4", 15079) for n in range(2)) for name in "ac"}
     job = elastic("3", '{"a":["GPU-a0","GPU-a1"]}')
-    a = running(with_worker(wanted, "a", gpus=cards["a"]), job)
+    a = running(host_with_worker(wanted, "a", gpus=cards["a"]), job)
     state = state_of(a, host_seen("c", gpus=cards["c"]))
     plan = up(wanted, state)
     (step,) = [step for step in plan.steps if isinstance(step, JoinJob)]
@@ -326,7 +330,7 @@ def test_gpus_that_joined_a_job_are_leased_by_it() -> None:
 
 def test_secrets_are_looked_for_where_a_host_joined() -> None:
     job = replace(elastic(secrets="TOKEN", state="exited"), exit_code=137)
-    state = state_of(*two(job), joined(with_worker(LAB, "c")))
+    state = state_of(*two(job), joined(host_with_worker(LAB, "c")))
     expected = [
         OverwriteSecrets("a", MASTER, JOB, ("TOKEN",)),
         RemoveSecrets("b", WORKER, (JOB,)),

@@ -15,12 +15,12 @@ from tests.unit.builders import (
     CLIENT_KEY,
     IMAGE,
     MAKER,
-    as_made,
     host_seen,
+    host_with_worker,
     inventory,
     master,
     state_of,
-    with_worker,
+    worker_as_created,
 )
 from tests.unit.cluster.plan.test_up import LAB, MEMBERS, WORKER, all_anew, up
 
@@ -30,12 +30,12 @@ def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None)
 
 
 def test_a_rotation_replaces_every_worker_by_the_same_with_new_keys() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state="exited"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", state="exited"))
     assert rotation(LAB, state) == all_anew("keys rotate", LAB, state, "the keys are rotated")
 
 
 def test_a_rotation_goes_on_where_another_was_cut_off() -> None:
-    state = state_of(host_seen("a"), with_worker(LAB, "b"))
+    state = state_of(host_seen("a"), host_with_worker(LAB, "b"))
     plan = rotation(LAB, state)
     assert [step for step in plan.steps if isinstance(step, RemoveContainer)] == [
         RemoveContainer("b", WORKER, "id-b", "the keys are rotated")
@@ -47,7 +47,7 @@ def test_a_rotation_goes_on_where_another_was_cut_off() -> None:
 def test_a_rotation_keeps_a_layer_of_requirements() -> None:
     lab = inventory("hosts: [a]")
     layered = replace(lab, image="hvdocker-req:k1")
-    worker = as_made(layered, "a", host_seen("a"), image="sha256:layered")
+    worker = worker_as_created(layered, "a", host_seen("a"), image="sha256:layered")
     labels = {**worker.labels, "hvdocker.requirements": "k1", "hvdocker.base": IMAGE.content}
     state = state_of(host_seen("a", containers=(replace(worker, labels=labels),)))
     assert up(lab, state).is_empty
@@ -57,7 +57,7 @@ def test_a_rotation_keeps_a_layer_of_requirements() -> None:
 
 def test_a_rotation_with_a_brought_pair_takes_it_again() -> None:
     brought = inventory("hosts: [a, b]\nkeys: {private: keys/mine, public: keys/mine.pub}\n")
-    state = state_of(with_worker(brought, "a"), with_worker(brought, "b"))
+    state = state_of(host_with_worker(brought, "a"), host_with_worker(brought, "b"))
     (made,) = [step for step in rotation(brought, state, CLIENT_KEY).steps if isinstance(step, MakeKeys)]
     pair = ("keys/mine", "keys/mine.pub")
     assert made.trust == Trust("lab", 12345, MEMBERS, user_key_files=pair, new_host_keys=("a", "b"))
@@ -67,7 +67,7 @@ def test_a_rotation_needs_a_cluster_and_spares_a_running_job() -> None:
     with pytest.raises(HvdockerError, match="the cluster lab is not up") as caught:
         rotation(LAB, state_of(host_seen("a"), host_seen("b")))
     assert (caught.value.exit_code, caught.value.fix) == (ExitCode.ERROR, "hvdocker up makes new keys")
-    worker = as_made(LAB, "b", host_seen("b"))
+    worker = worker_as_created(LAB, "b", host_seen("b"))
     job = master("train-abcd", '{"b":1}')
     with pytest.raises(HvdockerError, match="job train-abcd is running"):
-        rotation(LAB, state_of(with_worker(LAB, "a"), host_seen("b", containers=(worker, job))))
+        rotation(LAB, state_of(host_with_worker(LAB, "a"), host_seen("b", containers=(worker, job))))

@@ -35,12 +35,12 @@ from tests.unit.builders import (
     IMAGE,
     MAKER,
     OTHER_IMAGE,
-    as_made,
     host_seen,
+    host_with_worker,
     inventory,
     master,
     state_of,
-    with_worker,
+    worker_as_created,
 )
 
 LAB = inventory("hosts: [a, b]")
@@ -86,13 +86,13 @@ def test_on_hosts_with_nothing_but_the_image() -> None:
 
 
 def test_a_second_up_has_nothing_to_do() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
     assert up(LAB, state) == Plan("up", "lab", ())
     assert up(LAB, state).is_empty
 
 
 def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
     other = replace(MAKER, owner="bob", version="9.9")
     assert plan_up(LAB, state, host_plans(LAB, state), other).is_empty
 
@@ -124,13 +124,13 @@ def all_anew(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> 
 
 
 def test_changed_settings_replace_the_worker() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
     changed = inventory("hosts: [a, b]\nshm: 1GB\n")
     assert up(changed, state) == all_anew("up", changed, state, "its settings changed")
 
 
 def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
-    state = state_of(host_seen("a"), with_worker(LAB, "b"))
+    state = state_of(host_seen("a"), host_with_worker(LAB, "b"))
     trust = Trust(
         "lab",
         12345,
@@ -154,7 +154,9 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
 def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
     lab = inventory("hosts: [a, c]")
     before = f"{BOTH} c=10.0.0.13"
-    state = state_of(with_worker(lab, "a", members_line=before), with_worker(lab, "c", members_line=before))
+    state = state_of(
+        host_with_worker(lab, "a", members_line=before), host_with_worker(lab, "c", members_line=before)
+    )
     keys = {name: HOST_KEYS[name] for name in "ac"}
     members = (MEMBERS[0], ClusterMember("c", "10.0.0.13", "hvd"))
     now = "a=10.0.0.11 c=10.0.0.13"
@@ -176,16 +178,20 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
             "rm -r ~/.hvdocker/lab",
         ),
     )
-    told = state_of(with_worker(lab, "a", members_line=now), with_worker(lab, "c", members_line=now))
+    told = state_of(
+        host_with_worker(lab, "a", members_line=now), host_with_worker(lab, "c", members_line=now)
+    )
     assert up(lab, told) == Plan("up", "lab")
 
 
 def test_where_it_is_not_known_whom_workers_trust_they_are_left_alone() -> None:
-    assert up(LAB, state_of(with_worker(LAB, "a"), with_worker(LAB, "b", members_line=BOTH))).is_empty
+    assert up(
+        LAB, state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", members_line=BOTH))
+    ).is_empty
 
 
 def test_an_exited_worker_is_only_started() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state="exited"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", state="exited"))
     assert up(LAB, state) == Plan("up", "lab", (
         Stage("containers", (StartContainer("b", WORKER),)),
         Stage("sshd", (AwaitSshd("b", WORKER, "10.0.0.12", 12345),), follows_on=True),
@@ -195,13 +201,13 @@ def test_an_exited_worker_is_only_started() -> None:
 
 @pytest.mark.parametrize("condition", ["created", "paused", "dead", "restarting", "removing"])
 def test_a_worker_in_any_other_state_is_made_anew(condition: str) -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", state=condition))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", state=condition))
     removals = [step for step in up(LAB, state).steps if isinstance(step, RemoveContainer)]
     assert removals == [RemoveContainer("b", WORKER, "id-b", f"it is {condition}")]
 
 
 def test_a_worker_of_an_older_image_is_replaced() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id="sha256:old"))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image_id="sha256:old"))
     removals = [step for step in up(LAB, state).steps if isinstance(step, RemoveContainer)]
     assert removals == [RemoveContainer("b", WORKER, "id-b", "the image changed")]
 
@@ -313,8 +319,8 @@ def test_a_single_host_may_be_reached_by_loopback() -> None:
 
 def test_a_running_job_protects_its_worker() -> None:
     job = master("train-abcd", '{"b":1}')
-    worker = as_made(LAB, "b", host_seen("b"))
-    state = state_of(with_worker(LAB, "a"), host_seen("b", containers=(worker, job)))
+    worker = worker_as_created(LAB, "b", host_seen("b"))
+    state = state_of(host_with_worker(LAB, "a"), host_seen("b", containers=(worker, job)))
     with pytest.raises(HvdockerError) as caught:
         up(inventory("hosts: [a, b]\nshm: 1GB\n"), state)
     assert caught.value.what == "job train-abcd is running, and its worker on b would be replaced"
@@ -328,8 +334,8 @@ def test_a_running_job_protects_its_worker() -> None:
     ids=["ended", "elsewhere"],
 )
 def test_a_job_that_is_not_hurt_stops_nothing(job) -> None:
-    worker = as_made(LAB, "b", host_seen("b"))
-    state = state_of(with_worker(LAB, "a"), host_seen("b", containers=(worker, job)))
+    worker = worker_as_created(LAB, "b", host_seen("b"))
+    state = state_of(host_with_worker(LAB, "a"), host_seen("b", containers=(worker, job)))
     assert not up(inventory("hosts: [a, b]\nshm: 1GB\n"), state).is_empty
 
 
@@ -367,7 +373,7 @@ def test_a_local_cluster_keeps_its_network() -> None:
 
 def test_a_brought_key_is_used_and_taken_from_no_host() -> None:
     brought = inventory("hosts: [a, b]\nkeys: {private: keys/mine, public: keys/mine.pub}\n")
-    state = state_of(host_seen("a"), with_worker(brought, "b"))
+    state = state_of(host_seen("a"), host_with_worker(brought, "b"))
     keys = next(step for step in up(brought, state, CLIENT_KEY).steps if isinstance(step, MakeKeys))
     assert keys.trust == Trust(
         "lab", 12345, MEMBERS, user_key_files=("keys/mine", "keys/mine.pub"),
@@ -377,7 +383,7 @@ def test_a_brought_key_is_used_and_taken_from_no_host() -> None:
 
 def test_another_brought_key_replaces_every_worker() -> None:
     brought = inventory("hosts: [a, b]\nkeys: {private: keys/mine, public: keys/mine.pub}\n")
-    state = state_of(with_worker(brought, "a"), with_worker(brought, "b"))
+    state = state_of(host_with_worker(brought, "a"), host_with_worker(brought, "b"))
     assert up(brought, state, CLIENT_KEY).is_empty
     removals = [
         step for step in up(brought, state, "ssh-ed25519 NEW").steps if isinstance(step, RemoveContainer)
@@ -395,7 +401,7 @@ def test_folders_of_another_users_containers_are_open() -> None:
 
 
 def with_client_key(name: str, key: str) -> HostSeen:
-    host = with_worker(LAB, name)
+    host = host_with_worker(LAB, name)
     worker = replace(host.containers[0], labels={**host.containers[0].labels, "hvdocker.clientkey": key})
     return replace(host, containers=(worker,))
 
@@ -416,7 +422,7 @@ def test_a_worker_that_goes_anyway_makes_no_discord() -> None:
     lab = inventory("hosts: [a, b, c]")
     gone = replace(with_client_key("b", "ssh-ed25519 OLD"))
     paused = replace(gone, containers=(replace(gone.containers[0], state="paused"),))
-    plan = up(lab, state_of(with_worker(lab, "a"), paused, with_worker(lab, "c")))
+    plan = up(lab, state_of(host_with_worker(lab, "a"), paused, host_with_worker(lab, "c")))
     removals = [step for step in plan.steps if isinstance(step, RemoveContainer)]
     assert removals == [RemoveContainer("b", WORKER, "id-b", "it is paused")]
     (made,) = [step for step in plan.steps if isinstance(step, MakeKeys)]

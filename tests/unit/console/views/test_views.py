@@ -28,7 +28,7 @@ from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
-from tests.unit.builders import inventory, with_worker
+from tests.unit.builders import host_with_worker, inventory
 
 PLACEMENT = Placement((Share("b", 1), Share("gpu-a", 2)))
 
@@ -104,7 +104,7 @@ def test_a_jobs_summary(said) -> None:
 
 def test_a_clusters_state(said) -> None:
     lab = inventory("hosts: [a, b]\nport: 12345\n")
-    seen = with_worker(lab, "a")
+    seen = host_with_worker(lab, "a")
     hosts = (
         HostStatus("a", "a", seen.worker("a"), seen),
         HostStatus("b", "b", error=HostUnreachable("b:22 refuses connections", host="b")),

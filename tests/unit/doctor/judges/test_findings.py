@@ -41,9 +41,9 @@ from tests.unit.builders import (
     IMAGE,
     OTHER_IMAGE,
     host_seen,
+    host_with_worker,
     inventory,
     state_of,
-    with_worker,
 )
 from tests.unit.doctor.judges.facts import FIXTURES, machine
 
@@ -88,7 +88,7 @@ def of_hosts(path: str) -> Iterator[Finding]:
         host_seen("a", reached_at="127.0.0.1", engine=ARM_ENGINE, image=None),
         host_seen("a", reached_at="10.0.0.12"),
         host_seen("a", reached_at="fd00::1"),
-        with_worker(lab, "a", state="exited", home=path),
+        host_with_worker(lab, "a", state="exited", home=path),
     ]
     engines = [replace(FINE_ENGINE, security=(one,)) for one in ("rootless", "userns", "apparmor", "selinux")]
     for seen in odd:
@@ -117,7 +117,7 @@ def of_all_hosts() -> Iterator[Finding]:
         healths = {
             name: HostFacts(
                 name,
-                seen=with_worker(lab, name, image=image, image_id=image.id),
+                seen=host_with_worker(lab, name, image=image, image_id=image.id),
                 trial=TrialResult("x:y", InsideSeen({package: version})),
                 code=CodeSeen(version * 64, 1),
             )

@@ -14,14 +14,14 @@ from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.locks.holder import Holder
 from hvdocker.observe.state import ContainerSeen
-from tests.unit.builders import MAKER, OTHER_IMAGE, host_seen, inventory, state_of, with_worker
+from tests.unit.builders import MAKER, OTHER_IMAGE, host_seen, host_with_worker, inventory, state_of
 from tests.unit.doctor.judges.facts import machine
 
 LAB = inventory("hosts: [a, b]\nport: 12345\n")
 INSIDE = InsideSeen({"python": "3.11.2", "horovod": "0.28.1"}, None, 4 << 30, None, 65536)
 HEALTHY = HostFacts(
     "a",
-    seen=with_worker(LAB, "a"),
+    seen=host_with_worker(LAB, "a"),
     machine=machine("plain"),
     clock=ClockSeen(0.0, 0.01),
     engine=EngineState("overlay2", "extfs", "2", "systemd"),
@@ -91,7 +91,7 @@ def test_an_image_that_is_not_there_leaves_cells_open() -> None:
 
 
 def test_workers_that_are_not_what_they_should_be() -> None:
-    exited = judged(replace(HEALTHY, seen=with_worker(LAB, "a", state="exited")))
+    exited = judged(replace(HEALTHY, seen=host_with_worker(LAB, "a", state="exited")))
     assert bad(exited) == {"worker"} and exited["worker"].fix == "hvdocker up -i x.yaml"
     assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "warn"
     changed = judged(HEALTHY, why_new="its settings changed")["worker"]
@@ -99,7 +99,7 @@ def test_workers_that_are_not_what_they_should_be() -> None:
 
 
 def test_why_a_worker_would_be_made_anew() -> None:
-    state = state_of(with_worker(LAB, "a"), with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
     assert why_replaced(LAB, state, host_plans(LAB, state), MAKER) == {"b": "the image changed"}
 
 
@@ -147,7 +147,7 @@ def across(**healths: HostFacts) -> dict[str, Finding]:
 
 
 def test_hosts_that_are_alike() -> None:
-    found = across(a=HEALTHY, b=replace(HEALTHY, seen=with_worker(LAB, "b")))
+    found = across(a=HEALTHY, b=replace(HEALTHY, seen=host_with_worker(LAB, "b")))
     assert {finding.mark.value for finding in found.values()} == {"good"}
     assert {"same image", "same code", "same python", "same horovod", "same engine"} <= set(found)
 
@@ -155,7 +155,7 @@ def test_hosts_that_are_alike() -> None:
 def test_hosts_that_differ() -> None:
     other = replace(
         HEALTHY,
-        seen=with_worker(LAB, "b", image=OTHER_IMAGE, image_id=OTHER_IMAGE.id),
+        seen=host_with_worker(LAB, "b", image=OTHER_IMAGE, image_id=OTHER_IMAGE.id),
         machine=machine("old-card"),
         trial=TrialResult("x:y", InsideSeen({"python": "3.12.1"})),
         code=CodeSeen("d" * 64, 3),
@@ -181,7 +181,7 @@ def test_hosts_that_differ() -> None:
 def test_packages_that_differ_and_that_are_alike(package: str, mark: str) -> None:
     def having(name: str, version: str | None = None) -> HostFacts:
         inside = InsideSeen({package: version} if version else {})
-        return replace(HEALTHY, seen=with_worker(LAB, name), trial=TrialResult("x:y", inside))
+        return replace(HEALTHY, seen=host_with_worker(LAB, name), trial=TrialResult("x:y", inside))
 
     alike = across(a=having("a", "2.1"), b=having("b", "2.1"))[f"same {package}"]
     assert (alike.mark.value, alike.shown) == ("good", "2.1")

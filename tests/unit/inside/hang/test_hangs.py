@@ -9,15 +9,15 @@ from typing import cast
 from inside.hang.watch import HangSettings, HangWatch
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import ParallelCommands
-from stage import Stage
+from supervisor_harness import SupervisorHarness
 
 WAITS = "start(0, 'h1'); start(1, 'h2'); hang()"
 ALLREDUCE = "synchronize /opt/venv/lib/horovod/torch/mpi_ops.py 900"
 SLEEP = "load /train/train.py 12"
 
 
-def hung(tmp_path: Path, **endurance: object) -> Stage:
-    stage = Stage(tmp_path, hang_after_s=0.5, **endurance)
+def hung(tmp_path: Path, **endurance: object) -> SupervisorHarness:
+    stage = SupervisorHarness(tmp_path, hang_after_s=0.5, **endurance)
     stage.stack(0, "h1", ALLREDUCE, "main /train/train.py 40")
     stage.stack(1, "h2", SLEEP, "main /train/train.py 38")
     return stage
@@ -27,8 +27,8 @@ def test_a_hang_ends_the_job_where_that_was_asked_for(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="kill", restarts=2)
     # The launcher hangs up on rank 1, which cannot tell its end, and names it: that is our own doing.
     gone = "end(0, 'h1', 143, signal=15), put(2, b'Process name: 1\\nExit code: 255\\n'), sys.exit(1)"
-    stage.plan(0, f"signal.signal(signal.SIGTERM, lambda *_: ({gone})); {WAITS}")
-    assert stage.play() == 1
+    stage.set_launcher_script(0, f"signal.signal(signal.SIGTERM, lambda *_: ({gone})); {WAITS}")
+    assert stage.run_job() == 1
     record = stage.record()
     assert (record["state"], record["first_failure"], record["lost_hosts"]) == ("failed", None, [])
     assert record["hang"] == {
@@ -38,7 +38,7 @@ def test_a_hang_ends_the_job_where_that_was_asked_for(tmp_path: Path) -> None:
         "bundle": "hang-1",
         "then": "kill",
     }
-    assert stage.ours() == [
+    assert stage.supervisor_lines() == [
         "no output and no work from any rank for 0.5 s: this looks like a hang; collecting the stacks",
         "rank 0@h1: synchronize at mpi_ops.py:900",
         "rank 1@h2: load at train.py:12",
@@ -54,10 +54,10 @@ def test_a_hang_ends_the_job_where_that_was_asked_for(tmp_path: Path) -> None:
 
 def test_a_hang_is_run_again_where_that_was_asked_for(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="restart", restarts=1)
-    stage.plan(0, WAITS)
-    stage.plan(1, "start(0, 'h1'); end(0, 'h1', 0)")
-    assert stage.play() == 0
-    assert stage.ours()[-2:] == [
+    stage.set_launcher_script(0, WAITS)
+    stage.set_launcher_script(1, "start(0, 'h1'); end(0, 'h1', 0)")
+    assert stage.run_job() == 0
+    assert stage.supervisor_lines()[-2:] == [
         "ending the run",
         "run 1 hung; running it again on h1:1,h2:1 (restart 1 of 1)",
     ]
@@ -68,21 +68,21 @@ def test_a_hang_is_run_again_where_that_was_asked_for(tmp_path: Path) -> None:
 
 def test_with_no_restart_left_a_hang_ends_the_job(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="restart")
-    stage.plan(0, WAITS)
-    assert stage.play() == 1
-    assert (stage.record()["hang"]["then"], stage.ours()[-1]) == ("kill", "ending the job")
+    stage.set_launcher_script(0, WAITS)
+    assert stage.run_job() == 1
+    assert (stage.record()["hang"]["then"], stage.supervisor_lines()[-1]) == ("kill", "ending the job")
 
 
 def test_a_job_that_is_left_alone_is_told_of_once_for_each_silence(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="wait")
-    stage.plan(
+    stage.set_launcher_script(
         0,
         "start(0, 'h1'); start(1, 'h2'); wait_for('run/jobs/j/logs/hang-1/summary.txt');"
         "line(0, 'step 2'); wait_for('run/jobs/j/logs/hang-2/summary.txt'); end(0, 'h1', 0)",
     )
-    assert stage.play() == 0
-    heads = [line for line in stage.ours() if line.startswith("no output")]
-    assert (len(heads), stage.ours().count("the ranks go on")) == (2, 2)
+    assert stage.run_job() == 0
+    heads = [line for line in stage.supervisor_lines() if line.startswith("no output")]
+    assert (len(heads), stage.supervisor_lines().count("the ranks go on")) == (2, 2)
     record = stage.record()
     assert (record["state"], record["hang"]["bundle"], record["hang"]["then"]) == (
         "succeeded",
@@ -93,7 +93,7 @@ def test_a_job_that_is_left_alone_is_told_of_once_for_each_silence(tmp_path: Pat
 
 def test_idle_beats_and_horovods_own_complaints_are_no_sign_of_life(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="kill")
-    stage.plan(
+    stage.set_launcher_script(
         0,
         """
 start(0, "h1")
@@ -108,15 +108,15 @@ while True:
     time.sleep(0.02)
 """,
     )
-    assert stage.play() == 1
+    assert stage.run_job() == 1
     assert stage.record()["hang"]["why"] == "Horovod waits for it"
 
 
 def test_a_host_that_gives_no_answer_is_the_odd_one(tmp_path: Path) -> None:
     stage = hung(tmp_path, on_hang="kill")
     stage.kill_host("h2")
-    stage.plan(0, WAITS)
-    assert stage.play() == 1
+    stage.set_launcher_script(0, WAITS)
+    assert stage.run_job() == 1
     hang = stage.record()["hang"]
     assert (hang["odd"], hang["why"]) == ({"rank": 1, "host": "h2"}, "its host does not answer")
     assert (stage.logs / "hang-1" / "h2.json").read_text() == "null\n"

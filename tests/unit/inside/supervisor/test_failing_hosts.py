@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from inside.supervisor.failing_hosts import FailingHosts
-from stage import Stage
+from supervisor_harness import SupervisorHarness
 
 ELASTIC = {"min_np": 1, "max_np": None}
 
@@ -52,16 +52,16 @@ def failing(rank: int, host: str, **more: Any) -> str:  # Any: JSON
 
 
 def test_an_elastic_job_goes_on_without_a_host_that_fails_at_every_start(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, elastic=ELASTIC)
-    stage.plan(
+    stage = SupervisorHarness(tmp_path, elastic=ELASTIC)
+    stage.set_launcher_script(
         0, f"start(0, 'h1'); [({failing(1, 'h2').replace('; ', ', ')}) for _ in range(3)]; wait_done()"
     )
     stage.start()
-    stage.until(lambda: "dropped" in stage.said())
+    stage.until(lambda: "dropped" in stage.stderr_text())
     stage.until(lambda: (stage.run / "discovered").read_text() == "127.0.0.1:1\n")
     stage.touch("done")
     assert stage.wait() == 0
-    assert stage.ours()[0] == (
+    assert stage.supervisor_lines()[0] == (
         "h2 is dropped from the job: a rank failed 3 times in a row within a minute of its start "
         "(last: exit code 3)"
     )
@@ -70,26 +70,28 @@ def test_an_elastic_job_goes_on_without_a_host_that_fails_at_every_start(tmp_pat
 
 
 def test_ranks_that_were_asked_to_end_are_held_against_nobody(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, elastic=ELASTIC)
+    stage = SupervisorHarness(tmp_path, elastic=ELASTIC)
     ends = failing(1, "h2", asked=True)
-    stage.plan(0, f"start(0, 'h1'); {'; '.join([ends] * 4)}")
-    assert stage.play() == 0
-    assert (stage.ours(), stage.record()["struck"]) == ([], [])
+    stage.set_launcher_script(0, f"start(0, 'h1'); {'; '.join([ends] * 4)}")
+    assert stage.run_job() == 0
+    assert (stage.supervisor_lines(), stage.record()["struck"]) == ([], [])
 
 
 def test_a_head_that_fails_at_every_start_ends_the_run(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, elastic=ELASTIC, restarts=1)
+    stage = SupervisorHarness(tmp_path, elastic=ELASTIC, restarts=1)
     head = "; ".join([failing(0, "h1")] * 3)
-    stage.plan(0, f"start(1, 'h2'); signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); {head}; hang()")
-    stage.plan(1, "start(0, 'h1'); end(0, 'h1', 0)")
-    assert stage.play() == 0
-    given_up, again = stage.ours()
+    stage.set_launcher_script(
+        0, f"start(1, 'h2'); signal.signal(signal.SIGTERM, lambda *_: sys.exit(0)); {head}; hang()"
+    )
+    stage.set_launcher_script(1, "start(0, 'h1'); end(0, 'h1', 0)")
+    assert stage.run_job() == 0
+    given_up, again = stage.supervisor_lines()
     assert given_up.startswith("h1, the head, cannot be dropped") and given_up.endswith("ending the run")
     assert again.startswith("run 1 failed (rank 0 on h1: exit code 3); running it again on h1:1,h2:1")
 
 
 def test_without_elastic_nothing_is_counted(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, "; ".join([failing(1, "h2")] * 4) + "; sys.exit(1)")
-    assert stage.play() == 1
-    assert (stage.ours(), stage.record()["struck"]) == ([], [])
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, "; ".join([failing(1, "h2")] * 4) + "; sys.exit(1)")
+    assert stage.run_job() == 1
+    assert (stage.supervisor_lines(), stage.record()["struck"]) == ([], [])

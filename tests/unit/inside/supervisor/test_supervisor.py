@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
-from stage import Stage
+from supervisor_harness import SupervisorHarness
 
 FAILS = "start(0, 'h1'); start(1, 'h2'); end(1, 'h2', 3); end(0, 'h1', 143); sys.exit(1)"
 SUCCEEDS = "start(0, 'h1'); end(0, 'h1', 0)"
 
 
 def test_a_job_that_succeeds_is_recorded_and_its_marks_are_not_seen(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, "start(0, 'h1'); line(0, 'hello'); end(0, 'h1', 0, seconds=1.5)")
-    assert stage.play() == 0
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, "start(0, 'h1'); line(0, 'hello'); end(0, 'h1', 0, seconds=1.5)")
+    assert stage.run_job() == 0
     record = stage.record()
     assert (record["state"], record["code"], record["launcher_code"]) == ("succeeded", 0, 0)
     [end] = record["ranks"]
@@ -21,30 +21,30 @@ def test_a_job_that_succeeds_is_recorded_and_its_marks_are_not_seen(tmp_path: Pa
     assert (record["restarts"], record["first_failure"], record["hang"]) == (0, None, None)
     [attempt] = record["attempts"]
     assert (attempt["number"], attempt["np"], attempt["hosts"]) == (1, 2, ["h1", "h2"])
-    assert (stage.out(), stage.said()) == ("[0]<stdout>:hello\n", "")
+    assert (stage.out(), stage.stderr_text()) == ("[0]<stdout>:hello\n", "")
     assert json.loads((stage.logs / "record.json").read_text()) == record
     assert (stage.text("ssh.log"), stage.text("check.log")) == ("", "")
 
 
 def test_the_launcher_starts_the_rank_wrapper_over_the_heads_interface(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, SUCCEEDS)
-    assert stage.play() == 0
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, SUCCEEDS)
+    assert stage.run_job() == 0
     wrapper = [str(stage.bin / "rank"), "j"]
     assert stage.argv(0) == [*stage.job["launcher"][1:], "--network-interfaces", "lo", *wrapper]
 
 
 def test_on_one_host_alone_no_interface_is_named(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, hosts=1)
-    stage.plan(0, SUCCEEDS)
-    assert stage.play() == 0
+    stage = SupervisorHarness(tmp_path, hosts=1)
+    stage.set_launcher_script(0, SUCCEEDS)
+    assert stage.run_job() == 0
     assert stage.argv(0) == ["-np", "1", "-H", "127.0.0.1:1", str(stage.bin / "rank"), "j"]
     assert stage.text("ssh.log") == ""
 
 
 def test_while_a_job_runs_its_record_tells_of_the_ranks(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, "start(0, 'h1'); wait_done(); end(0, 'h1', 0)")
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, "start(0, 'h1'); wait_done(); end(0, 'h1', 0)")
     stage.start()
     stage.until(lambda: (stage.run / "record.json").exists() and bool(stage.record()["ranks"]))
     record = stage.record()
@@ -55,9 +55,9 @@ def test_while_a_job_runs_its_record_tells_of_the_ranks(tmp_path: Path) -> None:
 
 
 def test_without_restarts_a_failure_is_the_end(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, FAILS)
-    assert stage.play() == 1
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, FAILS)
+    assert stage.run_job() == 1
     record = stage.record()
     assert (record["state"], record["launcher_code"], record["lost_hosts"]) == ("failed", 1, [])
     assert record["first_failure"] == {"rank": 1, "host": "h2", "code": 3, "signal": None}
@@ -65,11 +65,11 @@ def test_without_restarts_a_failure_is_the_end(tmp_path: Path) -> None:
 
 
 def test_a_failed_job_is_run_again(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=3)
-    stage.plan(0, FAILS)
-    stage.plan(1, SUCCEEDS)
-    assert stage.play() == 0
-    assert stage.ours() == [
+    stage = SupervisorHarness(tmp_path, restarts=3)
+    stage.set_launcher_script(0, FAILS)
+    stage.set_launcher_script(1, SUCCEEDS)
+    assert stage.run_job() == 0
+    assert stage.supervisor_lines() == [
         "run 1 failed (rank 1 on h2: exit code 3); running it again on h1:1,h2:1 (restart 1 of 3)"
     ]
     record = stage.record()
@@ -81,26 +81,26 @@ def test_a_failed_job_is_run_again(tmp_path: Path) -> None:
 
 
 def test_restarts_go_on_from_those_of_an_earlier_master(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=1, first_restart=2)
-    stage.plan(2, FAILS)
-    stage.plan(3, FAILS)
-    assert stage.play() == 1
-    assert stage.ours()[0].endswith("(restart 3 of 3)")
+    stage = SupervisorHarness(tmp_path, restarts=1, first_restart=2)
+    stage.set_launcher_script(2, FAILS)
+    stage.set_launcher_script(3, FAILS)
+    assert stage.run_job() == 1
+    assert stage.supervisor_lines()[0].endswith("(restart 3 of 3)")
     record = stage.record()
     assert (record["state"], record["restarts"], len(record["attempts"])) == ("failed", 1, 2)
     assert record["first_failure"]["code"] == 3
 
 
 def test_a_host_that_is_gone_is_named_and_left_out(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, hosts=3, restarts=1)
-    stage.plan(
+    stage = SupervisorHarness(tmp_path, hosts=3, restarts=1)
+    stage.set_launcher_script(
         0,
         "[start(n, f'h{n + 1}') for n in range(3)]; (stage / 'dead/h2').touch();"
         "end(0, 'h1', 1); end(2, 'h3', 1); sys.exit(1)",
     )
-    stage.plan(1, SUCCEEDS)
-    assert stage.play() == 0
-    assert stage.ours() == [
+    stage.set_launcher_script(1, SUCCEEDS)
+    assert stage.run_job() == 0
+    assert stage.supervisor_lines() == [
         "h2 stopped answering (rank 1 was there)",
         "run 1 failed (h2 stopped answering); running it again on h1:1,h3:1 (restart 1 of 1)",
     ]
@@ -111,54 +111,56 @@ def test_a_host_that_is_gone_is_named_and_left_out(tmp_path: Path) -> None:
 
 
 def test_if_all_others_are_gone_the_head_goes_on_alone(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=1)
-    stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
-    stage.plan(1, SUCCEEDS)
-    assert stage.play() == 0
-    assert stage.ours()[1].startswith("run 1 failed (h2 stopped answering); running it again on h1:1 ")
+    stage = SupervisorHarness(tmp_path, restarts=1)
+    stage.set_launcher_script(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
+    stage.set_launcher_script(1, SUCCEEDS)
+    assert stage.run_job() == 0
+    assert stage.supervisor_lines()[1].startswith(
+        "run 1 failed (h2 stopped answering); running it again on h1:1 "
+    )
     assert stage.argv(1) == ["-np", "1", "-H", "127.0.0.1:1", str(stage.bin / "rank"), "j"]
 
 
 def test_lost_hosts_are_recorded_also_without_restarts(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
-    assert stage.play() == 1
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
+    assert stage.run_job() == 1
     assert stage.record()["lost_hosts"] == ["h2"]
-    assert stage.ours() == ["h2 stopped answering (rank 1 was there)"]
+    assert stage.supervisor_lines() == ["h2 stopped answering (rank 1 was there)"]
 
 
 GONE = "put(2, b'The first process to do so was:\\nProcess name: 1\\nExit code: 255\\n'); sys.exit(1)"
 
 
 def test_a_worker_that_died_and_is_back_is_the_cause_all_the_same(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, hosts=3)
+    stage = SupervisorHarness(tmp_path, hosts=3)
     ended = "end(0, 'h1', 143, signal=15)"
-    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); start(2, 'h3'); {ended}; {GONE}")
-    assert stage.play() == 1
+    stage.set_launcher_script(0, f"start(0, 'h1'); start(1, 'h2'); start(2, 'h3'); {ended}; {GONE}")
+    assert stage.run_job() == 1
     assert stage.record()["lost_hosts"] == ["h2"]
-    assert stage.ours() == ["h2 stopped answering (rank 1 was there)"]
+    assert stage.supervisor_lines() == ["h2 stopped answering (rank 1 was there)"]
 
 
 def test_a_rank_whose_wrapper_was_killed_is_the_failure_and_its_host_is_well(tmp_path: Path) -> None:
-    stage = Stage(tmp_path)
+    stage = SupervisorHarness(tmp_path)
     killed = GONE.replace("255", "137")
-    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 143, signal=15); {killed}")
-    assert stage.play() == 1
+    stage.set_launcher_script(0, f"start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 143, signal=15); {killed}")
+    assert stage.run_job() == 1
     record = stage.record()
     first = {"rank": 1, "host": "h2", "code": 137, "signal": 9}
-    assert (record["first_failure"], record["lost_hosts"], stage.ours()) == (first, [], [])
+    assert (record["first_failure"], record["lost_hosts"], stage.supervisor_lines()) == (first, [], [])
     assert [end["code"] for end in record["ranks"]] == [143, 137]
 
 
 def test_a_rank_that_failed_by_itself_is_not_excused_by_a_host_that_is_slow_to_answer(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, hosts=3)
+    stage = SupervisorHarness(tmp_path, hosts=3)
     own = "end(1, 'h2', 137, signal=9, oom=True, asked=False); (stage / 'dead/h2').touch()"
     others = "[end(n, f'h{n + 1}', 1, asked=True) for n in (0, 2)]"
-    stage.plan(0, f"[start(n, f'h{{n + 1}}') for n in range(3)]; {own}; {others}; sys.exit(1)")
-    assert stage.play() == 1
+    stage.set_launcher_script(0, f"[start(n, f'h{{n + 1}}') for n in range(3)]; {own}; {others}; sys.exit(1)")
+    assert stage.run_job() == 1
     record = stage.record()
     assert (record["first_failure"]["rank"], record["first_failure"]["oom"]) == (1, True)
-    assert (record["lost_hosts"], stage.ours()) == ([], [])
+    assert (record["lost_hosts"], stage.supervisor_lines()) == ([], [])
 
 
 RAISED = "line(1, 'Traceback (most recent call last):', 'stderr')"
@@ -180,12 +182,14 @@ def test_a_rank_that_raised_is_named_though_those_who_followed_it_were_faster(
     tmp_path: Path, started: float, code: int, number: int | None, said: str, first: int
 ) -> None:
     """The launcher hangs up on it before it can tell; what it wrote down on its host does."""
-    stage = Stage(tmp_path)
+    stage = SupervisorHarness(tmp_path)
     kept = {"rank": 1, "host": "h2", "code": code, "signal": number, "asked": True, "started": started}
     (stage.logs / "rank-1.json").write_text(json.dumps(kept))
     (stage.logs / "rank-1.log").write_text(f"Traceback (most recent call last):\n{said}\n")
-    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {RAISED}; {FOLLOWED}; end(0, 'h1', 1); sys.exit(1)")
-    assert stage.play() == 1
+    stage.set_launcher_script(
+        0, f"start(0, 'h1'); start(1, 'h2'); {RAISED}; {FOLLOWED}; end(0, 'h1', 1); sys.exit(1)"
+    )
+    assert stage.run_job() == 1
     record = stage.record()
     named = record["first_failure"]
     assert (named["rank"], named["code"], named["signal"], record["lost_hosts"]) == (first, 1, None, [])
@@ -194,37 +198,39 @@ def test_a_rank_that_raised_is_named_though_those_who_followed_it_were_faster(
 
 def test_a_rank_that_was_asked_to_end_did_not_fail_by_itself(tmp_path: Path) -> None:
     """It may end with any code then: what it was asked for is the reason."""
-    stage = Stage(tmp_path)
-    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 1, asked=True); {GONE}")
-    assert stage.play() == 1
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, f"start(0, 'h1'); start(1, 'h2'); end(0, 'h1', 1, asked=True); {GONE}")
+    assert stage.run_job() == 1
     assert stage.record()["lost_hosts"] == ["h2"]
 
 
 @pytest.mark.parametrize("end", ["end(1, 'h2', 3)", "end(0, 'h1', 7)", "end(1, 'h2', 1); end(0, 'h1', 143)"])
 def test_a_rank_that_told_its_end_lost_no_host(tmp_path: Path, end: str) -> None:
-    stage = Stage(tmp_path)
-    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {end}; {GONE}")
-    assert stage.play() == 1
+    stage = SupervisorHarness(tmp_path)
+    stage.set_launcher_script(0, f"start(0, 'h1'); start(1, 'h2'); {end}; {GONE}")
+    assert stage.run_job() == 1
     assert stage.record()["lost_hosts"] == []
 
 
 def test_a_rule_keeps_a_job_from_being_run_again(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=3, rules=[{"pattern": "out of (memory)", "then": "stop"}])
-    stage.plan(0, "start(1, 'h2'); line(1, 'x: out of memory'); line(1, 'out of memory'); sys.exit(1)")
-    assert stage.play() == 1
+    stage = SupervisorHarness(tmp_path, restarts=3, rules=[{"pattern": "out of (memory)", "then": "stop"}])
+    stage.set_launcher_script(
+        0, "start(1, 'h2'); line(1, 'x: out of memory'); line(1, 'out of memory'); sys.exit(1)"
+    )
+    assert stage.run_job() == 1
     rule = {"host": "h2", "pattern": "out of (memory)", "line": "x: out of memory", "rank": 1}
     assert stage.record()["stopped_by_rule"] == rule
-    [said] = stage.ours()
+    [said] = stage.supervisor_lines()
     assert said.startswith("rank 1 on h2 said 'x: out of memory' (rule 'out of (memory)')")
 
 
 def test_a_rule_drops_a_host_but_never_the_head(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
+    stage = SupervisorHarness(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
     words = "[line(n, 'an ECC error') for n in (0, 0, 1, 1)]; sys.exit(1)"
-    stage.plan(0, f"start(0, 'h1'); start(1, 'h2'); {words}")
-    stage.plan(1, SUCCEEDS)
-    assert stage.play() == 0
-    spared, dropped, again = stage.ours()
+    stage.set_launcher_script(0, f"start(0, 'h1'); start(1, 'h2'); {words}")
+    stage.set_launcher_script(1, SUCCEEDS)
+    assert stage.run_job() == 0
+    spared, dropped, again = stage.supervisor_lines()
     assert spared.endswith("the head cannot be dropped, the job goes on")
     assert dropped.endswith("h2 is left out should the job be run again")
     assert "running it again on h1:1 (" in again
@@ -233,29 +239,31 @@ def test_a_rule_drops_a_host_but_never_the_head(tmp_path: Path) -> None:
 
 
 def test_a_host_that_took_part_to_the_end_is_not_said_to_be_dropped(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
-    stage.plan(0, "start(0, 'h1'); start(1, 'h2'); line(1, 'ECC'); end(1, 'h2', 0); end(0, 'h1', 0)")
-    assert stage.play() == 0
-    [said] = stage.ours()
+    stage = SupervisorHarness(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
+    stage.set_launcher_script(
+        0, "start(0, 'h1'); start(1, 'h2'); line(1, 'ECC'); end(1, 'h2', 0); end(0, 'h1', 0)"
+    )
+    assert stage.run_job() == 0
+    [said] = stage.supervisor_lines()
     assert said.endswith("h2 is left out should the job be run again")
     assert stage.record()["dropped"] == []
 
 
 def test_a_launcher_that_is_not_there_is_not_tried_again(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, restarts=3)
+    stage = SupervisorHarness(tmp_path, restarts=3)
     stage.job["launcher"] = ["no-such-launcher"]
-    assert stage.play() == 1
-    assert stage.ours() == [
+    assert stage.run_job() == 1
+    assert stage.supervisor_lines() == [
         "this image has no no-such-launcher: build it on doc-hvd:cpu, or install Horovod in it"
     ]
     assert (stage.record()["launcher_code"], stage.record()["restarts"]) == (127, 0)
 
 
 def test_a_record_that_cannot_be_written_does_not_end_the_job(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, hosts=1)
+    stage = SupervisorHarness(tmp_path, hosts=1)
     stage.logs.rmdir()
     stage.logs.touch()
-    stage.plan(0, SUCCEEDS)
-    assert stage.play() == 0
-    assert [line for line in stage.ours() if "cannot write" in line] == stage.ours()
-    assert len(stage.ours()) == 1
+    stage.set_launcher_script(0, SUCCEEDS)
+    assert stage.run_job() == 0
+    assert [line for line in stage.supervisor_lines() if "cannot write" in line] == stage.supervisor_lines()
+    assert len(stage.supervisor_lines()) == 1

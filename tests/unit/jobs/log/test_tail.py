@@ -6,7 +6,7 @@ from hvdocker.jobs import job_container
 from hvdocker.jobs.log.tail import EXTRA_LINES, LogTail, read_tail
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.jobs.conftest import BEGIN, LogLink
+from tests.unit.jobs.conftest import LOG_START, LogLink
 
 PLACEMENT = Placement((Share("a", 1), Share("b", 1)))
 ALL = LineFilter()
@@ -37,7 +37,7 @@ def test_of_a_long_log_only_the_end_is_read(link: LogLink) -> None:
     link.logged.log = numbered(5000)
     found = read_tail(link, "c", PLACEMENT, 3, ALL)
     assert texts(found) == ["line 4997", "line 4998", "line 4999"]
-    assert (found.since, found.skip) == (BEGIN + 499, 10)
+    assert (found.since, found.skip) == (LOG_START + 499, 10)
     assert [asked["tail"] for asked in link.logged.asked] == [3 + EXTRA_LINES]
 
 
@@ -51,7 +51,7 @@ def test_it_is_gone_on_where_reading_ended(link: LogLink) -> None:
 def test_a_second_with_more_lines_than_were_asked_for_is_read_whole(link: LogLink) -> None:
     link.logged.log = [*numbered(2000), *[(300, f"late {n}\n".encode()) for n in range(500)]]
     found = read_tail(link, "c", PLACEMENT, 2, ALL, is_open=True)
-    assert (texts(found), found.since, found.skip) == (["late 498", "late 499"], BEGIN + 300, 500)
+    assert (texts(found), found.since, found.skip) == (["late 498", "late 499"], LOG_START + 300, 500)
     link.logged.log.append((300, b"later\n"))
     assert gone_on(link, found) == ["later"]
 
@@ -76,8 +76,12 @@ def test_half_a_line_is_left_to_whoever_goes_on(link: LogLink) -> None:
 
 def test_not_before_a_time(link: LogLink) -> None:
     link.logged.log = numbered(40)
-    found = read_tail(link, "c", PLACEMENT, 100, ALL, since=BEGIN + 3, is_open=True)
-    assert (texts(found), found.since, found.skip) == ([f"line {n}" for n in range(30, 40)], BEGIN + 3, 10)
+    found = read_tail(link, "c", PLACEMENT, 100, ALL, since=LOG_START + 3, is_open=True)
+    assert (texts(found), found.since, found.skip) == (
+        [f"line {n}" for n in range(30, 40)],
+        LOG_START + 3,
+        10,
+    )
 
 
 def test_an_engine_that_is_restarted_loses_and_doubles_nothing(link: LogLink) -> None:

@@ -10,9 +10,9 @@ from hvdocker.transport.local_link import LocalLink
 JOB = "train-abcd"
 
 
-class Lab:
+class TwoHosts:
     def __init__(self, root: Path) -> None:
-        self.root, self.home = root, root / "home" / "jobs" / JOB
+        self.root, self.local_folder = root, root / "home" / "jobs" / JOB
         for host in "ab":
             for name in ("out", "logs"):
                 (root / host / name).mkdir(parents=True)
@@ -25,7 +25,7 @@ class Lab:
 
     def fetch(self, hosts: str = "ab", job: str = JOB) -> FetchedFiles:
         folders = [str(self.root / host) for host in hosts]
-        return fetch_job(job, [LocalLink(host) for host in hosts], folders, self.home)
+        return fetch_job(job, [LocalLink(host) for host in hosts], folders, self.local_folder)
 
     def names(self) -> list[str]:
         return sorted(self.texts())
@@ -33,8 +33,8 @@ class Lab:
     def texts(self) -> dict[str, str]:
         """Return every fetched file with its content; a symbolic link with its target."""
         return {
-            path.relative_to(self.home).as_posix(): _text(path)
-            for path in self.home.rglob("*")
+            path.relative_to(self.local_folder).as_posix(): _text(path)
+            for path in self.local_folder.rglob("*")
             if (path.is_symlink() or not path.is_dir()) and path.name != MANIFEST
         }
 

@@ -12,15 +12,15 @@ from hvdocker.jobs.results.fetch_files import fetch_job
 from hvdocker.jobs.results.merge import MANIFEST, FetchedFiles
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
-from tests.unit.jobs.results.lab import JOB, Lab
+from tests.unit.jobs.results.lab import JOB, TwoHosts
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
+def lab(tmp_path: Path) -> TwoHosts:
+    return TwoHosts(tmp_path)
 
 
-def test_equal_files_come_once_and_clashes_side_by_side(lab: Lab) -> None:
+def test_equal_files_come_once_and_clashes_side_by_side(lab: TwoHosts) -> None:
     for host in "ab":
         lab.write(host, "out/equal.txt", "same")
         lab.write(host, "out/deep/differs.txt", f"from {host}")
@@ -34,49 +34,52 @@ def test_equal_files_come_once_and_clashes_side_by_side(lab: Lab) -> None:
         "out/equal.txt",
         "out/only-a.txt",
     ]
-    assert (lab.home / "out/deep/differs.txt.b").read_text() == "from b"
+    assert (lab.local_folder / "out/deep/differs.txt.b").read_text() == "from b"
     assert report == FetchedFiles(
-        lab.home, ("a", "b"), files=5, bytes=4 + 1 + 1 + 6 + 6, clashes=["out/deep/differs.txt"]
+        lab.local_folder, ("a", "b"), files=5, bytes=4 + 1 + 1 + 6 + 6, clashes=["out/deep/differs.txt"]
     )
 
 
-def test_nothing_but_the_target_is_left_behind(lab: Lab) -> None:
+def test_nothing_but_the_target_is_left_behind(lab: TwoHosts) -> None:
     lab.write("a", "out/model.h5")
     lab.fetch("a")
-    assert [path.name for path in lab.home.parent.iterdir()] == [JOB]
-    assert sorted(path.name for path in lab.home.iterdir()) == [MANIFEST, "logs", "out"]
+    assert [path.name for path in lab.local_folder.parent.iterdir()] == [JOB]
+    assert sorted(path.name for path in lab.local_folder.iterdir()) == [MANIFEST, "logs", "out"]
 
 
-def test_fetching_again_brings_the_newest(lab: Lab) -> None:
+def test_fetching_again_brings_the_newest(lab: TwoHosts) -> None:
     lab.write("a", "out/model.h5", "old")
     lab.fetch("a")
     lab.write("a", "out/model.h5", "new")
-    (lab.home / "out" / "my notes.txt").write_text("mine")
+    (lab.local_folder / "out" / "my notes.txt").write_text("mine")
     lab.fetch("a")
-    assert (lab.home / "out/model.h5").read_text() == "new"
+    assert (lab.local_folder / "out/model.h5").read_text() == "new"
     assert lab.names() == ["out/model.h5", "out/my notes.txt"]
 
 
-def test_empty_folders_symlinks_and_odd_names_come_too(lab: Lab) -> None:
+def test_empty_folders_symlinks_and_odd_names_come_too(lab: TwoHosts) -> None:
     (lab.root / "a" / "out" / "empty").mkdir()
     lab.write("a", "out/new\nline 한국.txt")
     lab.write("a", "out/-rf")
     (lab.root / "a" / "out" / "latest").symlink_to("-rf")
     lab.fetch("a")
-    assert (lab.home / "out" / "empty").is_dir()
+    assert (lab.local_folder / "out" / "empty").is_dir()
     assert lab.names() == ["out/-rf", "out/latest", "out/new\nline 한국.txt"]
-    assert (lab.home / "out/latest").readlink() == Path("-rf")
+    assert (lab.local_folder / "out/latest").readlink() == Path("-rf")
 
 
-def test_modes_are_plain(lab: Lab) -> None:
+def test_modes_are_plain(lab: TwoHosts) -> None:
     lab.write("a", "out/private.txt").chmod(0o600)
     lab.write("a", "out/tool").chmod(0o4755)
     lab.fetch("a")
-    modes = {name: stat.S_IMODE((lab.home / "out" / name).stat().st_mode) for name in ("private.txt", "tool")}
+    modes = {
+        name: stat.S_IMODE((lab.local_folder / "out" / name).stat().st_mode)
+        for name in ("private.txt", "tool")
+    }
     assert modes == {"private.txt": 0o644, "tool": 0o755}
 
 
-def test_equal_symlinks_come_once_and_different_ones_clash(lab: Lab) -> None:
+def test_equal_symlinks_come_once_and_different_ones_clash(lab: TwoHosts) -> None:
     for host in "ab":
         (lab.root / host / "out" / "same").symlink_to("x")
         (lab.root / host / "out" / "differs").symlink_to(host)
@@ -84,17 +87,17 @@ def test_equal_symlinks_come_once_and_different_ones_clash(lab: Lab) -> None:
     assert lab.names() == ["out/differs.a", "out/differs.b", "out/same"]
 
 
-def test_a_file_on_one_host_and_a_folder_on_another_both_come_home(lab: Lab) -> None:
+def test_a_file_on_one_host_and_a_folder_on_another_both_come_home(lab: TwoHosts) -> None:
     lab.write("a", "out/result", "a file")
     lab.write("b", "out/result/part", "in a folder")
     lab.fetch()
     assert set(lab.texts().values()) == {"a file", "in a folder"}
 
 
-def test_a_host_without_the_jobs_folder_is_an_error(lab: Lab) -> None:
+def test_a_host_without_the_jobs_folder_is_an_error(lab: TwoHosts) -> None:
     with pytest.raises(HvdockerError):
-        fetch_job(JOB, [LocalLink("a")], [str(lab.root / "nowhere")], lab.home)
-    assert list(lab.home.rglob("*")) == []
+        fetch_job(JOB, [LocalLink("a")], [str(lab.root / "nowhere")], lab.local_folder)
+    assert list(lab.local_folder.rglob("*")) == []
 
 
 def packed(*members: tuple[str, str | None, str]) -> bytes:
@@ -184,7 +187,7 @@ def test_devices_and_hard_links_to_the_outside_are_left_out_and_named(tmp_path: 
     ]
 
 
-def test_a_checkpoint_that_is_a_hard_link_comes_home(lab: Lab) -> None:
+def test_a_checkpoint_that_is_a_hard_link_comes_home(lab: TwoHosts) -> None:
     path = lab.write("a", "out/model-1.h5", "weights")
     (lab.root / "a" / "out" / "model-latest.h5").hardlink_to(path)
     report = lab.fetch("a")
@@ -192,7 +195,7 @@ def test_a_checkpoint_that_is_a_hard_link_comes_home(lab: Lab) -> None:
     assert report.skipped == []
 
 
-def test_a_link_by_its_path_in_the_container_works_at_home(lab: Lab) -> None:
+def test_a_link_by_its_path_in_the_container_works_at_home(lab: TwoHosts) -> None:
     lab.write("a", "out/model.h5", "weights")
     tops = {"out": "/out", "run": "/run/hvdocker/out", "jobs": f"/run/hvdocker/jobs/{JOB}/out"}
     for name, top in tops.items():
@@ -201,12 +204,12 @@ def test_a_link_by_its_path_in_the_container_works_at_home(lab: Lab) -> None:
     (lab.root / "a" / "out" / "top").symlink_to("/out")
     assert lab.fetch("a").skipped == []
     for name in tops:
-        assert (lab.home / "out" / "deep" / name).read_text() == "weights"
-    assert (lab.home / "out" / "top" / "model.h5").read_text() == "weights"
+        assert (lab.local_folder / "out" / "deep" / name).read_text() == "weights"
+    assert (lab.local_folder / "out" / "top" / "model.h5").read_text() == "weights"
 
 
 @pytest.mark.parametrize("target", ["/data/set", "/outside", "/out/../../etc", "../../x"])
-def test_a_link_to_the_outside_is_told_not_silently_lost(lab: Lab, target: str) -> None:
+def test_a_link_to_the_outside_is_told_not_silently_lost(lab: TwoHosts, target: str) -> None:
     lab.write("a", "out/model.h5")
     (lab.root / "a" / "out" / "link").symlink_to(target)
     report = lab.fetch("a")

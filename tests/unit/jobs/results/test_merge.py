@@ -7,15 +7,15 @@ import pytest
 
 from hvdocker.errors import ExitCode, UsageProblem
 from hvdocker.jobs.results.merge import MANIFEST
-from tests.unit.jobs.results.lab import JOB, Lab
+from tests.unit.jobs.results.lab import JOB, TwoHosts
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
-    return Lab(tmp_path)
+def lab(tmp_path: Path) -> TwoHosts:
+    return TwoHosts(tmp_path)
 
 
-def test_a_host_that_was_away_adds_its_files_and_replaces_none(lab: Lab) -> None:
+def test_a_host_that_was_away_adds_its_files_and_replaces_none(lab: TwoHosts) -> None:
     for host in "ab":
         lab.write(host, "out/equal", "same")
         lab.write(host, "out/differs", f"from {host}")
@@ -33,7 +33,7 @@ def test_a_host_that_was_away_adds_its_files_and_replaces_none(lab: Lab) -> None
     assert (first.clashes, second.clashes) == ([], ["out/differs"])
 
 
-def test_both_hosts_back_lose_nothing_either(lab: Lab) -> None:
+def test_both_hosts_back_lose_nothing_either(lab: TwoHosts) -> None:
     for host in "ab":
         lab.write(host, "out/differs", f"from {host}")
     for hosts in ("a", "b", "ab", "b", "a"):
@@ -41,7 +41,7 @@ def test_both_hosts_back_lose_nothing_either(lab: Lab) -> None:
     assert {"from a", "from b"} == set(lab.texts().values())
 
 
-def test_fetching_a_running_job_again_renews_its_own_files(lab: Lab) -> None:
+def test_fetching_a_running_job_again_renews_its_own_files(lab: TwoHosts) -> None:
     for host in "ab":
         lab.write(host, "out/differs", f"old {host}")
     lab.write("a", "out/only", "old")
@@ -53,20 +53,20 @@ def test_fetching_a_running_job_again_renews_its_own_files(lab: Lab) -> None:
     assert lab.texts() == {"out/differs.a": "new a", "out/differs.b": "new b", "out/only": "new"}
 
 
-def test_a_strangers_file_of_the_same_name_is_not_overwritten(lab: Lab) -> None:
+def test_a_strangers_file_of_the_same_name_is_not_overwritten(lab: TwoHosts) -> None:
     lab.write("a", "out/first", "fetched")
     lab.write("a", "out/model.h5", "fetched")
-    (lab.home / "out").mkdir(parents=True)
-    (lab.home / "out" / "model.h5").write_text("a year of work")
+    (lab.local_folder / "out").mkdir(parents=True)
+    (lab.local_folder / "out" / "model.h5").write_text("a year of work")
     with pytest.raises(UsageProblem) as caught:
         lab.fetch("a")
-    assert caught.value.what == f"{lab.home} already has files of these names that are not from {JOB}"
+    assert caught.value.what == f"{lab.local_folder} already has files of these names that are not from {JOB}"
     assert (caught.value.lines, caught.value.exit_code) == (("out/model.h5",), ExitCode.USAGE)
     assert lab.texts() == {"out/model.h5": "a year of work"}
-    assert [path.name for path in lab.home.iterdir()] == ["out"]
+    assert [path.name for path in lab.local_folder.iterdir()] == ["out"]
 
 
-def test_another_jobs_outputs_are_a_strangers_too(lab: Lab) -> None:
+def test_another_jobs_outputs_are_a_strangers_too(lab: TwoHosts) -> None:
     lab.write("a", "out/model.h5", "one")
     lab.fetch("a")
     lab.write("a", "out/model.h5", "two")
@@ -76,16 +76,18 @@ def test_another_jobs_outputs_are_a_strangers_too(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "null", '{"job": "train-abcd"}', '{"job": 1, "files": 2}'])
-def test_a_damaged_list_of_what_was_fetched_refuses_rather_than_overwrites(lab: Lab, damage: str) -> None:
+def test_a_damaged_list_of_what_was_fetched_refuses_rather_than_overwrites(
+    lab: TwoHosts, damage: str
+) -> None:
     lab.write("a", "out/model.h5", "one")
     lab.fetch("a")
-    (lab.home / MANIFEST).write_text(damage)
+    (lab.local_folder / MANIFEST).write_text(damage)
     with pytest.raises(UsageProblem):
         lab.fetch("a")
     assert lab.texts() == {"out/model.h5": "one"}
 
 
-def test_a_real_file_is_not_taken_for_another_hosts_version(lab: Lab) -> None:
+def test_a_real_file_is_not_taken_for_another_hosts_version(lab: TwoHosts) -> None:
     """`m` differs, so b's becomes m.b; but a rank wrote a file that is called m.b."""
     for host in "ab":
         lab.write(host, "out/m", f"from {host}")
@@ -94,7 +96,7 @@ def test_a_real_file_is_not_taken_for_another_hosts_version(lab: Lab) -> None:
     assert lab.texts() == {"out/m.a": "from a", "out/m.b": "real", "out/m.b_": "from b"}
 
 
-def test_a_real_file_fetched_before_is_not_taken_for_another_hosts_version(lab: Lab) -> None:
+def test_a_real_file_fetched_before_is_not_taken_for_another_hosts_version(lab: TwoHosts) -> None:
     for host in "ab":
         lab.write(host, "out/m", f"from {host}")
     lab.write("a", "out/m.b", "real")
@@ -107,7 +109,7 @@ def test_a_real_file_fetched_before_is_not_taken_for_another_hosts_version(lab: 
 
 
 @pytest.mark.parametrize(("first", "then"), ["ab", "ba"])
-def test_a_file_now_and_a_folder_before_or_after_lose_nothing(lab: Lab, first: str, then: str) -> None:
+def test_a_file_now_and_a_folder_before_or_after_lose_nothing(lab: TwoHosts, first: str, then: str) -> None:
     lab.write("a", "out/aaa", "before it")
     lab.write("a", "out/result", "a file")
     lab.write("b", "out/bbb", "before it")
@@ -121,10 +123,10 @@ def test_a_file_now_and_a_folder_before_or_after_lose_nothing(lab: Lab, first: s
     else:
         assert {"a file", "in a folder"} < set(lab.texts().values())
         assert lab.texts().items() >= before.items()
-    assert set(json.loads((lab.home / MANIFEST).read_text())["files"]) == set(lab.names())
+    assert set(json.loads((lab.local_folder / MANIFEST).read_text())["files"]) == set(lab.names())
 
 
-def test_nothing_is_written_through_a_link_that_an_earlier_fetch_brought(lab: Lab) -> None:
+def test_nothing_is_written_through_a_link_that_an_earlier_fetch_brought(lab: TwoHosts) -> None:
     lab.write("a", "out/kept", "kept")
     (lab.root / "a" / "out" / "up").symlink_to("..")
     lab.fetch("a")

@@ -21,8 +21,8 @@ from hvdocker.secret import SecretSource
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.steps import CreateMaster, WriteJobFile
-from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, with_worker
-from tests.unit.script.by_hand import Ran, Way
+from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
+from tests.unit.script.by_hand import ScriptOptions, ScriptRun
 from tests.unit.script.test_script import content
 from tests.unit.training.plan.test_train import JOB, LAB, PLACED
 
@@ -107,16 +107,16 @@ def test_what_ended_jobs_may_have_left() -> None:
 
 def test_what_a_job_leaves_whose_head_is_gone() -> None:
     """Whoever joined it since may have them too."""
-    left = state_of(with_worker(LAB, "b"), with_worker(LAB, "c"))
+    left = state_of(host_with_worker(LAB, "b"), host_with_worker(LAB, "c"))
     forgotten = [RemoveSecrets(name, WORKER, ("killed-cccc",)) for name in "bc"]
     assert steps_after_head_loss(left, "killed-cccc") == forgotten
-    asleep = state_of(with_worker(LAB, "b", state="exited"), with_worker(LAB, "c"))
+    asleep = state_of(host_with_worker(LAB, "b", state="exited"), host_with_worker(LAB, "c"))
     assert steps_after_head_loss(asleep, "killed-cccc") == forgotten[1:]
 
 
 def test_a_head_that_is_back_has_them_still_unless_its_job_lives() -> None:
     def back(*masters: ContainerSeen) -> ClusterState:
-        return state_of(host_seen("a", containers=masters), with_worker(LAB, "b"))
+        return state_of(host_seen("a", containers=masters), host_with_worker(LAB, "b"))
 
     other = ended("other-aaaa", '{"a":1,"b":1}', 137)
     assert steps_after_head_loss(back(ended("killed-cccc", '{"a":1,"b":1}', 137), other), "killed-cccc") == [
@@ -138,7 +138,7 @@ def test_by_hand_values_are_taken_again_and_stand_in_no_script(tmp_path: Path) -
         OverwriteSecrets("a", MASTER, "x-3", ("TOKEN",)),
     ]))  # fmt: skip
     value = "%s '\"$HOME` \\n*\nnext"
-    ran = Ran(plan, lab, tmp_path, Way({"TOKEN": value}))
+    ran = ScriptRun(plan, lab, tmp_path, ScriptOptions({"TOKEN": value}))
     assert value not in ran.text and "cert --" not in ran.text
     put = ran.archives["b", f"{WORKER}:/run/hvdocker"]
     assert content(put) == {
@@ -148,5 +148,5 @@ def test_by_hand_values_are_taken_again_and_stand_in_no_script(tmp_path: Path) -
         "secrets/train-abcd/CERT": (0o400, 1000, 1001, "-- cert --\n"),
     }
     forget = ["docker", "exec", WORKER, "rm", "-rf", "--"]
-    assert ran.on("b")[1:] == [[*forget, "/run/hvdocker/secrets/x-1", "/run/hvdocker/secrets/x-2"]]
-    assert ran.on("a") == [["docker", "cp", "/dev/null", f"{MASTER}:/run/hvdocker/secrets/x-3/TOKEN"]]
+    assert ran.calls_on("b")[1:] == [[*forget, "/run/hvdocker/secrets/x-1", "/run/hvdocker/secrets/x-2"]]
+    assert ran.calls_on("a") == [["docker", "cp", "/dev/null", f"{MASTER}:/run/hvdocker/secrets/x-3/TOKEN"]]

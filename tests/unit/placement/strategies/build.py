@@ -16,7 +16,7 @@ def cpus(host: str, slots: int, *holds: HeldSlots) -> Offer:
     return Offer(host, (Slot(),) * slots, holds)
 
 
-def sizes(*free: int) -> list[Offer]:
+def gpu_offers(*free: int) -> list[Offer]:
     """Return offers of hosts a, b, … with that many GPUs of one model."""
     return [gpus(host, *["A100"] * slots) for host, slots in zip("abcdefghij", free, strict=False)]
 

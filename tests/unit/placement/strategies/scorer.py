@@ -12,7 +12,7 @@ Allocation = tuple[tuple[int, ...], ...]  # for every host the indexes of the sl
 
 
 @dataclass(frozen=True)
-class Table:
+class FittingSlots:
     """The hosts that have slots that fit the request, in inventory order."""
 
     hosts: list[str]
@@ -20,13 +20,13 @@ class Table:
     links: Links
 
 
-def table_of(request: SlotRequest, offers: list[Offer], links: Links) -> Table:
+def fitting_slots(request: SlotRequest, offers: list[Offer], links: Links) -> FittingSlots:
     hosts = [o for o in offers if (not request.include or o.host in request.include)]
     hosts = [o for o in hosts if o.host not in request.exclude]
     are_gpus = any(slot.device for o in hosts for slot in o.free)
     fitting = {o.host: [slot for slot in o.free if _fits(slot, request, are_gpus)] for o in hosts}
     there = [host for host, slots in fitting.items() if slots]
-    return Table(there, [fitting[host] for host in there], links)
+    return FittingSlots(there, [fitting[host] for host in there], links)
 
 
 def _fits(slot: Slot, request: SlotRequest, are_gpus: bool) -> bool:
@@ -41,7 +41,7 @@ def _fits(slot: Slot, request: SlotRequest, are_gpus: bool) -> bool:
     return bool(slot.device) and is_model and is_large
 
 
-def best_allocation(strategy: str, np: int, table: Table) -> dict[str, list[Slot]] | None:
+def best_allocation(strategy: str, np: int, table: FittingSlots) -> dict[str, list[Slot]] | None:
     """Return the slots of each host in the best allocation; None if there is no allocation."""
     scored = []
     for allocation in _allocations(table.slots, np):
@@ -77,7 +77,7 @@ def _subsets(slots: list[Slot]) -> Iterator[tuple[int, ...]]:
     return chain.from_iterable(combinations(places, size) for size in range(len(slots) + 1))
 
 
-def _pack(allocation: Allocation, table: Table) -> tuple[object, ...]:
+def _pack(allocation: Allocation, table: FittingSlots) -> tuple[object, ...]:
     used = [host for host, places in enumerate(allocation) if places]
     fewest_hosts = len(used)
     fewest_left_over = sum(len(table.slots[host]) - len(allocation[host]) for host in used)
@@ -85,7 +85,7 @@ def _pack(allocation: Allocation, table: Table) -> tuple[object, ...]:
     return (fewest_hosts, fewest_left_over, largest_shares, *_models_links_order(allocation, table))
 
 
-def _balanced(allocation: Allocation, table: Table) -> tuple[object, ...] | None:
+def _balanced(allocation: Allocation, table: FittingSlots) -> tuple[object, ...] | None:
     used = [host for host, places in enumerate(allocation) if places]
     if len({len(allocation[host]) for host in used}) != 1:
         return None
@@ -93,7 +93,7 @@ def _balanced(allocation: Allocation, table: Table) -> tuple[object, ...] | None
     return (len(used), left_over, *_models_links_order(allocation, table))
 
 
-def _spread(allocation: Allocation, table: Table) -> tuple[object, ...]:
+def _spread(allocation: Allocation, table: FittingSlots) -> tuple[object, ...]:
     """Most even first (smallest sum of squares), extra slots to earlier hosts; then models and order per
     host."""
     shares = [len(places) for places in allocation]
@@ -104,7 +104,7 @@ def _spread(allocation: Allocation, table: Table) -> tuple[object, ...]:
     return sum(share**2 for share in shares), [-share for share in shares], models, allocation
 
 
-def _models_links_order(allocation: Allocation, table: Table) -> tuple[object, ...]:
+def _models_links_order(allocation: Allocation, table: FittingSlots) -> tuple[object, ...]:
     used = [host for host, places in enumerate(allocation) if places]
     models = {table.slots[host][place].model for host in used for place in allocation[host]}
     speeds = [

@@ -6,7 +6,7 @@ from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.placement.slots import GpuRequest, HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.placement.strategies.build import cpus, devices, gpus, shares, sizes
+from tests.unit.placement.strategies.build import cpus, devices, gpu_offers, gpus, shares
 
 KIM = HeldSlots("mnist-4kq2 of kim", 2)
 
@@ -35,7 +35,7 @@ KIM = HeldSlots("mnist-4kq2 of kim", 2)
     ],
 )
 def test_pack(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
-    placed = shares(place(SlotRequest(np), sizes(*free)))
+    placed = shares(place(SlotRequest(np), gpu_offers(*free)))
     assert (placed, next(iter(placed))) == (expected, next(iter(expected)))
 
 
@@ -54,7 +54,7 @@ def test_pack(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
     ],
 )
 def test_spread(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
-    assert shares(place(SlotRequest(np, "spread"), sizes(*free))) == expected
+    assert shares(place(SlotRequest(np, "spread"), gpu_offers(*free))) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_spread(np: int, free: tuple[int, ...], expected: dict[str, int]) -> Non
     ],
 )
 def test_balanced(np: int, free: tuple[int, ...], expected: dict[str, int]) -> None:
-    assert shares(place(SlotRequest(np, "balanced"), sizes(*free))) == expected
+    assert shares(place(SlotRequest(np, "balanced"), gpu_offers(*free))) == expected
 
 
 def test_a_placement_names_its_devices_in_the_order_of_the_offer() -> None:
-    offers = sizes(5, 3, 2)
+    offers = gpu_offers(5, 3, 2)
     placed = place(SlotRequest(6), offers)
     assert placed == Placement((Share("c", 1, ("c0",)), Share("a", 5, ("a0", "a1", "a2", "a3", "a4"))))
 
@@ -104,10 +104,10 @@ def test_the_fewest_models(strategy: str, np: int, offers: list[Offer], expected
 
 def test_the_fastest_links() -> None:
     links = {frozenset("ab"): 1e9, frozenset("ac"): 1e10, frozenset("bc"): 2.5e10}
-    assert shares(place(SlotRequest(4), sizes(2, 2, 2), links)) == {"b": 2, "c": 2}
-    assert shares(place(SlotRequest(4), sizes(2, 2, 2), {frozenset("ac"): 1e6})) == {"a": 2, "c": 2}
-    assert shares(place(SlotRequest(4), sizes(2, 2, 2))) == {"a": 2, "b": 2}
-    assert shares(place(SlotRequest(4, "balanced"), sizes(3, 3, 3), links)) == {"b": 2, "c": 2}
+    assert shares(place(SlotRequest(4), gpu_offers(2, 2, 2), links)) == {"b": 2, "c": 2}
+    assert shares(place(SlotRequest(4), gpu_offers(2, 2, 2), {frozenset("ac"): 1e6})) == {"a": 2, "c": 2}
+    assert shares(place(SlotRequest(4), gpu_offers(2, 2, 2))) == {"a": 2, "b": 2}
+    assert shares(place(SlotRequest(4, "balanced"), gpu_offers(3, 3, 3), links)) == {"b": 2, "c": 2}
 
 
 def test_links_come_behind_models_and_before_the_order() -> None:
@@ -118,7 +118,7 @@ def test_links_come_behind_models_and_before_the_order() -> None:
 
 def test_links_of_hosts_that_are_not_there_say_nothing() -> None:
     links = {frozenset("xy"): 1e9, frozenset("x"): 1e9, frozenset("bx"): 1e10}
-    assert shares(place(SlotRequest(2), sizes(1, 1, 1), links)) == {"a": 1, "b": 1}
+    assert shares(place(SlotRequest(2), gpu_offers(1, 1, 1), links)) == {"a": 1, "b": 1}
 
 
 def test_a_job_is_on_gpus_where_there_are_any() -> None:
@@ -142,23 +142,24 @@ def test_everything_is_all_that_fits() -> None:
 
 
 def test_hosts_to_include_and_to_exclude() -> None:
-    assert shares(place(SlotRequest(2, include=("b", "c")), sizes(5, 3, 2))) == {"c": 2}
-    assert shares(place(SlotRequest(2, include=("b", "c"), exclude=("c",)), sizes(5, 3, 2))) == {"b": 2}
-    assert shares(place(SlotRequest(exclude=("a",)), sizes(5, 3, 2))) == {"c": 2, "b": 3}
+    assert shares(place(SlotRequest(2, include=("b", "c")), gpu_offers(5, 3, 2))) == {"c": 2}
+    assert shares(place(SlotRequest(2, include=("b", "c"), exclude=("c",)), gpu_offers(5, 3, 2))) == {"b": 2}
+    assert shares(place(SlotRequest(exclude=("a",)), gpu_offers(5, 3, 2))) == {"c": 2, "b": 3}
 
 
 def test_hosts_that_offer_nothing_may_be_named() -> None:
     """They may be away."""
     assert (
-        place(SlotRequest(1, exclude=("z",)), sizes(5, 3)).hosts == place(SlotRequest(1), sizes(5, 3)).hosts
+        place(SlotRequest(1, exclude=("z",)), gpu_offers(5, 3)).hosts
+        == place(SlotRequest(1), gpu_offers(5, 3)).hosts
     )
     with pytest.raises(NotEnoughSlots, match="1 wanted, 0 free"):
-        place(SlotRequest(1, include=("z",)), sizes(5, 3))
+        place(SlotRequest(1, include=("z",)), gpu_offers(5, 3))
 
 
 def test_exactly_as_the_user_says() -> None:
     wanted = SlotRequest(exact=(Share("a", 2), Share("c", 1)))
-    assert devices(place(wanted, sizes(4, 4, 4))) == "c0 a0 a1"
+    assert devices(place(wanted, gpu_offers(4, 4, 4))) == "c0 a0 a1"
 
 
 def test_an_exact_placement_may_mix_kinds_and_still_has_few_models() -> None:
@@ -186,7 +187,7 @@ def test_an_exact_placement_may_mix_kinds_and_still_has_few_models() -> None:
 )
 def test_what_cannot_be_meant(wanted: SlotRequest, what: str) -> None:
     with pytest.raises(UsageProblem, match=what):
-        place(wanted, sizes(4, 4))
+        place(wanted, gpu_offers(4, 4))
 
 
 def test_mig_slices_are_slots_like_any_other() -> None:

@@ -7,7 +7,7 @@ from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import explain, place
 from hvdocker.placement.strategies.score import PlacementScorer
 from hvdocker.protocol.placement import Share
-from tests.unit.placement.strategies.build import cpus, gpus, shares, sizes
+from tests.unit.placement.strategies.build import cpus, gpu_offers, gpus, shares
 from tests.unit.placement.strategies.test_optimal import links_of, offers_of, request_of
 
 
@@ -17,12 +17,12 @@ def lost(request: SlotRequest, *rest: object) -> dict[str, tuple[dict[str, int],
 
 
 def test_the_seeds_case() -> None:
-    told = explain(SlotRequest(6), sizes(5, 3, 2))
+    told = explain(SlotRequest(6), gpu_offers(5, 3, 2))
     assert (told.strategy, shares(told.winner)) == ("pack", {"c": 1, "a": 5})
     assert told.merits == {
         "hosts": "2", "left over": "1", "shares": "5 + 1", "models": "1",
     }  # fmt: skip
-    assert lost(SlotRequest(6), sizes(5, 3, 2)) == {
+    assert lost(SlotRequest(6), gpu_offers(5, 3, 2)) == {
         "without c": ({"b": 1, "a": 5}, "leaves 2 slots over on its hosts, not 1"),
         "balanced": ({"a": 3, "b": 3}, "leaves 2 slots over on its hosts, not 1"),
         "spread": ({"a": 2, "b": 2, "c": 2}, "needs 3 hosts, not 2"),
@@ -31,32 +31,32 @@ def test_the_seeds_case() -> None:
 
 
 def test_every_criterion_has_its_words() -> None:
-    assert lost(SlotRequest(4), sizes(3, 2, 2, 1)) == {
+    assert lost(SlotRequest(4), gpu_offers(3, 2, 2, 1)) == {
         "without d, without a, balanced": ({"b": 2, "c": 2}, "its shares are 2 + 2, not 3 + 1"),
         "spread": ({"a": 1, "b": 1, "c": 1, "d": 1}, "needs 4 hosts, not 2"),
     }
     mixed = [gpus("a", "A100", "T4"), gpus("b", "T4", "T4")]
     assert lost(SlotRequest(2), mixed)["without b"] == ({"a": 2}, "mixes 2 GPU models (A100, T4), not 1")
     links = {frozenset("ab"): 1e10, frozenset("ac"): 2.5e9}
-    assert lost(SlotRequest(2), sizes(1, 1, 1), links) == {
+    assert lost(SlotRequest(2), gpu_offers(1, 1, 1), links) == {
         "without b": ({"a": 1, "c": 1}, "its slowest link has 2.5 Gbit/s, not 10.0 Gbit/s"),
         "without a": ({"b": 1, "c": 1}, "its slowest link has an unknown speed, not 10.0 Gbit/s"),
     }
-    assert explain(SlotRequest(2), sizes(1, 1, 1), links).merits["links"] == "10.0 Gbit/s"
+    assert explain(SlotRequest(2), gpu_offers(1, 1, 1), links).merits["links"] == "10.0 Gbit/s"
     order = "comes later in the inventory's order: b:1, not a:1"
-    assert lost(SlotRequest(1), sizes(1, 1)) == {"without a": ({"b": 1}, order)}
+    assert lost(SlotRequest(1), gpu_offers(1, 1)) == {"without a": ({"b": 1}, order)}
 
 
 def test_other_strategies_are_judged_by_the_one_that_was_asked_for() -> None:
-    assert lost(SlotRequest(6, "spread"), sizes(5, 3, 2))["pack"] == (
+    assert lost(SlotRequest(6, "spread"), gpu_offers(5, 3, 2))["pack"] == (
         {"c": 1, "a": 5},
         "its shares are 5 + 1, not 2 + 2 + 2",
     )
-    assert lost(SlotRequest(6, "balanced"), sizes(5, 3, 2))["pack"] == (
+    assert lost(SlotRequest(6, "balanced"), gpu_offers(5, 3, 2))["pack"] == (
         {"c": 1, "a": 5},
         "its shares are unequal: 5 + 1, not 3 + 3",
     )
-    assert "balanced" in explain(SlotRequest(7), sizes(5, 3, 2)).impossible
+    assert "balanced" in explain(SlotRequest(7), gpu_offers(5, 3, 2)).impossible
 
 
 def test_a_job_on_gpus_has_no_rival_on_processors() -> None:
@@ -73,7 +73,7 @@ def test_an_exact_placement_has_no_rivals_but_strategies() -> None:
 
 
 def test_all_of_it_and_very_many_hosts() -> None:
-    assert explain(SlotRequest(), sizes(1, 1)).runners_up == ()
+    assert explain(SlotRequest(), gpu_offers(1, 1)).runners_up == ()
     assert len(explain(SlotRequest(300), [cpus(f"h{n}", 5) for n in range(400)]).runners_up) == 13
 
 

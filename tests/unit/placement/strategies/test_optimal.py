@@ -9,7 +9,7 @@ from hvdocker.errors import NotEnoughSlots
 from hvdocker.placement.slots import GpuRequest, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.placement.strategies.scorer import Links, best_allocation, table_of
+from tests.unit.placement.strategies.scorer import Links, best_allocation, fitting_slots
 
 SPEEDS = (1e9, 2.5e9, 1e10, 2.5e10)
 
@@ -61,7 +61,7 @@ def request_of(dice: random.Random, strategy: str, offers: list[Offer], models: 
 
 
 def expected(request: SlotRequest, offers: list[Offer], links: Links) -> Placement | None:
-    given = best_allocation(request.strategy, request.np or 0, table_of(request, offers, links))
+    given = best_allocation(request.strategy, request.np or 0, fitting_slots(request, offers, links))
     if given is None:
         return None
     shares = [

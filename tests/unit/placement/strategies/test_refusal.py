@@ -6,7 +6,7 @@ from hvdocker.errors import ExitCode, NotEnoughSlots
 from hvdocker.placement.slots import GpuRequest, HeldSlots, Offer, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Share
-from tests.unit.placement.strategies.build import cpus, gpus, sizes
+from tests.unit.placement.strategies.build import cpus, gpu_offers, gpus
 
 KIM = HeldSlots("mnist-4kq2 of kim", 2)
 ADA = HeldSlots("bert-7xx3 of ada", 1)
@@ -45,7 +45,7 @@ def test_waiting_is_no_way_where_there_are_not_as_many() -> None:
     error = refused(SlotRequest(9), [cpus("a", 1, ADA), cpus("b", 2)])
     assert error.what == "9 wanted, 3 free: 1 on a is held by bert-7xx3 of ada"
     assert error.fix == "ask for fewer: -np 3; say `slots:` in the inventory"
-    assert refused(SlotRequest(9), sizes(2, 2)).fix == "ask for fewer: -np 4; add hosts"
+    assert refused(SlotRequest(9), gpu_offers(2, 2)).fix == "ask for fewer: -np 4; add hosts"
 
 
 def test_everything_means_also_what_is_held() -> None:
@@ -89,7 +89,7 @@ def test_nothing_at_all() -> None:
 
 
 def test_hosts_that_were_left_out_are_named() -> None:
-    error = refused(SlotRequest(4, exclude=("a", "c")), sizes(5, 3, 2))
+    error = refused(SlotRequest(4, exclude=("a", "c")), gpu_offers(5, 3, 2))
     assert (error.what, error.lines) == (
         "4 wanted, 3 free",
         ("b: 3 of 3 free", "left out, as you said: a, c"),
@@ -98,12 +98,12 @@ def test_hosts_that_were_left_out_are_named() -> None:
 
 
 def test_no_equal_shares() -> None:
-    error = refused(SlotRequest(7, "balanced"), sizes(5, 3, 2))
+    error = refused(SlotRequest(7, "balanced"), gpu_offers(5, 3, 2))
     assert error.what == "7 wanted, 10 free, but not in equal shares"
     assert error.fix == "-np 6 can be had in equal shares; or take --strategy pack"
-    error = refused(SlotRequest(7, "balanced"), sizes(4, 4))
+    error = refused(SlotRequest(7, "balanced"), gpu_offers(4, 4))
     assert error.fix == "-np 6 or -np 8 can be had in equal shares; or take --strategy pack"
-    assert refused(SlotRequest(11, "balanced"), sizes(5, 3, 2)).fix == "ask for fewer: -np 6; add hosts"
+    assert refused(SlotRequest(11, "balanced"), gpu_offers(5, 3, 2)).fix == "ask for fewer: -np 6; add hosts"
 
 
 @pytest.mark.parametrize("free", [(5, 3, 2), (4, 4), (1,), (7, 7, 3, 2, 2, 2), (6, 1)])
@@ -114,7 +114,7 @@ def test_numbers_that_are_told_can_be_had(free: tuple[int, ...]) -> None:
         below = max(number for number in can if number < np)
         above = [number for number in can if number > np][:1]
         told = " or ".join(f"-np {number}" for number in (below, *above))
-        assert refused(SlotRequest(np, "balanced"), sizes(*free)).fix.startswith(f"{told} can be had")  # type: ignore[union-attr]  # it has a fix
+        assert refused(SlotRequest(np, "balanced"), gpu_offers(*free)).fix.startswith(f"{told} can be had")  # type: ignore[union-attr]  # it has a fix
 
 
 def _can(np: int, free: tuple[int, ...]) -> bool:
@@ -127,7 +127,7 @@ def test_a_host_of_an_exact_placement() -> None:
     assert error.what == "2 wanted on b, 1 free: 1 on b is held by bert-7xx3 of ada"
     assert error.lines == ("b: 1 of 2 free, 1 held by bert-7xx3 of ada",)
     assert error.fix == f"ask for less there, or let slots be placed: -np instead of -H; {WAIT}"
-    assert refused(SlotRequest(exact=(Share("b", 9),)), sizes(1, 1)).what == "9 wanted on b, 1 free"
+    assert refused(SlotRequest(exact=(Share("b", 9),)), gpu_offers(1, 1)).what == "9 wanted on b, 1 free"
 
 
 def test_very_many_hosts_are_not_all_listed() -> None:

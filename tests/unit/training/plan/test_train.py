@@ -16,10 +16,10 @@ from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.master_container import master_spec
 from hvdocker.training.plan.train import check_workers, plan_train, usable_host_plans
 from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
-from tests.unit.builders import CAPSULE, MAKER, host_seen, inventory, master, state_of, with_worker
+from tests.unit.builders import CAPSULE, MAKER, host_seen, host_with_worker, inventory, master, state_of
 
 LAB = inventory("hosts: [a, {host: b, slots: 4}, c]\nport: 12345\n")
-STATE = state_of(*(with_worker(LAB, name) for name in "abc"))
+STATE = state_of(*(host_with_worker(LAB, name) for name in "abc"))
 PLACED = host_plans(LAB, STATE)
 JOB = JobSpec(
     job="train-abcd",
@@ -129,7 +129,7 @@ def test_no_worker_at_all_means_that_the_cluster_is_not_up() -> None:
 
 
 def test_every_worker_that_does_not_run_is_named() -> None:
-    state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
+    state = state_of(host_with_worker(LAB, "a"), host_seen("b"), host_with_worker(LAB, "c", state="exited"))
     with pytest.raises(HostErrors) as caught:
         check_workers(LAB, host_plans(LAB, state), state)
     assert [str(error) for error in caught.value.errors] == [
@@ -140,7 +140,7 @@ def test_every_worker_that_does_not_run_is_named() -> None:
 
 
 def test_some_workers_may_be_missing() -> None:
-    state = state_of(with_worker(LAB, "a"), host_seen("b"), with_worker(LAB, "c", state="exited"))
+    state = state_of(host_with_worker(LAB, "a"), host_seen("b"), host_with_worker(LAB, "c", state="exited"))
     check_workers(LAB, host_plans(LAB, state), state, may_miss=True)
 
 
@@ -148,8 +148,8 @@ def test_what_still_stands_for_a_job_that_lost_its_head() -> None:
     old = master("train-abcd", '{"b":1}', state="exited", host="b")
     other = master("eval-abcd", '{"c":1}', state="exited", host="c")
     state = state_of(
-        with_worker(LAB, "a", state="exited"),
-        with_worker(LAB, "b", containers=(old,)),
-        with_worker(LAB, "c", containers=(other,)),
+        host_with_worker(LAB, "a", state="exited"),
+        host_with_worker(LAB, "b", containers=(old,)),
+        host_with_worker(LAB, "c", containers=(other,)),
     )
     assert list(usable_host_plans(host_plans(LAB, state), state, "train-abcd")) == ["c"]

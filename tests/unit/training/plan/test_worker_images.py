@@ -30,10 +30,10 @@ from tests.unit.builders import (
     MAKER,
     OTHER_IMAGE,
     host_seen,
+    host_with_worker,
     inventory,
     master,
     state_of,
-    with_worker,
 )
 
 LAB = inventory("hosts: [a, b, c]\nport: 12345\n")
@@ -48,7 +48,7 @@ TWIN = replace(LAYERED, id="sha256:eeee", content="content-e")
 
 def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAGE) -> HostSeen:
     """A host whose worker runs the requirements."""
-    plain = with_worker(LAB, name, image=base)
+    plain = host_with_worker(LAB, name, image=base)
     worker = plain.containers[0]
     spec = worker_spec_with_image(LAB, host_plans(LAB, state_of(plain))[name], MAKER, LAYER.image)
     labels = {
@@ -67,7 +67,7 @@ def planned(
 
 
 def plain(*hosts: HostSeen, **changes: object) -> ClusterState:
-    return state_of(*(hosts or [with_worker(LAB, name) for name in "abc"]), **changes)
+    return state_of(*(hosts or [host_with_worker(LAB, name) for name in "abc"]), **changes)
 
 
 def made(plan: Plan) -> list[tuple[str, str]]:
@@ -75,7 +75,9 @@ def made(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_the_base_is_what_the_hosts_of_the_job_have() -> None:
-    state = plain(with_worker(LAB, "a"), with_worker(LAB, "b", image=None), host_seen("c", image=OTHER_IMAGE))
+    state = plain(
+        host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image=None), host_seen("c", image=OTHER_IMAGE)
+    )
     assert requirements_layer(LAB, state, ("a", "b"), WANTED) == LAYER
     with pytest.raises(HostUnfit) as caught:
         requirements_layer(LAB, state, ("a", "c"), WANTED)
@@ -85,7 +87,7 @@ def test_the_base_is_what_the_hosts_of_the_job_have() -> None:
 
 
 def test_workers_that_run_the_requirements_are_known_by_their_labels() -> None:
-    state = plain(layered("a"), layered("b"), with_worker(LAB, "c"))
+    state = plain(layered("a"), layered("b"), host_with_worker(LAB, "c"))
     assert all_run_layer(LAYER, state, ("a", "b"))
     assert not all_run_layer(LAYER, state, ("a", "c"))
     assert not all_run_layer(RequirementsLayer(WANTED, "other"), state, ("a", "b"))
@@ -148,7 +150,7 @@ def test_a_host_that_has_it_in_another_store_needs_no_copy() -> None:
 
 
 def test_another_build_of_the_same_requirements_is_replaced_by_the_one_that_runs() -> None:
-    state = plain(with_worker(LAB, "a"), layered("b"))
+    state = plain(host_with_worker(LAB, "a"), layered("b"))
     plan = planned(state, seen={CONTROLLER: TWIN, "a": TWIN, "b": LAYERED})
     assert plan.stages[0] == Stage("image", (ShipImage("a", LAYER.image, "b", GIB),))
     assert made(plan) == [("a", LAYER.image)]
@@ -157,7 +159,10 @@ def test_another_build_of_the_same_requirements_is_replaced_by_the_one_that_runs
 def test_hosts_of_one_engine_get_no_copies() -> None:
     local = inventory("local: 2\ncluster: lab\n")
     state = state_of(
-        with_worker(local, "w1"), with_worker(local, "w2"), controller_image=IMAGE, controller_engine=ENGINE
+        host_with_worker(local, "w1"),
+        host_with_worker(local, "w2"),
+        controller_image=IMAGE,
+        controller_engine=ENGINE,
     )
     plan = plan_with_requirements(local, state, host_plans(local, state), ("w1", "w2"), LAYER, {}, MAKER)
     assert [type(step) for step in plan.stages[0].steps] == [BuildLayer]
@@ -166,9 +171,9 @@ def test_hosts_of_one_engine_get_no_copies() -> None:
 
 
 def test_workers_of_a_running_job_are_not_replaced() -> None:
-    busy = with_worker(LAB, "a", containers=(master("eval-bbbb", '{"a":1}'),))
+    busy = host_with_worker(LAB, "a", containers=(master("eval-bbbb", '{"a":1}'),))
     with pytest.raises(HvdockerError) as caught:
-        planned(plain(busy, with_worker(LAB, "b")), seen={CONTROLLER: LAYERED})
+        planned(plain(busy, host_with_worker(LAB, "b")), seen={CONTROLLER: LAYERED})
     assert caught.value.what == "job eval-bbbb is running, and its worker on a would be replaced"
     assert caught.value.fix == "wait for it, or end it first: hvdocker stop eval-bbbb"
 
@@ -186,7 +191,7 @@ def test_workers_of_one_image_stay_whatever_is_on_it() -> None:
 
 
 def test_where_only_some_have_requirements_all_go_back_to_the_clusters_image() -> None:
-    state = plain(layered("a"), with_worker(LAB, "b"))
+    state = plain(layered("a"), host_with_worker(LAB, "b"))
     plan = without(state, {"a": LAYERED.content, "b": IMAGE.content})
     assert made(plan) == [("a", "doc-hvd:cpu")]
     assert [step.why for step in plan.steps if isinstance(step, RemoveContainer)] == [
@@ -196,18 +201,22 @@ def test_where_only_some_have_requirements_all_go_back_to_the_clusters_image() -
 
 @pytest.mark.parametrize(
     "first",
-    [with_worker(LAB, "a", image_id="sha256:old"), layered("a", base=OTHER_IMAGE), layered("a", base=None)],
+    [
+        host_with_worker(LAB, "a", image_id="sha256:old"),
+        layered("a", base=OTHER_IMAGE),
+        layered("a", base=None),
+    ],
     ids=["an older image", "a base that moved", "a base that is gone"],
 )
 def test_different_builds_are_refused(first: HostSeen) -> None:
     with pytest.raises(HostUnfit) as caught:
-        without(plain(first, with_worker(LAB, "b")), {"a": "one", "b": IMAGE.content})
+        without(plain(first, host_with_worker(LAB, "b")), {"a": "one", "b": IMAGE.content})
     assert caught.value.lines == ("a: one", "b: sha256:aaaa")
     assert caught.value.fix == "hvdocker up brings them in line"
 
 
 def test_the_master_is_made_of_what_its_worker_is() -> None:
-    state = plain(with_worker(LAB, "a"), layered("b"))
+    state = plain(host_with_worker(LAB, "a"), layered("b"))
     nothing = Plan("train", "lab")
     assert worker_image(LAB, state, "a", nothing) == "doc-hvd:cpu"
     assert worker_image(LAB, state, "b", nothing) == LAYERED.id
@@ -223,7 +232,7 @@ def up(*hosts: HostSeen) -> Plan:
 
 
 def test_up_leaves_workers_with_requirements_on_the_clusters_image() -> None:
-    assert up(layered("a"), with_worker(LAB, "b"), layered("c", STORED)).is_empty
+    assert up(layered("a"), host_with_worker(LAB, "b"), layered("c", STORED)).is_empty
 
 
 def test_up_replaces_them_when_the_base_changed() -> None:
@@ -244,9 +253,12 @@ def test_up_makes_a_worker_of_the_clusters_image_where_settings_changed() -> Non
 
 def test_up_compares_a_worker_with_its_own_hosts_image() -> None:
     in_store = replace(IMAGE, id="sha256:manifest")
-    hosts = (with_worker(LAB, "a"), with_worker(LAB, "b", image=in_store, image_id="sha256:manifest"))
+    hosts = (
+        host_with_worker(LAB, "a"),
+        host_with_worker(LAB, "b", image=in_store, image_id="sha256:manifest"),
+    )
     assert up(*hosts).is_empty
-    stale = with_worker(LAB, "b", image=in_store, image_id="sha256:older-manifest")
+    stale = host_with_worker(LAB, "b", image=in_store, image_id="sha256:older-manifest")
     assert made(up(hosts[0], stale)) == [("b", "doc-hvd:cpu")]
 
 
@@ -254,7 +266,7 @@ def test_a_clusters_image_that_was_made_from_one_with_requirements_is_an_image_l
     labels = {"hvdocker.requirements": "feed", "hvdocker.base": "content-of-another"}
 
     def inherited(name: str) -> HostSeen:
-        seen = with_worker(LAB, name)
+        seen = host_with_worker(LAB, name)
         worker: ContainerSeen = seen.containers[0]
         return replace(seen, containers=(replace(worker, labels={**worker.labels, **labels}),))
 
