@@ -3,11 +3,11 @@
 import os
 import sys
 
-from bench.contest import Benchmark, select_benchmarks
-from bench.ground import Testbed
+from bench.benchmark import Benchmark, select_benchmarks
 from bench.measure import Measured, evaluate_row, measure
 from bench.rows import BENCHMARKS
 from bench.show import RESULTS, plot, say, table, write_json
+from bench.testbed import Testbed
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bench.contest import Benchmark, Candidate, Row
+from bench.benchmark import Benchmark, Candidate, Row
 
 Clock = Callable[[], float]
 Samples = Mapping[str, list[float]]

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from bench.contest import Bar, Benchmark, Candidate, Row, Setup
-from bench.ground import SMALL_IMAGE, USER, Testbed, run, run_parallel
+from bench.benchmark import Bar, Benchmark, Candidate, Row, Setup
+from bench.testbed import SMALL_IMAGE, USER, Testbed, run, run_parallel
 from hvdocker.shell.command import command
 from hvdocker.transport.pool import for_each_host
 from tests.cluster.lab import LabHost

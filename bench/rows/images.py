@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
-from bench.ground import TRAINING_IMAGE, Testbed, run, run_pipelines
+from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
+from bench.testbed import TRAINING_IMAGE, Testbed, run, run_pipelines
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import in_parallel
 

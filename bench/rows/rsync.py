@@ -6,7 +6,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from bench.ground import BenchError, run
+from bench.testbed import BenchError, run
 from tests.cluster.lab import LabHost
 
 FOLDER = "/opt/bench-rsync"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contest import Bar, Benchmark, Candidate, Row
-from bench.ground import Testbed, run
+from bench.benchmark import Bar, Benchmark, Candidate, Row
+from bench.testbed import Testbed, run
 from hvdocker.placement.slots import STRATEGIES, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
-from bench.ground import Testbed, run_parallel, run_pipelines
+from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
 from bench.rows import rsync
+from bench.testbed import Testbed, run_parallel, run_pipelines
 from hvdocker.sync.hash_cache import HashCache
 from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.sync import sync_all

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
-from bench.ground import TRAINING_IMAGE, BenchError, Testbed, run
+from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
+from bench.testbed import TRAINING_IMAGE, BenchError, Testbed, run
 from hvdocker import names
 from hvdocker.shell.command import command
 from tests.cluster.lab import LabHost

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
-from bench.ground import SMALL_IMAGE, USER, Testbed, run, run_parallel
-from bench.rows.by_hand import SSH, ManualWorker, manual_workers
+from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
+from bench.rows.manual_workers import SSH, ManualWorker, manual_workers
+from bench.testbed import SMALL_IMAGE, USER, Testbed, run, run_parallel
 from hvdocker.cluster.up import UpOptions, up
 from hvdocker.env import Env
 from hvdocker.inventory.locate import read_inventory

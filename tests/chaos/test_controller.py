@@ -2,7 +2,7 @@
 
 from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import await_progress, await_step
-from tests.cluster.faults.killing import StepKind, for_each_new, kill_during, step_kinds
+from tests.cluster.faults.kill_controller import StepKind, for_each_new, kill_during, step_kinds
 from tests.cluster.faults.trial import (
     Trial,
     assert_nothing_left,
@@ -11,7 +11,7 @@ from tests.cluster.faults.trial import (
     inventory_of,
     outputs_on_hosts,
 )
-from tests.cluster.site import SMALL_IMAGE
+from tests.cluster.lab_cluster import SMALL_IMAGE
 from tests.cluster.training import DATA, await_ranks
 
 SECRET = {"TOKEN": "not-to-be-seen"}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 
 from tests.cluster.cli import Cli
-from tests.cluster.faults.breaking import fill_disk, small_disk
+from tests.cluster.faults.fault_injection import fill_disk, small_disk
 from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import (
     assert_next_job_runs,
@@ -14,9 +14,9 @@ from tests.cluster.faults.jobs import (
     newest_job,
     start_watched,
 )
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 from tests.cluster.training import IMAGE
 
 SLOW = "tc qdisc add dev eth0 root tbf rate 2mbit burst 32kbit latency 400ms"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cluster.faults.breaking import (
+from tests.cluster.faults.fault_injection import (
     BOTH_DIRECTIONS,
     INBOUND,
     cut_off_controller,
@@ -23,9 +23,9 @@ from tests.cluster.faults.jobs import (
     steps_printed,
 )
 from tests.cluster.faults.trial import Trial
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab.spec import GATEWAY
-from tests.cluster.site import SMALL_IMAGE
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE
 
 MOMENT_S = 3.0
 

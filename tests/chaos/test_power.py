@@ -2,7 +2,7 @@
 
 import shutil
 
-from tests.cluster.faults.breaking import power_off, power_on
+from tests.cluster.faults.fault_injection import power_off, power_on
 from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import (
     assert_next_job_runs,
@@ -17,8 +17,8 @@ from tests.cluster.faults.jobs import (
     start_watched,
 )
 from tests.cluster.faults.trial import change_inventory, inventory_of
-from tests.cluster.site import SMALL_IMAGE
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.host_snapshot import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE
 from tests.cluster.training import await_no_ranks
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.faults.fixtures import row, training_trial, trial
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import training_cluster
 
 __all__ = ["row", "training_trial", "trial"]  # fixtures of the faults

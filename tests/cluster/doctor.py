@@ -4,7 +4,7 @@ import json
 import subprocess
 from typing import Any
 
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 
 
 def diagnose(site: LabCluster, code: int, *flags: str) -> dict[str, Any]:

@@ -7,9 +7,13 @@ from collections.abc import Iterator
 import paramiko
 import pytest
 
-from tests.cluster import intruder
+from tests.cluster import raw_ssh
 from tests.cluster.cli import Cli
-from tests.cluster.intruder import (
+from tests.cluster.host_snapshot import cluster_leftovers
+from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
+from tests.cluster.lab_cluster import SSH_FOLDER, LabCluster
+from tests.cluster.raw_ssh import (
     cluster_key,
     connected_to_worker,
     global_request,
@@ -18,10 +22,6 @@ from tests.cluster.intruder import (
     ssh_string,
     ssh_uint32,
 )
-from tests.cluster.lab import Lab, LabHost
-from tests.cluster.lab.wait import until
-from tests.cluster.site import SSH_FOLDER, LabCluster
-from tests.cluster.traces import cluster_leftovers
 
 USER = "hvd"
 
@@ -42,7 +42,7 @@ def inside(site: LabCluster) -> Iterator[paramiko.Transport]:
     with connected_to_worker(site, h2, via=h1) as transport:
         transport.auth_publickey(USER, cluster_key(site, h1))
         yield transport
-        assert intruder.run_command(transport, "echo still $USER") == f"still {USER}\n"
+        assert raw_ssh.run_command(transport, "echo still $USER") == f"still {USER}\n"
 
 
 def denied(transport: paramiko.Transport, user: str, key: paramiko.PKey) -> None:
@@ -52,7 +52,7 @@ def denied(transport: paramiko.Transport, user: str, key: paramiko.PKey) -> None
 
 
 def log_says(site: LabCluster, host: LabHost, words: str) -> None:
-    until(lambda: True if words in intruder.sshd_log(site, host) else None, f"sshd says {words!r}", 10)
+    until(lambda: True if words in raw_ssh.sshd_log(site, host) else None, f"sshd says {words!r}", 10)
 
 
 # Logging in
@@ -105,8 +105,8 @@ def test_with_another_clusters_key_and_with_any_after_down(lab: Lab, site: LabCl
                 denied(transport, USER, keys[name])
         with connected_to_worker(other, h2, via=h1) as transport:
             transport.auth_publickey(USER, keys["other"])
-        port = intruder.worker_port(other, h2)
-        assert port != intruder.worker_port(site, h2)
+        port = raw_ssh.worker_port(other, h2)
+        assert port != raw_ssh.worker_port(site, h2)
     finally:
         other.down()
     with pytest.raises(ConnectionRefusedError):
@@ -137,7 +137,7 @@ def test_from_an_address_outside_the_cluster(site: LabCluster) -> None:
 def test_at_another_address(site: LabCluster) -> None:
     """The worker shares its host's network, and listens on the training address alone."""
     h1, _ = site.hosts
-    port = intruder.worker_port(site, h1)
+    port = raw_ssh.worker_port(site, h1)
     listening = h1.exec(f"ss -Hltn 'sport = :{port}'").split("\n")[:-1]
     assert [line.split()[3] for line in listening] == [f"{h1.address}:{port}"]
 
@@ -262,7 +262,7 @@ def test_the_settings_that_sshd_itself_says_it_runs_with(site: LabCluster) -> No
         settings = {name: value for name, _, value in lines}
         assert {name: settings.get(name, "none") for name in EXPECTED} == EXPECTED
         assert not {"subsystem", "acceptenv"} & set(settings)
-        port = intruder.worker_port(site, host)
+        port = raw_ssh.worker_port(site, host)
         assert [value for name, _, value in lines if name == "listenaddress"] == [f"{host.address}:{port}"]
         assert [value for name, _, value in lines if name == "hostkey"] == [f"{SSH_FOLDER}/host_ed25519_key"]
 
@@ -270,7 +270,7 @@ def test_the_settings_that_sshd_itself_says_it_runs_with(site: LabCluster) -> No
 def test_a_login_has_no_privileges_and_sees_no_engine(inside: paramiko.Transport) -> None:
     status = dict(
         line.split(":\t", 1)
-        for line in intruder.run_command(inside, "cat /proc/self/status").splitlines()
+        for line in raw_ssh.run_command(inside, "cat /proc/self/status").splitlines()
         if ":\t" in line
     )
     assert status["NoNewPrivs"] == "1"
@@ -278,7 +278,7 @@ def test_a_login_has_no_privileges_and_sees_no_engine(inside: paramiko.Transport
         "CapInh": 0, "CapPrm": 0, "CapEff": 0, "CapBnd": 0, "CapAmb": 0
     }  # fmt: skip
     assert status["Uid"].split() == ["1000"] * 4
-    assert intruder.run_command(
+    assert raw_ssh.run_command(
         inside, "find / -xdev -name 'docker*.sock' 2>/dev/null; ls /var/run/docker.sock 2>&1"
     ).endswith("No such file or directory\n")
 
@@ -291,7 +291,7 @@ def test_roots_workers_have_what_sshd_needs_and_no_more(lab: Lab, site: LabClust
         (host,) = other.hosts
         with connected_to_worker(other, host, via=host) as transport:
             transport.auth_publickey("root", cluster_key(other, host))
-            out = intruder.run_command(
+            out = raw_ssh.run_command(
                 transport, "grep -E '^(Cap|NoNewPrivs)' /proc/self/status; ls /var/run/docker.sock 2>&1"
             )
         words = dict(line.split(":\t") for line in out.splitlines()[:-1])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import untouched
 from tests.cluster.lab import Lab
-from tests.cluster.traces import untouched
 
 CASES = {
     "empty": ("", ["the file is empty", "hosts:"]),

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.lab_cluster import LabCluster
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 DENIAL = "/etc/ssh/sshd_config.d/00-deny.conf"  # before the lab's own: sshd takes the first word
 NOTES = "/run/lab-docker"

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import untouched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import untouched
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 Special = Callable[..., LabHost]
 Cells = dict[tuple[str, str], dict[str, Any]]

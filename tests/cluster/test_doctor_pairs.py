@@ -11,11 +11,11 @@ import yaml
 
 from tests.cluster.cli import Cli
 from tests.cluster.doctor import diagnose, start_doctor
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import in_parallel, until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 PORT = 12345
 CHECKS = ("ssh", "ports", "mtu", "rtt")

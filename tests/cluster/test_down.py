@@ -1,9 +1,9 @@
 """`down`: twice is fine, and a host that cannot be reached is named now and cleaned later."""
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 
 def test_down_twice_is_fine(lab: Lab, cli: Cli) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, snapshot
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers, snapshot
+from tests.cluster.lab_cluster import LabCluster
 
 
 class Watch:

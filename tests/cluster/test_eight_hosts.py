@@ -1,10 +1,10 @@
 """Eight hosts: up, up again, status, down. Afterwards the hosts are as they were."""
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import snapshot
 from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import in_parallel
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import snapshot
+from tests.cluster.lab_cluster import LabCluster
 
 
 def test_eight_hosts_come_up_and_are_given_back_as_they_were(lab: Lab, cli: Cli) -> None:

@@ -1,9 +1,9 @@
 """Faults of docs/faults.md that every `make test` tries, on hosts with the small image. All of them:
 `make chaos`."""
 
-from tests.cluster.faults.breaking import full_home
+from tests.cluster.faults.fault_injection import full_home
 from tests.cluster.faults.fixtures import TrialFactory
-from tests.cluster.faults.killing import kill_during, step_kinds
+from tests.cluster.faults.kill_controller import kill_during, step_kinds
 
 
 def test_controller_killed_at_three_steps_of_up(trial: TrialFactory) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 from tests.cluster.terminal import Terminal
-from tests.cluster.traces import cluster_leftovers
 
 COUNTS = {"five": 5, "three": 3, "two": 2}
 HUNG = "nvidia-smi did not answer within 10 s"

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 WRITES = """#!/bin/sh
 echo "${0##*/} $HVDOCKER_VERB $HVDOCKER_CLUSTER $HVDOCKER_HOSTS ${HVDOCKER_EXIT_CODE-none}" >> told

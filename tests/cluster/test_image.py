@@ -2,7 +2,7 @@
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 
 
 def test_a_host_to_build_on_has_to_be_in_the_inventory(lab: Lab, cli: Cli) -> None:

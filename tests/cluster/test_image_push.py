@@ -17,7 +17,7 @@ from tests.cluster.images import (
 )
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 IMAGE = "ship:test"
 STORE = '{"features": {"containerd-snapshotter": true}}'

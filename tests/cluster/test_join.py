@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE, SSH_FOLDER, LabCluster
 
 JOB = "train-abcd"
 MASTER = f"hvdocker-lab-{JOB}"

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SSH_FOLDER, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SSH_FOLDER, LabCluster
 
 OLD = "/run/hvdocker/home/old"
 

@@ -15,7 +15,7 @@ from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer
 from hvdocker.observe.state import image_content
 from hvdocker.plan.plan import CONTROLLER
-from tests.cluster.site import SMALL_IMAGE
+from tests.cluster.lab_cluster import SMALL_IMAGE
 
 
 @pytest.fixture

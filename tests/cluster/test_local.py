@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli
-from tests.cluster.site import SMALL_IMAGE
+from tests.cluster.lab_cluster import SMALL_IMAGE
 
 
 def docker(*words: str) -> list[str]:

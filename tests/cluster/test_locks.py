@@ -12,9 +12,9 @@ import pytest
 from hvdocker.locks.holder import LOCK_DIR, Claim
 from hvdocker.locks.lock_commands import release_lock, take_lock
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 BOB = Claim("b0b", "bob", "desk", "bob", "image push", "theirs")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cluster.agent import add_key, running_agent
 from tests.cluster.cli import Cli, Result
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.ssh_agent import add_key, running_agent
 from tests.cluster.sshd import sshd_settings
 from tests.cluster.terminal import Terminal
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 
 def logins(host: LabHost) -> int:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli, Result
+from tests.cluster.host_snapshot import untouched
 from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import untouched
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import DEADLINE_S, await_ranks, training_cluster, wait_for_exit
 
 pytestmark = pytest.mark.training

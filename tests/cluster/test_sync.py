@@ -23,7 +23,7 @@ from hvdocker.transport.link import CommandResult
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli, binary
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 
 CODE = "/home/trainer/.hvdocker/lab/code"
 MB = 1 << 20

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import training_cluster
 
 pytestmark = pytest.mark.training

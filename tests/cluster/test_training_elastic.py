@@ -10,10 +10,10 @@ import pytest
 
 from tests.cluster.cli import REPOSITORY, Cli
 from tests.cluster.digits import write_digits
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import DATA, IMAGE, await_no_ranks, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training

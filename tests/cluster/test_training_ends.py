@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from hvdocker.locks.holder import LOCK_DIR
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import (
     DEADLINE_S,
     await_no_ranks,

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.cluster.faults.breaking import drop_packets, power_off
+from tests.cluster.faults.fault_injection import drop_packets, power_off
 from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import (
     CUT_OFF_S,

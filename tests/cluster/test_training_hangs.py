@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.test_training_elastic import await_line
 from tests.cluster.training import await_no_ranks, train_detached
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.lab import LabHost
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training

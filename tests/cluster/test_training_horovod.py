@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import await_no_ranks, rank_reports
 
 pytestmark = pytest.mark.training

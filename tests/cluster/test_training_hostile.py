@@ -11,7 +11,7 @@ import pytest
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import SSH_FOLDER, LabCluster
+from tests.cluster.lab_cluster import SSH_FOLDER, LabCluster
 from tests.cluster.terminal import Terminal
 from tests.cluster.training import IMAGE, await_no_ranks, await_ranks, train_detached, training_cluster
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import GATEWAY
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import rank_reports, training_cluster
 
 pytestmark = pytest.mark.training

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached
 
 pytestmark = pytest.mark.training

@@ -11,11 +11,11 @@ import docker
 import pytest
 
 from tests.cluster.cli import Result
+from tests.cluster.host_snapshot import snapshot
 from tests.cluster.images import MIB, BridgeTraffic
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.test_dry_run import Watch
-from tests.cluster.traces import snapshot
 from tests.cluster.training import IMAGE, SCRIPTS, rank_reports
 
 pytestmark = pytest.mark.training

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import LabError, until
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import (
     DEADLINE_S,
     await_no_ranks,

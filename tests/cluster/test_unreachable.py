@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
-from tests.cluster.site import SMALL_IMAGE
-from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.lab_cluster import SMALL_IMAGE
 
 NOBODY = f"{PREFIX}99"
 

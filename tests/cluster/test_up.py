@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab
 from tests.cluster.lab.spec import PREFIX
-from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE, SSH_FOLDER, LabCluster
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 ROOT_NEEDS = {"SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE"}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import LabError, until
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 SCRIPTS = Path(__file__).with_name("scripts")
 IMAGE = "doc-hvd:cpu"

@@ -2,7 +2,7 @@
 
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
-from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 
 def test_an_image_built_on_a_host(lab: Lab, cli: Cli) -> None:

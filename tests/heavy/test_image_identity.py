@@ -10,9 +10,9 @@ import pytest
 
 from hvdocker.observe.state import image_content
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 STORE = {"suite": "trixie", "engine": '{"features": {"containerd-snapshotter": true}}'}
 

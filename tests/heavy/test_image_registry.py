@@ -9,7 +9,7 @@ from tests.cluster.images import image_ids, remove_all_images
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 PASSWORD = "shibboleth-7Q"
 LOGIN = {"HVDOCKER_REGISTRY_USER": "trainer", "HVDOCKER_REGISTRY_PASSWORD": PASSWORD}

@@ -5,7 +5,7 @@ import pytest
 from tests.cluster.cli import Result
 from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.test_dry_run import run_by_bash
 from tests.cluster.test_training_requirements import (
     SEEN,

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli, Result
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.images import MIB, BridgeTraffic, assert_no_shipment_leftovers, image_ids, images
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import LabCluster
 
 IMAGE = "wide:test"
 COUNT = int(os.environ.get("SCALE_HOSTS", "32"))

@@ -16,7 +16,7 @@ from hvdocker.locks.ticket_commands import join_queue, leave_queue, read_tickets
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import DEADLINE_S, open_gate, train_detached, training_cluster, wait_for_exit
 
 ROUNDS = 20

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import DATA, IMAGE, SCRIPTS, open_gate, rank_reports, train_detached
 
 COUNTS = {"five": 5, "three": 3, "two": 2}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.faults.killing import StepKind, step_kind
+from tests.cluster.faults.kill_controller import StepKind, step_kind
 from tests.cluster.faults.matrix import FaultRow, Outcome, fault_rows, outcome_table
 
 ROOT = Path(__file__).parents[2]

@@ -14,12 +14,12 @@ from typing import Any
 import yaml
 
 from tests.cluster.cli import Cli
-from tests.cluster.faults.breaking import repair_hosts
+from tests.cluster.faults.fault_injection import repair_hosts
 from tests.cluster.faults.matrix import FaultRow
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import LabError, until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 from tests.cluster.training import DATA, IMAGE, SCRIPTS
 
 # Every fault has to be reported within this time, even on a busy machine.

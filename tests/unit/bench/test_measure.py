@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bench.contest import Bar, Benchmark, Candidate, Row, timed_call
+from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
 from bench.measure import evaluate_row, measure
 
 SECONDS = Row("ours", "theirs", "a", "b", Bar(0.5))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.contest import Bar, Benchmark, Row, select_benchmarks
+from bench.benchmark import Bar, Benchmark, Row, select_benchmarks
 from bench.measure import Measured, evaluate_row
 from bench.rows import BENCHMARKS
 from bench.show import plot, table, write_json

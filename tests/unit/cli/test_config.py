@@ -11,7 +11,7 @@ from hvdocker.inventory.inventory import SshSettings
 from hvdocker.inventory.parse import parse
 from hvdocker.inventory.schema import schema_text
 from tests.cluster.cli import Cli, binary
-from tests.unit.cli.installed import installed_cli
+from tests.unit.cli.installed_cli import installed_cli
 from tests.unit.inventory.mutations import FIXTURES
 
 INVENTORY = """\

@@ -8,7 +8,7 @@ import pytest
 from hvdocker.inventory.parse import parse
 from tests.cluster.cli import Cli
 from tests.cluster.terminal import Terminal
-from tests.unit.cli.installed import installed_cli
+from tests.unit.cli.installed_cli import installed_cli
 
 CONFIG = """\
 Include more

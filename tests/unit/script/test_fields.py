@@ -18,7 +18,7 @@ from hvdocker.shell import host_folders
 from hvdocker.shell.command import Command
 from hvdocker.transport.ssh.command_line import ssh_words
 from tests.unit.builders import MAKER, host_seen, state_of
-from tests.unit.script.by_hand import ScriptRun
+from tests.unit.script.script_run import ScriptRun
 
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation + " "
 INJECTIONS = (

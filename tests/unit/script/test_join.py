@@ -14,7 +14,7 @@ from hvdocker.placement.scope import full_scope
 from hvdocker.protocol.job import JobSpec, job_file_for_new_host
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
-from tests.unit.script.by_hand import STAND_INS, ScriptOptions, ScriptRun
+from tests.unit.script.script_run import STAND_INS, ScriptOptions, ScriptRun
 from tests.unit.script.test_script import content
 
 LAB = inventory("hosts: [a, c]\nport: 12345\nimage: doc-hvd:cpu\n")

@@ -7,7 +7,7 @@ import pytest
 from hvdocker.images.steps import PullImage, PushImage
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage, Step
 from tests.unit.builders import inventory
-from tests.unit.script.by_hand import ScriptOptions, ScriptRun
+from tests.unit.script.script_run import ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a]\nregistry: reg:5000")
 REMOTE = "reg:5000/x:y"

@@ -14,7 +14,7 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.plan.train import plan_train
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
-from tests.unit.script.by_hand import ScriptOptions, ScriptRun
+from tests.unit.script.script_run import ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a, b]")
 JOB = JobSpec(

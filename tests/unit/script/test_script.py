@@ -35,7 +35,7 @@ from tests.unit.builders import (
     master,
     state_of,
 )
-from tests.unit.script.by_hand import ScriptOptions, ScriptRun
+from tests.unit.script.script_run import ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
 WORKER = "hvdocker-lab-worker"

@@ -10,7 +10,7 @@ from hvdocker.doctor.facts.facts import MachineSeen
 from hvdocker.doctor.facts.parse_machine import read_machine
 from hvdocker.doctor.facts.trial_commands import look_inside, read_inside
 from hvdocker.observe.clock import clock, read_clock
-from tests.unit.doctor.judges.facts import FIXTURES
+from tests.unit.doctor.judges.machine_fixtures import FIXTURES
 
 SMI = """#!/bin/sh
 case "$1" in

@@ -7,7 +7,7 @@ import pytest
 from hvdocker.doctor.facts.facts import InsideSeen, TrialResult
 from hvdocker.doctor.judges.container import judge_container
 from hvdocker.doctor.report import Finding
-from tests.unit.doctor.judges.facts import machine
+from tests.unit.doctor.judges.machine_fixtures import machine
 
 ROOMY = InsideSeen({"python": "3.11.2"}, None, 4 << 30, None, 65536)
 

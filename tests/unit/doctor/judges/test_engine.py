@@ -13,7 +13,7 @@ from hvdocker.doctor.judges.machine import judge_fabric
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import EngineSeen
 from tests.unit.builders import host_seen, inventory
-from tests.unit.doctor.judges.facts import machine, marks
+from tests.unit.doctor.judges.machine_fixtures import machine, marks
 
 FINE = EngineState("overlay2", "extfs", "2", "systemd")
 

@@ -45,7 +45,7 @@ from tests.unit.builders import (
     inventory,
     state_of,
 )
-from tests.unit.doctor.judges.facts import FIXTURES, machine
+from tests.unit.doctor.judges.machine_fixtures import FIXTURES, machine
 
 FINE_ENGINE = EngineState("overlay2", "extfs", "2", "systemd")
 PATH = "/srv/data"

@@ -6,7 +6,7 @@ from hvdocker.cluster.plan.fitness import version_numbers
 from hvdocker.doctor.facts.facts import InsideSeen, TrialResult
 from hvdocker.doctor.judges.gpu import CUDA_DRIVERS, judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.report import Mark
-from tests.unit.doctor.judges.facts import machine, marks
+from tests.unit.doctor.judges.machine_fixtures import machine, marks
 
 
 def test_a_cuda_that_nobody_can_read_is_not_known() -> None:

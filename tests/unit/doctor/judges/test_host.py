@@ -15,7 +15,7 @@ from hvdocker.inventory.inventory import Host
 from hvdocker.locks.holder import Holder
 from hvdocker.observe.state import ContainerSeen
 from tests.unit.builders import MAKER, OTHER_IMAGE, host_seen, host_with_worker, inventory, state_of
-from tests.unit.doctor.judges.facts import machine
+from tests.unit.doctor.judges.machine_fixtures import machine
 
 LAB = inventory("hosts: [a, b]\nport: 12345\n")
 INSIDE = InsideSeen({"python": "3.11.2", "horovod": "0.28.1"}, None, 4 << 30, None, 65536)

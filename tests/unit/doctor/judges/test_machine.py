@@ -6,7 +6,7 @@ from hvdocker.doctor.facts.facts import ClockSeen, DiskSeen, MachineSeen
 from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_memory
 from hvdocker.units import GIB
 from tests.unit.builders import inventory
-from tests.unit.doctor.judges.facts import machine, marks
+from tests.unit.doctor.judges.machine_fixtures import machine, marks
 
 
 def test_an_ordinary_machine() -> None:

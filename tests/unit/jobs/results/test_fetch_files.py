@@ -12,7 +12,7 @@ from hvdocker.jobs.results.fetch_files import fetch_job
 from hvdocker.jobs.results.merge import MANIFEST, FetchedFiles
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
-from tests.unit.jobs.results.lab import JOB, TwoHosts
+from tests.unit.jobs.results.two_hosts import JOB, TwoHosts
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from hvdocker.errors import ExitCode, UsageProblem
 from hvdocker.jobs.results.merge import MANIFEST
-from tests.unit.jobs.results.lab import JOB, TwoHosts
+from tests.unit.jobs.results.two_hosts import JOB, TwoHosts
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.steps import CreateMaster, WriteJobFile
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
-from tests.unit.script.by_hand import ScriptOptions, ScriptRun
+from tests.unit.script.script_run import ScriptOptions, ScriptRun
 from tests.unit.script.test_script import content
 from tests.unit.training.plan.test_train import JOB, LAB, PLACED
 

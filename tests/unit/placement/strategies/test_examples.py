@@ -6,7 +6,7 @@ from hvdocker.errors import NotEnoughSlots, UsageProblem
 from hvdocker.placement.slots import GpuRequest, HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.placement.strategies.build import cpus, devices, gpu_offers, gpus, shares
+from tests.unit.placement.strategies.build_offers import cpus, devices, gpu_offers, gpus, shares
 
 KIM = HeldSlots("mnist-4kq2 of kim", 2)
 

@@ -7,7 +7,7 @@ from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import explain, place
 from hvdocker.placement.strategies.score import PlacementScorer
 from hvdocker.protocol.placement import Share
-from tests.unit.placement.strategies.build import cpus, gpu_offers, gpus, shares
+from tests.unit.placement.strategies.build_offers import cpus, gpu_offers, gpus, shares
 from tests.unit.placement.strategies.test_optimal import links_of, offers_of, request_of
 
 

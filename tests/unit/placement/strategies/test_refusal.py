@@ -6,7 +6,7 @@ from hvdocker.errors import ExitCode, NotEnoughSlots
 from hvdocker.placement.slots import GpuRequest, HeldSlots, Offer, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.protocol.placement import Share
-from tests.unit.placement.strategies.build import cpus, gpu_offers, gpus
+from tests.unit.placement.strategies.build_offers import cpus, gpu_offers, gpus
 
 KIM = HeldSlots("mnist-4kq2 of kim", 2)
 ADA = HeldSlots("bert-7xx3 of ada", 1)

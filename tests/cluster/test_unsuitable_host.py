@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import untouched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.spec import PREFIX
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
-from tests.cluster.traces import untouched
+from tests.cluster.lab_cluster import LabCluster
 
 SQUATTER = "$s = IO::Socket::INET->new(LocalPort => 23456, Listen => 1, ReuseAddr => 1) or die; sleep"
 DEAD_SOCKET = (

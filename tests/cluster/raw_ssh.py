@@ -13,7 +13,7 @@ from paramiko.common import cMSG_CHANNEL_OPEN, cMSG_CHANNEL_REQUEST, cMSG_GLOBAL
 from paramiko.message import Message
 
 from tests.cluster.lab import LabHost
-from tests.cluster.site import SSH_FOLDER, LabCluster
+from tests.cluster.lab_cluster import SSH_FOLDER, LabCluster
 
 WAIT_S = 20
 

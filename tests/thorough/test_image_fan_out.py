@@ -9,7 +9,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.images import MIB, BridgeTraffic, Images, assert_no_shipment_leftovers, image_ids, images
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import in_parallel, until
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 
 IMAGE = "swarm:test"
 

@@ -1,10 +1,10 @@
 """Prompts on a terminal, and what each answer does."""
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.terminal import Terminal
-from tests.cluster.traces import cluster_leftovers, untouched
 
 
 def test_unknown_host_keys_are_shown_and_trusted_on_a_yes(lab: Lab, cli: Cli) -> None:

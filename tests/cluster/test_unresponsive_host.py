@@ -19,10 +19,10 @@ from hvdocker.transport.ssh.connect import Credentials
 from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, KeepaliveTimes
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import SMALL_IMAGE, LabCluster
-from tests.cluster.traces import cluster_leftovers
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 # What goes out and what comes in vanishes, also of connections that are open.
 SILENCE = "iptables -w -I INPUT -p tcp --dport 22 -j DROP; iptables -w -I OUTPUT -p tcp --sport 22 -j DROP"

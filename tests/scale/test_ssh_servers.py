@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scale.endpoints import ADDRESS, SshServers, ssh_servers
+from tests.scale.ssh_servers import ADDRESS, SshServers, ssh_servers
 
 COUNTS = (10, 50, 100, 250, 500)
 FILES = 20
@@ -64,7 +64,7 @@ def visit(servers: SshServers, ports: tuple[int, ...], code: Path, folder: Path)
     }
     kept = {name: value for name, value in os.environ.items() if name != "SSH_AUTH_SOCK"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.scale.visit"],
+        [sys.executable, "-m", "tests.scale.measure_hosts"],
         input=json.dumps(order),
         env=kept | {"HOME": str(home)},
         capture_output=True,

@@ -4,9 +4,9 @@ import signal
 import subprocess
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab
-from tests.cluster.site import SMALL_IMAGE, SSH_FOLDER, LabCluster
-from tests.cluster.traces import cluster_leftovers, untouched
+from tests.cluster.lab_cluster import SMALL_IMAGE, SSH_FOLDER, LabCluster
 
 
 def interrupt_at(cli: Cli, site: LabCluster, moment: str) -> None:

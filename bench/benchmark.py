@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.ground import Testbed
+from bench.testbed import Testbed
 
 ROUNDS = 5
 SLOW_ROUNDS = 3

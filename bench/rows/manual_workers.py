@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.ground import Testbed
+from bench.testbed import Testbed
 from hvdocker import assets
 from hvdocker.cluster.containers.files import trust_files, worker_files
 from hvdocker.cluster.steps import CreateWorker, MakeFolders, MakeKeys

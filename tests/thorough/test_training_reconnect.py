@@ -13,7 +13,7 @@ from hvdocker.transport.ssh.keepalive import KeepaliveTimes
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import DATA, DEADLINE_S, await_no_ranks, await_ranks, training_cluster
 
 pytestmark = pytest.mark.training

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab
 from tests.cluster.lab.wait import until
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.terminal import Terminal
-from tests.cluster.traces import cluster_leftovers
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.training import DATA, rank_reports
 
 pytestmark = pytest.mark.training

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.faults.trial import DEADLINE_S
-from tests.cluster.site import LabCluster
+from tests.cluster.lab_cluster import LabCluster
 
 LINE = re.compile(r"^(?P<stage>\S+) +(?P<host>this machine|\S+) +(?P<text>.+)$")
 CONTROLLER = "this machine"

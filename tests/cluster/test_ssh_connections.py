@@ -13,12 +13,12 @@ from hvdocker.shell.command import command
 from hvdocker.transport.pool import for_each_host
 from hvdocker.transport.ssh.connect import Credentials
 from hvdocker.transport.ssh.link import open_ssh
-from tests.cluster.agent import add_key, running_agent
 from tests.cluster.cli import Cli
+from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.site import SMALL_IMAGE
+from tests.cluster.lab_cluster import SMALL_IMAGE
+from tests.cluster.ssh_agent import add_key, running_agent
 from tests.cluster.sshd import ipv6_forwarder, sshd_settings
-from tests.cluster.traces import cluster_leftovers
 
 BEHIND = "iptables -w -A INPUT -p tcp --dport 22 ! -s {} -j DROP"
 
