@@ -35,9 +35,7 @@ class Measured:
         return "met" if self.is_met else "missed"
 
 
-def measure(
-    contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clock = time.perf_counter
-) -> Samples:
+def measure(contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clock = time.perf_counter) -> Samples:
     """Measure every candidate once per round, each after its own `before`.
 
     A warm-up round that is not counted comes first, except for slow benchmarks: they take too long for that,

@@ -20,9 +20,7 @@ def draw(results: dict[str, Any], picture: Path) -> None:
     for place, row in enumerate(rows):
         low, high = row["spread"]
         error = [[max(0, row["ratio"] - low)], [max(0, high - row["ratio"])]]
-        axes.barh(
-            place, row["ratio"], xerr=error, color=MET if row["is_met"] else MISSED, height=0.6, capsize=3
-        )
+        axes.barh(place, row["ratio"], xerr=error, color=MET if row["is_met"] else MISSED, height=0.6, capsize=3)
         axes.plot([row["limit"]] * 2, [place - 0.4, place + 0.4], color=LIMIT, linewidth=2.5)
         axes.text(0.0105, place, f"{row['ratio']:.2g} ", va="center", ha="left", color="white", fontsize=8)
     axes.set_yticks(range(len(rows)), [f"{row['row']}\nagainst {row['against']}" for row in rows], fontsize=7)
@@ -31,9 +29,7 @@ def draw(results: dict[str, Any], picture: Path) -> None:
     axes.axvline(1, color="grey", linewidth=0.8, linestyle=":")
     axes.set_xlabel("ours / theirs (log scale); the dark line is the bar; whiskers span the rounds")
     seen = results["machine"]
-    axes.set_title(
-        f"hvdocker: {seen['cpus']} cores, {seen['memory_gb']} GB, Python {seen['python']}", fontsize=10
-    )
+    axes.set_title(f"hvdocker: {seen['cpus']} cores, {seen['memory_gb']} GB, Python {seen['python']}", fontsize=10)
     figure.tight_layout()
     figure.savefig(picture, dpi=130)
 

@@ -120,9 +120,7 @@ class Testbed:
     def inventory(self, hosts: Sequence[LabHost], image: str, cluster: str = "bench") -> Path:
         folder = self.folder / cluster
         folder.mkdir(exist_ok=True)
-        return self.lab.write_inventory(
-            folder / "inventory.yaml", hosts, user=USER, cluster=cluster, image=image
-        )
+        return self.lab.write_inventory(folder / "inventory.yaml", hosts, user=USER, cluster=cluster, image=image)
 
     def hvdocker(self, *words: str | Path, cwd: Path | None = None, **variables: str) -> str:
         """Run the installed program as a user would; return its standard output."""

@@ -95,9 +95,7 @@ class HeadLost(HostUnreachable):
     """The head of a job is lost, and the job with it. `restart` is the highest restart number with which
     ranks on other hosts were started."""
 
-    def __init__(
-        self, what: str, *, restart: int = 0, lines: Sequence[str] = (), fix: str | None = None
-    ) -> None:
+    def __init__(self, what: str, *, restart: int = 0, lines: Sequence[str] = (), fix: str | None = None) -> None:
         super().__init__(what, lines=lines, fix=fix)
         self.restart = restart
 

@@ -63,9 +63,7 @@ def _contents(plan: Plan, passwd: str) -> dict[str, bytes]:
     client = make_pair()
     pairs = {name: make_pair() for name in trust.new_host_keys}
     publics = {name: pair.public for name, pair in pairs.items()}
-    shared = trust_files(
-        assets.ssh_config_template(), trust.cluster, trust.members, trust.port, publics, client.public
-    )
+    shared = trust_files(assets.ssh_config_template(), trust.cluster, trust.members, trust.port, publics, client.public)
     found = {}
     for step in plan.steps:
         if isinstance(step, CreateWorker):

@@ -43,9 +43,7 @@ def _placement(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """Place 6,000 ranks on 10,000 GPUs of four models, with all three strategies in sequence. The 2,000
     hosts have three to seven GPUs each, of one model or of several. There is no peer: the bar is in seconds.
     """
-    offers = [
-        Offer(f"h{host}", tuple(_gpu(host, number) for number in range(3 + host % 5))) for host in range(2000)
-    ]
+    offers = [Offer(f"h{host}", tuple(_gpu(host, number) for number in range(3 + host % 5))) for host in range(2000)]
 
     def ours() -> None:
         for strategy in STRATEGIES:

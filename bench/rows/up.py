@@ -120,9 +120,7 @@ def _up_again(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
 
     def theirs() -> None:
         with ground.links(hosts) as links:
-            for_each_host(links, lambda name: links[name].engine().containers(all=True)).or_raise(
-                "asking failed"
-            )
+            for_each_host(links, lambda name: links[name].engine().containers(all=True)).or_raise("asking failed")
 
     yield {"hvdocker": Candidate(ours), "calls": Candidate(theirs)}
     in_parallel(LabHost.reset, hosts)
@@ -133,9 +131,7 @@ BENCHMARKS = (
         "up",
         _up,
         (
-            Row(
-                "up, 8 hosts, image present", "ssh docker run, then ssh to all", "hvdocker", "floor", Bar(2.0)
-            ),
+            Row("up, 8 hosts, image present", "ssh docker run, then ssh to all", "hvdocker", "floor", Bar(2.0)),
             Row("up, 8 hosts", "ansible-core", "hvdocker", "ansible", Bar(0.6)),
             Row("up, 8 hosts", "pyinfra", "hvdocker", "pyinfra", Bar(0.9)),
         ),

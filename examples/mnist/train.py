@@ -38,9 +38,7 @@ def main() -> None:
     if hvd.rank() == 0:
         callbacks.append(tf.keras.callbacks.ModelCheckpoint(str(output / "checkpoint-{epoch}.keras")))
 
-    model.fit(
-        images, labels, args.batch, args.epochs, verbose=2 if hvd.rank() == 0 else 0, callbacks=callbacks
-    )
+    model.fit(images, labels, args.batch, args.epochs, verbose=2 if hvd.rank() == 0 else 0, callbacks=callbacks)
 
     print(f"address {os.environ.get('HVDOCKER_ADDRESS', 'here')} weights {weights_hash(model)}")
     if hvd.rank() == 0:

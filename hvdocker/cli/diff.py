@@ -13,9 +13,7 @@ def diff(
     ctx: typer.Context,
     first: Annotated[str, typer.Argument(metavar="JOB1", help="A job, or the beginning of its id.")],
     second: Annotated[str, typer.Argument(metavar="JOB2", help="Another one.")],
-    patch: Annotated[
-        bool, typer.Option("--patch", metavar="", help="Also the text of changes to the code.")
-    ] = False,
+    patch: Annotated[bool, typer.Option("--patch", metavar="", help="Also the text of changes to the code.")] = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
     json: JsonFlag = False,

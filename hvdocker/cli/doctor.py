@@ -28,12 +28,8 @@ def doctor(
         Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Argument(help="The YAML file that names the hosts.", show_default=False),
     ] = None,
-    deep: Annotated[
-        bool, typer.Option("--deep", metavar="", help="Also measure bandwidth between hosts.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", metavar="", help="Show what every check found.")
-    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", metavar="", help="Also measure bandwidth between hosts.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", metavar="", help="Show what every check found.")] = False,
     inventory_flag: InventoryFlag = None,
     cluster: ClusterFlag = None,
     json: JsonFlag = False,

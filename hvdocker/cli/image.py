@@ -45,21 +45,15 @@ def build(
     ] = None,
     ca_bundle: Annotated[
         Optional[Path],  # noqa: UP045  # as above
-        typer.Option(
-            "--ca-bundle", metavar="FILE", help="The site's own certificate authorities.", show_default=False
-        ),
+        typer.Option("--ca-bundle", metavar="FILE", help="The site's own certificate authorities.", show_default=False),
     ] = None,
     wheelhouse: Annotated[
         Optional[Path],  # noqa: UP045  # as above
-        typer.Option(
-            "--wheelhouse", metavar="DIR", help="A folder of wheels that pip may use.", show_default=False
-        ),
+        typer.Option("--wheelhouse", metavar="DIR", help="A folder of wheels that pip may use.", show_default=False),
     ] = None,
     base: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option(
-            "--base", metavar="IMAGE", help="The image to build on. Default: Debian's.", show_default=False
-        ),
+        typer.Option("--base", metavar="IMAGE", help="The image to build on. Default: Debian's.", show_default=False),
     ] = None,
     cuda_image: Annotated[
         Optional[str],  # noqa: UP045  # as above

@@ -27,12 +27,8 @@ def init(
     all_ssh_hosts: Annotated[
         bool, typer.Option("--all-ssh-hosts", metavar="", help="All hosts that ~/.ssh/config names.")
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", metavar="", help="Write over a file that is there.")
-    ] = False,
-    no_doctor: Annotated[
-        bool, typer.Option("--no-doctor", metavar="", help="Do not look at the hosts.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Write over a file that is there.")] = False,
+    no_doctor: Annotated[bool, typer.Option("--no-doctor", metavar="", help="Do not look at the hosts.")] = False,
     accept_new_host_keys: AcceptFlag = False,
     quiet: QuietFlag = False,
 ) -> None:

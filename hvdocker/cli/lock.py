@@ -51,9 +51,7 @@ def release(
     ] = None,
     inventory: InventoryFlag = None,
     yes: YesFlag = False,
-    force: Annotated[
-        bool, typer.Option("--force", metavar="", help="Also locks that another owner holds.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", metavar="", help="Also locks that another owner holds.")] = False,
 ) -> None:
     """Release your locks, where the run that took them is dead.
 

@@ -20,9 +20,7 @@ JobArgument = Annotated[
 def logs(
     ctx: typer.Context,
     job: JobArgument = None,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", metavar="", help="Go on until the job ends.")
-    ] = False,
+    follow: Annotated[bool, typer.Option("-f", "--follow", metavar="", help="Go on until the job ends.")] = False,
     tail: Annotated[
         Optional[int],  # noqa: UP045  # as above
         typer.Option(
@@ -36,15 +34,11 @@ def logs(
     ] = None,
     since: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option(
-            "--since", metavar="WHEN", help="Not before: 90s, 10m, 2026-05-04T12:30.", show_default=False
-        ),
+        typer.Option("--since", metavar="WHEN", help="Not before: 90s, 10m, 2026-05-04T12:30.", show_default=False),
     ] = None,
     ranks: Annotated[
         Optional[list[int]],  # noqa: UP045  # as above
-        typer.Option(
-            "--rank", metavar="R", min=0, help="Only this rank's; may be repeated.", show_default=False
-        ),
+        typer.Option("--rank", metavar="R", min=0, help="Only this rank's; may be repeated.", show_default=False),
     ] = None,
     hosts: Annotated[
         Optional[list[str]],  # noqa: UP045  # as above

@@ -40,9 +40,7 @@ def replay(
     ] = None,
     env_flags: EnvFlag = None,
     secret_flags: SecretFlag = None,
-    detach: Annotated[
-        bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
-    ] = False,
+    detach: Annotated[bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")] = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 60.0,
@@ -80,9 +78,7 @@ def replay(
         located = locate(env, inventory, cluster)
         viewer = Viewer(plan=plan_printer(progress, dry_run))
         attach_viewer(viewer, progress, quiet)
-        with TrainHooks(hooks_for_verb(env, progress, located, "replay", skip_hooks or dry_run)).around(
-            viewer
-        ):
+        with TrainHooks(hooks_for_verb(env, progress, located, "replay", skip_hooks or dry_run)).around(viewer):
             report = run(env, located, job, options, viewer)
             progress.pause()
             finish_job(report, located, TrainRequest(is_dry_run=dry_run), False, quiet)

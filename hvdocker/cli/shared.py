@@ -47,18 +47,14 @@ ClusterFlag = Annotated[
         show_default=False,
     ),
 ]
-QuietFlag = Annotated[
-    bool, typer.Option("-q", "--quiet", metavar="", help="No progress, only results and errors.")
-]
+QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", metavar="", help="No progress, only results and errors.")]
 YesFlag = Annotated[bool, typer.Option("-y", "--yes", metavar="", help="Do not ask.")]
 DryRunFlag = Annotated[bool, typer.Option("--dry-run", metavar="", help="Show the plan and change nothing.")]
 ScriptFlag = Annotated[
     bool,
     typer.Option("--script", metavar="", help="With --dry-run: print the plan as a runnable shell script."),
 ]
-ForceFlag = Annotated[
-    bool, typer.Option("--force", metavar="", help="Also where the cluster is another owner's.")
-]
+ForceFlag = Annotated[bool, typer.Option("--force", metavar="", help="Also where the cluster is another owner's.")]
 LockWaitFlag = Annotated[
     float,
     typer.Option(

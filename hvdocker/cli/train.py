@@ -85,14 +85,10 @@ def train(
     hang_after: HangAfterFlag = "10m",
     on_hang: OnHangFlag = "wait",
     propagate_exit: PropagateExitFlag = False,
-    detach: Annotated[
-        bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")
-    ] = False,
+    detach: Annotated[bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")] = False,
     queue: Annotated[
         bool,
-        typer.Option(
-            "--queue", metavar="", help="Wait for slots that others hold: first come, first served."
-        ),
+        typer.Option("--queue", metavar="", help="Wait for slots that others hold: first come, first served."),
     ] = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
@@ -180,9 +176,7 @@ def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
 
 
-def finish_job(
-    report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool
-) -> None:
+def finish_job(report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool) -> None:
     """Print the script, the job's id (detached), or the summary. Raises if the job failed."""
     from hvdocker.console.style import err, out, write_script
     from hvdocker.console.views.job import show_summary

@@ -55,9 +55,7 @@ def up(
     ] = None,
     image: Annotated[
         str,
-        typer.Option(
-            "--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False
-        ),
+        typer.Option("--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False),
     ] = "",
     np: Annotated[
         Optional[int],  # noqa: UP045  # as above
@@ -80,9 +78,7 @@ def up(
     explain: ExplainFlag = False,
     keep: Annotated[
         str,
-        typer.Option(
-            "--keep", metavar="WHEN", help="What a failed run leaves: never (undo it), failed or always."
-        ),
+        typer.Option("--keep", metavar="WHEN", help="What a failed run leaves: never (undo it), failed or always."),
     ] = "never",
     inventory_flag: InventoryFlag = None,
     cluster: ClusterFlag = None,

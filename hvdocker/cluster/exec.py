@@ -64,16 +64,16 @@ def execute(
     child processes inherit. A lost link ends nothing on its host."""
     named = select_named_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
-        sighting = observe_jobs(located, session)
-        refuse_foreign_owner(located.inventory, sighting.state, env.maker().owner, is_forced)
-        workers, missing = workers_of(env, located, sighting, named)
-        outcomes = _run_on_hosts(env, sighting, workers, argv, on_line)
+        observed = observe_jobs(located, session)
+        refuse_foreign_owner(located.inventory, observed.state, env.maker().owner, is_forced)
+        workers, missing = workers_of(env, located, observed, named)
+        outcomes = _run_on_hosts(env, observed, workers, argv, on_line)
     asked = named or (*workers, *(error.host or "?" for error in missing))
     return ExecReport(asked, outcomes[0], (*missing, *outcomes[1]))
 
 
 def workers_of(
-    env: Env, located: Located, sighting: JobsSeen, named: tuple[str, ...]
+    env: Env, located: Located, observed: JobsSeen, named: tuple[str, ...]
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
     """Return the names of running worker containers by host, and errors for hosts without one.
 
@@ -81,8 +81,8 @@ def workers_of(
     they are named."""
     from hvdocker.placement.scope import is_complete
 
-    has_all = is_complete(located.inventory, sighting.state)
-    found = sighting.state.workers()
+    has_all = is_complete(located.inventory, observed.state)
+    found = observed.state.workers()
     workers: dict[str, str] = {}
     missing: list[HvdockerError] = []
     for host in located.inventory.hosts:
@@ -93,8 +93,8 @@ def workers_of(
             workers[name] = worker.name
         elif not named and has_all:
             continue
-        elif name in sighting.failed:
-            missing.append(sighting.failed[name])
+        elif name in observed.failed:
+            missing.append(observed.failed[name])
         else:
             missing.append(_no_worker(env, located, name, worker.state if worker else ""))
     return workers, tuple(missing)
@@ -106,7 +106,7 @@ def _no_worker(env: Env, located: Located, name: str, state: str) -> HvdockerErr
 
 
 def _run_on_hosts(
-    env: Env, sighting: JobsSeen, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
+    env: Env, observed: JobsSeen, workers: Mapping[str, str], argv: tuple[str, ...], on_line: OnHostLine
 ) -> tuple[Mapping[str, int], tuple[HvdockerError, ...]]:
     from hvdocker.engine.container_exec import ContainerCommand, GracePeriod, end_exec, stream_in_container
     from hvdocker.transport.pool import for_each_host
@@ -124,7 +124,7 @@ def _run_on_hosts(
                     on_line(name, line, is_error)
 
         code = stream_in_container(
-            sighting.links[name],
+            observed.links[name],
             workers[name],
             what,
             lambda data, is_error: take((err if is_error else out).feed(data), is_error),
@@ -136,7 +136,7 @@ def _run_on_hosts(
     def end() -> None:
         for_each_host(
             workers,
-            lambda name: end_exec(sighting.links[name], workers[name], what.token, GracePeriod(GRACE_S)),
+            lambda name: end_exec(observed.links[name], workers[name], what.token, GracePeriod(GRACE_S)),
         )
 
     outcomes = for_each_host(workers, run, on_interrupt=end)

@@ -42,9 +42,7 @@ def _copy_code(step: steps.JoinJob, context: Context) -> None:
     """Copy the code, and write its index on the host, so that the next sync sends nothing."""
     link = context.link(step.host)
     packed = context.link(step.head).stream(host_folders.pack_tar(step.head_folder, host_folders.CODE_PATHS))
-    run_or_raise(
-        link, host_folders.replace_code(step.folder, step.is_shared), "unpacking the code failed", packed
-    )
+    run_or_raise(link, host_folders.replace_code(step.folder, step.is_shared), "unpacking the code failed", packed)
     stage = commands.SyncFolder(f"{step.folder}/code", "joining")
     run_or_raise(link, commands.rewrite_index(stage), "writing the index of the code failed")
 
@@ -60,9 +58,7 @@ def _copy_secrets(step: steps.JoinJob, context: Context) -> None:
 
 def _copy_capsule(step: steps.JoinJob, context: Context) -> None:
     """Copy the job's capsule: capsule.json and code.patch."""
-    packed = context.link(step.head).stream(
-        host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES)
-    )
+    packed = context.link(step.head).stream(host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES))
     unpack = host_folders.unpack_tar(step.job_folder)
     run_or_raise(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
 

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 
-def port_errors(
-    links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]
-) -> list[HvdockerError]:
+def port_errors(links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return one error for each host in `taken`, with the process that holds the port."""
     errors: list[HvdockerError] = []
     for name in taken:

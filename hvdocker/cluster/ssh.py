@@ -25,31 +25,25 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 
-def machine_argv(
-    env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
-) -> tuple[str, ...]:
+def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
     """Return the command line for a shell, or the command `rest`, on the host itself: OpenSSH's client."""
     host = _named_host(located, name)
     if host.is_local:
-        raise UsageProblem(
-            f"{name} is a worker on this very machine", fix=f"hvdocker ssh {name}, without --machine"
-        )
+        raise UsageProblem(f"{name} is a worker on this very machine", fix=f"hvdocker ssh {name}, without --machine")
     return _through_ssh(host, rest, has_terminal)
 
 
-def worker_argv(
-    env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool
-) -> tuple[str, ...]:
+def worker_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
     """Return the command line for a shell, or the command `rest`, in the host's worker.
 
     Connects to the host first. Raises if the worker does not run."""
     host = _named_host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
     with connected(env, alone, must_all=False) as session:
-        sighting = observe_jobs(alone, session)
-        workers, missing = workers_of(env, alone, sighting, (name,))
+        observed = observe_jobs(alone, session)
+        workers, missing = workers_of(env, alone, observed, (name,))
         raise_all("the host cannot be reached", missing)
-        docker = _docker_argv(session.links[name], host, bool(sighting.state.hosts[name].needs_sudo))
+        docker = _docker_argv(session.links[name], host, bool(observed.state.hosts[name].needs_sudo))
     terminal = ("-it",) if has_terminal else ("-i",)
     words = (
         *docker,

@@ -119,9 +119,7 @@ def status(env: Env, located: Located) -> StatusReport:
                 )
                 for host in inventory.hosts
             ),
-            tuple(
-                _job_status(master, state.placement_of(master)) for master in newest_masters(state).values()
-            ),
+            tuple(_job_status(master, state.placement_of(master)) for master in newest_masters(state).values()),
         )
 
 

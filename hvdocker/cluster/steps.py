@@ -145,9 +145,7 @@ class JoinJob(Step):
         return f"{self.head_folder}/jobs/{self.job}"
 
     def describe(self) -> str:
-        return (
-            f"join {self.job} with {pluralize(self.job_host.slots, 'slot')}: code and files from {self.head}"
-        )
+        return f"join {self.job} with {pluralize(self.job_host.slots, 'slot')}: code and files from {self.head}"
 
 
 @dataclass(frozen=True)
@@ -162,9 +160,7 @@ class UpdateMaster(Step):
     job_hosts: tuple[JobHost, ...] = ()
 
     def describe(self) -> str:
-        hosts = (
-            f", and that it has {', '.join(seat.name for seat in self.job_hosts)}" if self.job_hosts else ""
-        )
+        hosts = f", and that it has {', '.join(seat.name for seat in self.job_hosts)}" if self.job_hosts else ""
         return f"tell {self.container} about the workers{hosts}"
 
 

@@ -43,9 +43,7 @@ class UnreachableHost:
         return UnreachableHost(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
 
 
-def read_unreachable(
-    job: str, config: str, known_hosts: str, slots: Mapping[str, int]
-) -> Iterator[UnreachableHost]:
+def read_unreachable(job: str, config: str, known_hosts: str, slots: Mapping[str, int]) -> Iterator[UnreachableHost]:
     """Yield the hosts in `slots` (slots by host) for which the master's files have an address and a key.
 
     `config` and `known_hosts` are the texts of the master's SSH files."""

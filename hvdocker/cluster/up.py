@@ -148,14 +148,14 @@ def _observe_and_plan(
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
     # Checked each time, because the job that runs on without these hosts may have ended.
-    absent = unreachable_hosts(session.links, state, failed)
+    unreachable = unreachable_hosts(session.links, state, failed)
     if request:
-        extent = requested_scope(inventory, state, request, read_link_speeds(located))
+        scope = requested_scope(inventory, state, request, read_link_speeds(located))
     else:
-        extent = full_scope(inventory, state)
-    placed = places(inventory, state, extent)
+        scope = full_scope(inventory, state)
+    placed = places(inventory, state, scope)
     raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
-    plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), absent)
+    plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), unreachable)
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     return _UpObservation(UpReport(plan, placed, tuple(failed.values())), state, failed)
@@ -187,9 +187,7 @@ def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
 
 
-def _explain(
-    env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None
-) -> None:
+def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None) -> None:
     """Pass the explanation of the placement to `tell`, or a note if the cluster of this request exists."""
     if tell is None or options.request is None:
         return
@@ -200,9 +198,7 @@ def _explain(
         env.listener(Event("note", "the cluster of this request is there already, and stays where it is"))
 
 
-def _observe_usable_hosts(
-    env: Env, inventory: Inventory, session: Session, options: UpOptions
-) -> ClusterState:
+def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
     """Observe the hosts for a request for some slots, and leave out hosts that cannot be used.
 
     Raises if the request names such a host. Also raises if the cluster exists and the observed workers are
@@ -248,9 +244,7 @@ def _point_at_cluster(env: Env, located: Located) -> None:
         env.listener(Event("note", former_note(name, reached), name))
     before = point_at(located)
     if before:
-        env.listener(
-            Event("note", f"the current cluster here was that of {before}: name it with -i from now on")
-        )
+        env.listener(Event("note", f"the current cluster here was that of {before}: name it with -i from now on"))
 
 
 def user_public_key(located: Located) -> str | None:

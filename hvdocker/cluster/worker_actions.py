@@ -60,9 +60,7 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
     link = context.link(step.host)
     result = link.run(host_folders.make_folders(step.root, step.paths, step.is_shared))
     if host_folders.NEW_ROOT_LINE in result.text.splitlines():
-        context.add_undo(
-            step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root)
-        )
+        context.add_undo(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
     raise_if_failed(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
 
 
@@ -78,16 +76,12 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
     context.add_undo(step.host, f"network {step.name}", lambda: engine.remove_network(made["Id"]))
 
 
-def create_container(
-    context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]
-) -> str:
+def create_container(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
     """Create a container without starting it, and return its id. A failed run removes it again."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
-    context.add_undo(
-        host, f"container {spec.name}", lambda: engine.remove_container(made, force=True, v=True)
-    )
+    context.add_undo(host, f"container {spec.name}", lambda: engine.remove_container(made, force=True, v=True))
     return made
 
 
@@ -106,9 +100,7 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
         step.port,
         spec.uid,
     )
-    archive.put_initial_files(
-        engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made)
-    )
+    archive.put_initial_files(engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made))
 
 
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
@@ -128,9 +120,7 @@ def current_trust_files(context: Context) -> list[FileSpec]:
 
 
 def _refresh_trust(step: steps.RefreshTrust, context: Context) -> None:
-    archive.put_files(
-        context.engine(step.host), step.container, current_trust_files(context), step.uid, step.gid
-    )
+    archive.put_files(context.engine(step.host), step.container, current_trust_files(context), step.uid, step.gid)
 
 
 def _write_members(step: steps.WriteMembers, context: Context) -> None:

@@ -28,9 +28,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._is_quiet:
-            self._live = Live(
-                console=self._console, transient=True, refresh_per_second=8, get_renderable=self._view
-            )
+            self._live = Live(console=self._console, transient=True, refresh_per_second=8, get_renderable=self._view)
             self._live.start()
         return self
 

@@ -105,9 +105,7 @@ def _between(
     if options.is_cheap:
         return {}, ()
     networks = {} if inventory.is_local else examine_interfaces(session.links, placed)
-    return networks, examine_pairs(
-        env, inventory, session.links, state, placed, options.is_deep, words.flag.strip()
-    )
+    return networks, examine_pairs(env, inventory, session.links, state, placed, options.is_deep, words.flag.strip())
 
 
 def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
@@ -183,9 +181,7 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPl
     return placed, problems
 
 
-def _note_ports(
-    session: Session, state: ClusterState, placed: Mapping[str, HostPlan], problems: Problems
-) -> None:
+def _note_ports(session: Session, state: ClusterState, placed: Mapping[str, HostPlan], problems: Problems) -> None:
     for name in port_conflicts(state, placed):
         try:
             errors = port_errors(session.links, [name], placed)

@@ -68,22 +68,16 @@ class Examiner:
             login=link.login if isinstance(link, SshLink) else None,
             seen=seen,
             observe_error=unfit,
-            machine=attempts.attempt(
-                "looking at the host", lambda: see_machine(link, root, mounts, peers, is_hung)
-            ),
+            machine=attempts.attempt("looking at the host", lambda: see_machine(link, root, mounts, peers, is_hung)),
             clock=attempts.attempt("asking for the time", lambda: see_clock(link, self.now)),
             engine=engine,
-            lock=attempts.attempt(
-                "looking at its lock", lambda: run_lock_command(link, look_at_lock()).holder
-            ),
+            lock=attempts.attempt("looking at its lock", lambda: run_lock_command(link, look_at_lock()).holder),
         )
         if seen and place:
             health = self._with_cluster(health, link, place, attempts)
         return replace(health, failures=tuple(attempts.failures))
 
-    def _with_cluster(
-        self, health: HostFacts, link: HostLink, place: HostPlan, attempts: Attempts
-    ) -> HostFacts:
+    def _with_cluster(self, health: HostFacts, link: HostLink, place: HostPlan, attempts: Attempts) -> HostFacts:
         from hvdocker.doctor.facts.code_drift import see_code
 
         trial = attempts.attempt("trying a container", lambda: self._try(health, link, place))
@@ -108,9 +102,7 @@ class Examiner:
         token = self.entropy(4).hex()
         found = try_container(
             link.engine(),
-            lambda gpus: trial_spec(
-                self.inventory, place, self.maker, chosen, f"{token}{'g' if gpus else ''}", gpus
-            ),
+            lambda gpus: trial_spec(self.inventory, place, self.maker, chosen, f"{token}{'g' if gpus else ''}", gpus),
             has_gpus,
         )
         return replace(found, is_substitute=is_other)

@@ -33,9 +33,7 @@ def run_preflight(
     return replace(request, exclude=(*request.exclude, *sorted(spared))) if request else None
 
 
-def _hosts_to_leave_out(
-    located: Located, request: SlotRequest | None, errors: list[HvdockerError]
-) -> set[str]:
+def _hosts_to_leave_out(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
     """Return the unfit hosts that the request can do without. Empty where no other host would be left: then
     the hosts' own errors explain more than "not enough slots"."""
     if request is None:

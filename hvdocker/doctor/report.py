@@ -77,9 +77,7 @@ class DoctorReport:
             "cluster": self.cluster,
             "mark": worst_mark(finding.mark for finding in self.findings).value,
             "hosts": [{"host": one.host, "checks": _listed(one.findings)} for one in self.hosts],
-            "pairs": [
-                {"from": one.start, "to": one.end, "checks": _listed(one.findings)} for one in self.pairs
-            ],
+            "pairs": [{"from": one.start, "to": one.end, "checks": _listed(one.findings)} for one in self.pairs],
             "across": _listed(self.across),
         }
 

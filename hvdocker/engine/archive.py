@@ -29,9 +29,7 @@ def put_initial_files(
     engine.put_archive(container, "/", _pack(files, uid, gid, names.CONTAINER_FOLDER.lstrip("/"), users))
 
 
-def put_secrets(
-    engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int
-) -> None:
+def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int) -> None:
     """Put the secrets of a job into its own folder, readable by the container's user only."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:

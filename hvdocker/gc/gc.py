@@ -148,9 +148,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Unused, opti
 
     with locked(env, located, session.links, "gc", options.lock_wait_s, is_needed=False) as held:
         # Another client may have changed the hosts before we got the locks: remove only what is still unused.
-        now = _find_unused(
-            replace(env, listener=ignore_events), located, session, options, list(agreed.errors)
-        )
+        now = _find_unused(replace(env, listener=ignore_events), located, session, options, list(agreed.errors))
         runs = {name: one for name, one in now.runs.items() if _was_confirmed(agreed.runs.get(name), one)}
         rest = _still_planned(now.rest, agreed.rest)
         plan = combined_plan(located.inventory.cluster, [sight.plan for _, sight in runs.values()], rest)
@@ -162,9 +160,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Unused, opti
     return report
 
 
-def _was_confirmed(
-    before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]
-) -> bool:
+def _was_confirmed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]) -> bool:
     """Return whether the user confirmed this run, and no job has started in it since."""
     return before is not None and set(now[1].running()) <= set(before[1].running())
 

@@ -24,9 +24,7 @@ TIMEOUT_S = 60.0
 _UNTAGGED = "<none>:<none>"
 
 
-def see_leftovers(
-    links: Mapping[str, HostLink], with_images: bool, clears: bool
-) -> HostOutcomes[HostLeftovers]:
+def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> HostOutcomes[HostLeftovers]:
     """Look at all hosts at once. With `clears` dead tickets are removed while the live ones are listed."""
     return for_each_host(links, lambda name: _see(links[name], with_images, clears))
 

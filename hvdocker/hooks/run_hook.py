@@ -29,9 +29,7 @@ class HookResult:
     last_lines: tuple[str, ...] = ()
 
 
-def run_hook(
-    path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]
-) -> HookResult:
+def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookResult:
     """Run the hook until it ends; `say` gets its output by lines. Raise OSError if it cannot be started."""
     process = subprocess.Popen(
         [str(path)],
@@ -101,9 +99,7 @@ class TrustProblem:
     fix: str = "make it your own and writable by you alone"
 
 
-def trust_problem(
-    path: Path, is_private: Callable[[int, int], bool] = is_private_group
-) -> TrustProblem | None:
+def trust_problem(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> TrustProblem | None:
     """Return why the file or folder may be under another user's control, or None. A hook is code, so it must
     belong to the user or root, and no other user may write to it."""
     try:

@@ -30,9 +30,7 @@ def prepare(some: list[Step], context: Context) -> Iterator[None]:
             context.shipment = stack.enter_context(open_shipment(_shipment_request(ships, context)))
             context.report_progress("image", f"read {ships[0].image}", ships[0].source, is_end=True)
         yield
-    registry.check_same_content(
-        {host: image for (what, host), image in context.results.items() if what == PULLED}
-    )
+    registry.check_same_content({host: image for (what, host), image in context.results.items() if what == PULLED})
 
 
 def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentRequest:
@@ -47,9 +45,7 @@ def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentReque
             context.report_progress("image", described[host] + via, host, done=done, total=total)
 
     links = {step.host: context.link(step.host) for step in ships}
-    return ShipmentRequest(
-        context.inventory, first.image, first.source, context.engine(first.source), links, say
-    )
+    return ShipmentRequest(context.inventory, first.image, first.source, context.engine(first.source), links, say)
 
 
 def _build_image(step: BuildImage, context: Context) -> None:
@@ -85,9 +81,7 @@ def _pull_image(step: PullImage, context: Context) -> None:
 
 
 def _progress_of(step: Step, context: Context) -> Callable[[int, int], None]:
-    return lambda done, total: context.report_progress(
-        "image", step.describe(), step.host, done=done, total=total
-    )
+    return lambda done, total: context.report_progress("image", step.describe(), step.host, done=done, total=total)
 
 
 def _remove_image(step: RemoveImage, context: Context) -> None:

@@ -84,9 +84,7 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
     again and planned again."""
     inventory = located.inventory
     if inventory.is_local:
-        raise UsageProblem(
-            "a local cluster's workers share this machine's engine: there is nowhere to push to"
-        )
+        raise UsageProblem("a local cluster's workers share this machine's engine: there is nowhere to push to")
     if request.image:
         inventory = replace(inventory, image=request.image, has_named_image=True)
         located = replace(located, inventory=inventory)
@@ -134,12 +132,8 @@ def _build_on_engine(env: Env, target: HostLink, request: BuildRequest) -> str:
     from hvdocker.images.build.build import BuildOptions, build_image
     from hvdocker.transport.errors import translating_errors
 
-    options = BuildOptions(
-        request.target, request.ca_bundle, request.wheelhouse, request.base, request.cuda_image
-    )
+    options = BuildOptions(request.target, request.ca_bundle, request.wheelhouse, request.base, request.cuda_image)
     with translating_errors(target.name, "building the image"):
-        tag = build_image(
-            target.engine(), options, lambda text: env.listener(Event("build", text, target.name))
-        )
+        tag = build_image(target.engine(), options, lambda text: env.listener(Event("build", text, target.name)))
     env.listener(Event("build", f"built {tag}", target.name, is_end=True))
     return tag

@@ -44,9 +44,7 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
         return _plan_build(inventory, state, placed, arch)
     where, image = source
     _check_is_ours(inventory, image, arch, where)
-    return ImagePlan(
-        ship=_steps_to_deliver(inventory, hosts, source), image_id=image.id, content=image.content
-    )
+    return ImagePlan(ship=_steps_to_deliver(inventory, hosts, source), image_id=image.id, content=image.content)
 
 
 def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
@@ -93,15 +91,12 @@ def _steps_to_deliver(
         return ()
     if inventory.registry:
         return tuple(
-            PullImage(name, inventory.image, inventory.registry, needs_label, image.content, where)
-            for name in lacking
+            PullImage(name, inventory.image, inventory.registry, needs_label, image.content, where) for name in lacking
         )
     return tuple(ShipImage(name, inventory.image, where, image.size_bytes) for name in lacking)
 
 
-def _find_source(
-    state: ClusterState, hosts: Mapping[str, HostSeen], arch: str
-) -> tuple[str, ImageSeen] | None:
+def _find_source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:
     """Return where the image is and what it is: on the controller if the hosts can run it, else on the first
     host that has it. None where no engine has it."""
     own = state.controller_image
@@ -118,9 +113,7 @@ def _has_same_image(seen: HostSeen, image: ImageSeen) -> bool:
     return seen.image is not None and seen.image.content == image.content
 
 
-def _plan_build(
-    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str
-) -> ImagePlan:
+def _plan_build(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
         raise _image_not_found(inventory)
     engine = state.controller_engine

@@ -98,9 +98,7 @@ def _read_file(path: PurePath, reading: _RequirementsReader, target: list[str]) 
             reading.problems.append(f"{path.name}:{number}: {problem}: {_URL_CREDENTIALS.sub('://…@', line)}")
         elif included:
             is_constraint = included[1] in ("-c", "--constraint")
-            _read_file(
-                _resolve_path(path, included[2]), reading, reading.constraints if is_constraint else target
-            )
+            _read_file(_resolve_path(path, included[2]), reading, reading.constraints if is_constraint else target)
         elif folder := _FIND_LINKS.fullmatch(line):
             reading.folders.append(_resolve_path(path, folder[1]))
         else:

@@ -50,9 +50,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
         "env": dict(inventory.env),
         "mounts": [mount.bind() for mount in inventory.mounts],
         "gpus": {"busy": inventory.gpu_busy_bytes},
-        "keys": {"private": inventory.keys.private, "public": inventory.keys.public}
-        if inventory.keys
-        else None,
+        "keys": {"private": inventory.keys.private, "public": inventory.keys.public} if inventory.keys else None,
         "rules": [{"match": rule.pattern, "then": rule.then} for rule in inventory.rules],
         "local": len(inventory.hosts) if inventory.is_local else None,
         "hosts": [_host_json(view, host, index) for index, host in enumerate(_remote_hosts(inventory))],
@@ -62,8 +60,7 @@ def config_json(view: ConfigView) -> dict[str, object]:
 def _host_json(view: ConfigView, host: Host, index: int) -> dict[str, object]:
     reach = view.effective_ssh[index] if view.effective_ssh else None
     ssh: dict[str, object] = {
-        name: {"value": setting.value, "from": setting.origin}
-        for name, setting in view.settings(host, index).items()
+        name: {"value": setting.value, "from": setting.origin} for name, setting in view.settings(host, index).items()
     }
     if reach:
         ssh["keys"] = list(reach.keys)
@@ -147,9 +144,7 @@ def _rules(inventory: Inventory, comment: str) -> Iterator[str]:
 
 def _keys(inventory: Inventory, comment: str) -> Iterator[str]:
     if not inventory.keys:
-        yield from (
-            line for each in INVENTORY_FIELD.fields if each.name == "keys" for line in _entry(each, None)
-        )
+        yield from (line for each in INVENTORY_FIELD.fields if each.name == "keys" for line in _entry(each, None))
         return
     yield f"keys:{comment}"
     yield f"  private: {yaml_scalar(inventory.keys.private)}"

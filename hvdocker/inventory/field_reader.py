@@ -45,9 +45,7 @@ class FieldReader:
         """Return the text of a field. `path` is that of the mapping `values`."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 
-    def checked(
-        self, value: object, path: KeyPath, field: Field, check: TextCheck | None = None
-    ) -> str | None:
+    def checked(self, value: object, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
         """Return the value as text if `check`, which returns a problem or None, and the pattern accept it."""
         text = self.as_text(value, path)
         if text is None:

@@ -173,9 +173,7 @@ HOST_FIELDS = (
 )
 
 KEYS_FIELDS = tuple(
-    Field(
-        name, FieldKind.TEXT, f"The {name} half; a path.", example, "", _PATH, _PATH_SHOULD, is_required=True
-    )
+    Field(name, FieldKind.TEXT, f"The {name} half; a path.", example, "", _PATH, _PATH_SHOULD, is_required=True)
     for name, example in (("private", "keys/mine"), ("public", "keys/mine.pub"))
 )
 
@@ -274,9 +272,7 @@ TOP_FIELDS = (
         "half of RAM, at most 16 GB",
     ),
     Field("memory", FieldKind.SIZE, "At most so much memory for each container.", "64GB", "no limit"),
-    Field(
-        "cpus", FieldKind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS
-    ),
+    Field("cpus", FieldKind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS),
     Field(
         "user",
         FieldKind.TEXT,

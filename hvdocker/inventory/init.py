@@ -65,9 +65,7 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
     hosts = list(request.hosts)
     if request.takes_all:
         if not known:
-            raise UsageProblem(
-                "~/.ssh/config names no hosts", fix="name them: hvdocker init --hosts a,user@b"
-            )
+            raise UsageProblem("~/.ssh/config names no hosts", fix="name them: hvdocker init --hosts a,user@b")
         hosts = list(dict.fromkeys((*hosts, *known)))
     elif not hosts and choose:
         hosts = choose(offers)

@@ -92,9 +92,7 @@ def _local(reader: FieldReader, top: Values, field: Field) -> tuple[Host, ...]:
     return local_hosts(count) if count else ()
 
 
-def _host(
-    reader: FieldReader, item: object, path: KeyPath, field: Field, general: SshSettings
-) -> Host | None:
+def _host(reader: FieldReader, item: object, path: KeyPath, field: Field, general: SshSettings) -> Host | None:
     # A host may be plain text. Its problems are then reported for the list entry itself.
     host_path: KeyPath = path if isinstance(item, str) else (*path, "host")
     if isinstance(item, str):
@@ -139,9 +137,7 @@ def _complain_of_duplicates(reader: FieldReader, hosts: list[Host | None]) -> No
             first = seen.setdefault((kind, mark), index)
             if first != index:
                 shown = host.name if kind == "name" else host.address if kind == "address" else host.host
-                reader.complain(
-                    ("hosts", index), f"the {kind} {quoted(str(shown))} is already that of hosts/{first}"
-                )
+                reader.complain(("hosts", index), f"the {kind} {quoted(str(shown))} is already that of hosts/{first}")
                 break
 
 
@@ -170,9 +166,7 @@ def _env(reader: FieldReader, value: object) -> Mapping[str, str]:
         if not re.fullmatch(ENV_NAME_PATTERN, name):
             reader.complain(path, "is not a name that an environment variable can have")
         elif isinstance(item, bool):
-            reader.complain(
-                path, f"should be text, got {reader.describe_value(item, path)}; put it in quotes"
-            )
+            reader.complain(path, f"should be text, got {reader.describe_value(item, path)}; put it in quotes")
         elif isinstance(item, str) and not re.fullmatch(ENV_VALUE_PATTERN, item):
             reader.complain(path, "contains a NUL character, which no environment can carry")
         elif isinstance(item, (str, int, float)):
@@ -200,9 +194,7 @@ def _mount(reader: FieldReader, item: object, path: KeyPath) -> Mount | None:
         return None
     source, target, *mode = item.split(":")
     real = "/" + posixpath.normpath(target).strip("/")
-    if any(
-        f"{real}/".startswith(f"{own}/") or own.startswith(real.rstrip("/") + "/") for own in _RESERVED_PATHS
-    ):
+    if any(f"{real}/".startswith(f"{own}/") or own.startswith(real.rstrip("/") + "/") for own in _RESERVED_PATHS):
         shown = shortened(target, MOST_SHOWN)
         reader.complain(path, f"{shown} is hvdocker's own folder in the container; choose another target")
         return None

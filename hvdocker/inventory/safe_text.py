@@ -29,9 +29,7 @@ def printable(text: str) -> str:
 
 def has_invisible_characters(text: str) -> bool:
     """Return whether the text has control, zero-width or bidirectional-formatting characters."""
-    return not text.isprintable() and any(
-        unicodedata.category(letter) in _INVISIBLE_CATEGORIES for letter in text
-    )
+    return not text.isprintable() and any(unicodedata.category(letter) in _INVISIBLE_CATEGORIES for letter in text)
 
 
 def shortened(text: str, most: int) -> str:

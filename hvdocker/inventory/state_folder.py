@@ -80,9 +80,7 @@ def point_at(located: Located) -> str | None:
     if located.generated is not None:
         located.path.write_text(located.generated, encoding="utf-8")
     shown = str(
-        located.path.relative_to(located.folder)
-        if located.path.is_relative_to(located.folder)
-        else located.path
+        located.path.relative_to(located.folder) if located.path.is_relative_to(located.folder) else located.path
     )
     pointer = located.state / "current.json"
     before = _pointed(pointer)

@@ -52,6 +52,4 @@ def _hosts(hosts: Sequence[str], suggested: Sequence[str]) -> Iterator[str]:
 
 def _explained(field: Field, indent: str = "# ", begin: str = "") -> list[str]:
     default = f" Default: {field.default}." if field.default else ""
-    return textwrap.wrap(
-        f"{begin}{field.help}{default}", WIDTH, initial_indent=indent, subsequent_indent=indent
-    )
+    return textwrap.wrap(f"{begin}{field.help}{default}", WIDTH, initial_indent=indent, subsequent_indent=indent)

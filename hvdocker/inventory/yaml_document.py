@@ -170,9 +170,7 @@ def _yaml_error(problem: str, event: Any) -> yaml.MarkedYAMLError:
 def _empty_node(event: Any) -> _Node:
     line, tag = event.start_mark.line + 1, event.tag if event.tag != "!" else None
     if isinstance(event, yaml.ScalarEvent):
-        return _Node(
-            tag or _RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit), event.value, line
-        )
+        return _Node(tag or _RESOLVER.resolve(yaml.ScalarNode, event.value, event.implicit), event.value, line)
     kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
     return _Node(tag or _TAG_PREFIX + kind, [], line, kind)
 

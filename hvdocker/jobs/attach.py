@@ -60,7 +60,7 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
 
 
 def _follow_to_end(
-    env: Env, located: Located, found: FoundJob, viewer: AttachViewer, relink: Reconnect
+    env: Env, located: Located, found: FoundJob, viewer: AttachViewer, reconnect: Reconnect
 ) -> AttachReport:
     """Follow a running job; afterwards save its log and remove its secrets if its supervisor could not.
 
@@ -69,7 +69,7 @@ def _follow_to_end(
     last: dict[int, tuple[str, ...]] = {}
     with fetching_logs_on_head_loss(env, located, found.job):
         try:
-            _follow(found, viewer, last, relink)
+            _follow(found, viewer, last, reconnect)
         except HeadLost:
             raise
         except HostUnreachable as error:
@@ -94,7 +94,7 @@ def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
 
 
 def _follow(
-    found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], relink: Reconnect | None = None
+    found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], reconnect: Reconnect | None = None
 ) -> None:
     """Show the last lines and all that follow until the job ends; `last` gets the last lines by rank."""
     assert found.master is not None
@@ -109,7 +109,7 @@ def _follow(
     before = read_tail(link, container, placement, LAST_LINES, LineFilter(), is_open=True)
     for line in before.lines:
         show(line)
-    job_container.follow_lines(link, container, placement, show, None, before.since, before.skip, relink)
+    job_container.follow_lines(link, container, placement, show, None, before.since, before.skip, reconnect)
 
 
 def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
@@ -134,14 +134,10 @@ def _report_from_local_copy(found: FoundJob) -> AttachReport:
             f"how {found.job} ended is not known: its container is gone",
             fix=f"what is left of its output: hvdocker logs {found.job}",
         )
-    end = _raise_if_head_was_down(
-        JobEnd(past.record, past.exit_code), next(iter(found.placement.hosts), "of the job")
-    )
+    end = _raise_if_head_was_down(JobEnd(past.record, past.exit_code), next(iter(found.placement.hosts), "of the job"))
     first = past.record.first_failure if past.record else None
     words: dict[int, tuple[str, ...]] = {}
     if first and found.local and found.local.output:
-        said = last_matching(
-            find_log_copy(found).lines, LineFilter(frozenset({first.rank})), FAILED_RANK_LINES
-        )
+        said = last_matching(find_log_copy(found).lines, LineFilter(frozenset({first.rank})), FAILED_RANK_LINES)
         words[first.rank] = tuple(line.text for line in said if line.text.strip())
     return AttachReport(found.job, found.placement, end, words)

@@ -39,8 +39,8 @@ def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
     }
 
 
-def _compared_job(kept: StoredCapsule) -> ComparedJob:
-    return ComparedJob(kept.capsule, kept.patch, read_record(kept.record))
+def _compared_job(stored: StoredCapsule) -> ComparedJob:
+    return ComparedJob(stored.capsule, stored.patch, read_record(stored.record))
 
 
 def _change(change: Change) -> Mapping[str, object]:

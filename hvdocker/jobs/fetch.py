@@ -48,18 +48,18 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 
     Without `target` the files go to .hvdocker/jobs/<job>. Raises where no host has files of the job."""
     with connected(env, located, must_all=False) as session:
-        sighting = observe_jobs(located, session)
-        found = find_job(env, located, sighting, wanted)
+        observed = observe_jobs(located, session)
+        found = find_job(env, located, observed, wanted)
         job, missing = found.job, missing_hosts(found)
-        if not sighting.hosts_with_files(job):
+        if not observed.hosts_with_files(job):
             raise_all("some hosts cannot be reached", missing)
             raise _no_files_left(found)
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
         before = hosts_fetched_into(located, job, folder)
-        fetched = fetch_job_files(located, session, sighting.state, job, folder)
-        is_running = any(master.job == job for master in sighting.state.running_jobs())
+        fetched = fetch_job_files(located, session, observed.state, job, folder)
+        is_running = any(master.job == job for master in observed.state.running_jobs())
         if not is_running:
             came = set(fetched.hosts) if has_ended(found, missing) else set()
             mark_fetched(located, job, folder, before | came)
@@ -88,9 +88,7 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
     return UsageProblem(what, fix=f"it lies here: {found.local.folder}" if found.local else None)
 
 
-def fetch_job_files(
-    located: Located, session: Session, state: ClusterState, job: str, folder: Path
-) -> FetchedFiles:
+def fetch_job_files(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> FetchedFiles:
     """Fetch all that the observed hosts have of a job into `folder`: outputs, ranks' and master's logs.
 
     Capsule, job.json and the master's description go to .hvdocker/jobs/<job>, whatever `folder` is."""

@@ -50,19 +50,19 @@ class JobFollower:
         """Show every line until the job ends, save its log and return its end.
 
         Raises Interrupted after Ctrl-C stopped the job, HeadLost where the head went down."""
-        relink = self._reconnect()
+        reconnect = self._reconnect()
         try:
             job_container.follow_lines(
-                self._link, self._container, self.job.placement, self._show_line, again=relink
+                self._link, self._container, self.job.placement, self._show_line, again=reconnect
             )
         except KeyboardInterrupt:
             raise self.stop_on_ctrl_c() from None
-        end = self._with_reconnect(relink, lambda link: job_container.read_job_end(link, self._container))
+        end = self._with_reconnect(reconnect, lambda link: job_container.read_job_end(link, self._container))
         if end.head_went_down:
             restarts = end.record.restarts if end.record else 0
             raise head_was_down(self.job.placement.head, self.job.resilience.first_restart + restarts)
         self.clean_up(end)
-        self._with_reconnect(relink, self._save_log)
+        self._with_reconnect(reconnect, self._save_log)
         self._find_last_lines(end)
         return end
 
@@ -115,12 +115,12 @@ class JobFollower:
             )
         self.on_line(line)
 
-    def _with_reconnect(self, relink: Reconnect, work: Callable[[HostLink], T]) -> T:
+    def _with_reconnect(self, reconnect: Reconnect, work: Callable[[HostLink], T]) -> T:
         """Run `work` on the link to the head; if the link breaks, reconnect and run it once more."""
         try:
             return work(self._link)
         except HostUnreachable as error:
-            return work(relink(error))
+            return work(reconnect(error))
 
     def _save_log(self, link: HostLink) -> None:
         save_log(self.located, self.job.job, link, self._container)

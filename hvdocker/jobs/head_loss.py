@@ -47,14 +47,14 @@ class JobHead:
 
 def head_of(found: FoundJob) -> JobHead | None:
     """Return the head of a job that was started elsewhere, from labels; None where its worker is gone."""
-    sighting, worker = found.observed, found.observed.state.workers().get(found.head)
+    observed, worker = found.observed, found.observed.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
     if not address or not port.isdecimal():
         return None
-    seen = sighting.state.hosts
+    seen = observed.state.hosts
     there = [name for name in found.placement.hosts if name in seen and seen[name].cluster_dir]
-    folders = {name: sighting.folder(name, found.job) for name in there}
+    folders = {name: observed.folder(name, found.job) for name in there}
     return JobHead(found.job, found.head, address, int(port), folders)
 
 
@@ -74,9 +74,7 @@ def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerE
         return diagnose_from_hosts(located, head, links) if links else None
 
 
-def diagnose_from_hosts(
-    located: Located, head: JobHead, links: Mapping[str, HostLink]
-) -> HvdockerError | None:
+def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, HostLink]) -> HvdockerError | None:
     """Return the error that explains why the head is unreachable, from what the other hosts see.
 
     HostUnreachable: another host reaches the head, so the job goes on. HeadLost: no host reaches it. None: no
@@ -91,9 +89,7 @@ def diagnose_from_hosts(
             f"the head {name} cannot be reached from here, but from {', '.join(witnesses)}: the job goes on",
             fix=f"watch it when the way there is mended: hvdocker logs -f {head.job}{located.flag}",
         )
-    words = {
-        host: _rank_log_tails(links[host], folder) for host, folder in head.folders.items() if host in links
-    }
+    words = {host: _rank_log_tails(links[host], folder) for host, folder in head.folders.items() if host in links}
     starts = [one.start for there in words.values() for one in there if one.start is not None]
     return HeadLost(
         f"the head {name} does not answer: the job ended with it",
@@ -144,9 +140,7 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
         env.listener(Event("note", f"its logs could not be brought home: {error}"))
 
 
-def remove_secrets(
-    env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
-) -> None:
+def remove_secrets(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
     """Remove the job's secrets. A failure is only a note: the lost head is the error to report."""
     from hvdocker.plan.apply import Context, apply_all
 
@@ -155,9 +149,7 @@ def remove_secrets(
         env.listener(Event("note", f"secrets of {job} may be left there: {error.what}", error.host))
 
 
-def _fetch_last_logs(
-    env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str
-) -> None:
+def _fetch_last_logs(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
     folder = located.jobs / job
     fetched = fetch_job_files(located, Session(dict(links), {}), state, job, folder)
     if fetched.hosts:
@@ -198,9 +190,7 @@ def _reaches_head(link: HostLink, head: JobHead, worker: str) -> bool:
     if greeting is not None:
         return bool(greeting)
     find_engine(link)
-    code, out, err = exec_in_container(
-        link, worker, list(check_sshd(head.address, head.port, GREETING_TIMEOUT_S).argv)
-    )
+    code, out, err = exec_in_container(link, worker, list(check_sshd(head.address, head.port, GREETING_TIMEOUT_S).argv))
     if code not in (0, 1):
         raise HvdockerError(f"{worker} could not ask for the head (exit {code})", lines=[out, err])
     return code == 0

@@ -52,11 +52,9 @@ class PastJob:
     record: JobRecord | None = None
 
 
-def read_past_job(job: str, papers: JobTexts) -> PastJob:
+def read_past_job(job: str, texts: JobTexts) -> PastJob:
     """Merge what the files say about a job. Never raises: a damaged file counts as missing."""
-    master, spec, record, capsule = (
-        _object(text) for text in (papers.master, papers.job, papers.record, papers.capsule)
-    )
+    master, spec, record, capsule = (_object(text) for text in (texts.master, texts.job, texts.record, texts.capsule))
     labels = _object_in(master, "labels")
     started = _first_not_none(_number(record.get("started")), _number(master.get("started")))
     finished = _first_not_none(_number(record.get("finished")), _number(master.get("finished")))
@@ -80,7 +78,7 @@ def read_past_job(job: str, papers: JobTexts) -> PastJob:
         started=_first_not_none(started, _number(master.get("created")), _number(capsule.get("started"))),
         seconds=max(0.0, finished - started) if finished and started is not None else None,
         restarts=max(0, _integer(record.get("restarts")) or 0),
-        record=JobRecord.read(papers.record) if papers.record else None,
+        record=JobRecord.read(texts.record) if texts.record else None,
     )
 
 

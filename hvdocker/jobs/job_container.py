@@ -53,9 +53,7 @@ def read_lines(
 
     `tail` limits it to that many last lines. `since` is a Unix time of the host's clock; the first `skip`
     lines after it are left out."""
-    return without_launcher_traceback(
-        islice(_all_lines(link, container, placement, follow, tail, since), skip, None)
-    )
+    return without_launcher_traceback(islice(_all_lines(link, container, placement, follow, tail, since), skip, None))
 
 
 def _all_lines(

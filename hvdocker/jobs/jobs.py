@@ -169,9 +169,7 @@ def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
     The exit code of a killed container does not say how its job ended; the record may."""
     is_open = live.is_running or live.state == "paused"
     knows_more = (
-        not is_open
-        and live.state not in STATE_OF_EXIT_CODE.values()
-        and home.state in STATE_OF_EXIT_CODE.values()
+        not is_open and live.state not in STATE_OF_EXIT_CODE.values() and home.state in STATE_OF_EXIT_CODE.values()
     )
     return replace(
         live,
@@ -206,9 +204,7 @@ def _from_local_job(home: LocalJob) -> ListedJob:
     )
 
 
-def _jobs_on_hosts(
-    masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float
-) -> list[ListedJob]:
+def _jobs_on_hosts(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[ListedJob]:
     """Return every container once, even if two hosts of the inventory are the same machine.
 
     `state` is that of the inventory's own cluster: only there it is known which hosts joined a job."""

@@ -54,13 +54,13 @@ def local_job(located: Located, job: str) -> LocalJob:
     """Read one local job. Missing or damaged files leave its fields empty."""
     own = located.jobs / job
     folder = fetched_to(located, job) or own
-    papers = JobTexts(
+    texts = JobTexts(
         master=_read_bounded(own / MASTER_FILE),
         job=_read_bounded(own / JOB_FILE),
         record=_read_bounded(folder / RECORD_FILE) or _read_bounded(own / RECORD_COPY),
         capsule=_read_bounded(own / CAPSULE_FILE),
     )
-    return LocalJob(read_past_job(job, papers), folder)
+    return LocalJob(read_past_job(job, texts), folder)
 
 
 def fetched_to(located: Located, job: str) -> Path | None:

@@ -44,44 +44,40 @@ def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -
     return LineFilter(frozenset(ranks), frozenset(hosts), pattern)
 
 
-def logs(
-    env: Env, located: Located, wanted: str | None, wish: LogsRequest, on_line: job_container.OnLine
-) -> str:
+def logs(env: Env, located: Located, wanted: str | None, request: LogsRequest, on_line: job_container.OnLine) -> str:
     """Pass every requested line of the job `wanted` to `on_line`; return the job's id.
 
     `wanted` is a job id or its beginning; None is the newest job."""
     if located.inventory.hosts:
-        select_named_hosts(located.inventory, wish.lines.hosts)
+        select_named_hosts(located.inventory, request.lines.hosts)
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master:
             with fetching_logs_on_head_loss(env, located, found.job):
-                _from_container(found, wish, on_line, reconnect_for(env, located, session, found))
+                _from_container(found, request, on_line, reconnect_for(env, located, session, found))
         else:
-            _from_copies(env, found, wish, on_line)
+            _from_copies(env, found, request, on_line)
         return found.job
 
 
-def _from_container(
-    found: FoundJob, wish: LogsRequest, on_line: job_container.OnLine, relink: Reconnect
-) -> None:
+def _from_container(found: FoundJob, request: LogsRequest, on_line: job_container.OnLine, reconnect: Reconnect) -> None:
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
-    since = wish.since.on(link) if wish.since else None
+    since = request.since.on(link) if request.since else None
 
     def take(line: Line) -> None:
-        if wish.lines.matches(line):
+        if request.lines.matches(line):
             on_line(line)
 
-    if wish.tail is not None:
-        is_open = wish.follows and job_container.is_running(link, container)
-        last = read_tail(link, container, placement, wish.tail, wish.lines, since, is_open)
+    if request.tail is not None:
+        is_open = request.follows and job_container.is_running(link, container)
+        last = read_tail(link, container, placement, request.tail, request.lines, since, is_open)
         for line in last.lines:
             on_line(line)
         if is_open:
-            job_container.follow_lines(link, container, placement, take, None, last.since, last.skip, relink)
-    elif wish.follows:
-        job_container.follow_lines(link, container, placement, take, since=since, again=relink)
+            job_container.follow_lines(link, container, placement, take, None, last.since, last.skip, reconnect)
+    elif request.follows:
+        job_container.follow_lines(link, container, placement, take, since=since, again=reconnect)
     else:
         for line in job_container.read_lines(link, container, placement, follow=False, since=since):
             take(line)
@@ -89,14 +85,14 @@ def _from_container(
         job_container.is_running(link, container)
 
 
-def _from_copies(env: Env, found: FoundJob, wish: LogsRequest, on_line: job_container.OnLine) -> None:
+def _from_copies(env: Env, found: FoundJob, request: LogsRequest, on_line: job_container.OnLine) -> None:
     copy = find_log_copy(found)
     env.listener(Event("note", f"{why_no_container(found)}; these lines are {copy.where}"))
-    if wish.since:
+    if request.since:
         env.listener(Event("note", "it tells no times: --since is left out"))
-    for line in last_matching(copy.lines, wish.lines, wish.tail):
+    for line in last_matching(copy.lines, request.lines, request.tail):
         on_line(line)
-    if wish.follows:
+    if request.follows:
         raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
 
 

@@ -86,7 +86,7 @@ def observe_jobs(located: Located, session: Session) -> JobsSeen:
 
 
 def find_job(
-    env: Env, located: Located, sighting: JobsSeen, wanted: str | None, prefers_running: bool = False
+    env: Env, located: Located, observed: JobsSeen, wanted: str | None, prefers_running: bool = False
 ) -> FoundJob:
     """Return the job whose id is or begins with `wanted`; None means the newest job.
 
@@ -94,25 +94,21 @@ def find_job(
     only. With `prefers_running` running jobs come before all others. If a host is unreachable and no known
     job matches `wanted`, or it is None, this raises: the job may be on that host, and no job is better than a
     wrong one."""
-    masters = {
-        job: one for job, one in newest_masters(sighting.state).items() if names.is_safe_file_name(job)
-    }
+    masters = {job: one for job, one in newest_masters(observed.state).items() if names.is_safe_file_name(job)}
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}
-    folders = [job for host in sighting.state.hosts.values() for job in host.job_folders]
+    folders = [job for host in observed.state.hosts.values() for job in host.job_folders]
     others = sorted(folders, key=lambda job: age.get(job, len(age)))
     tiers = (_ordered(masters, prefers_running), [*filter(names.is_safe_file_name, others)], [*homes])
-    if sighting.unreachable and not (
-        wanted and any(job.startswith(wanted) for tier in tiers for job in tier)
-    ):
+    if observed.unreachable and not (wanted and any(job.startswith(wanted) for tier in tiers for job in tier)):
         _note_known_jobs(env, [job for tier in tiers for job in tier], wanted)
-        raise_all("some hosts cannot be reached", list(sighting.unreachable.values()))
+        raise_all("some hosts cannot be reached", list(observed.unreachable.values()))
     job = _match(wanted, tiers)
     home = homes.get(job)
     if job in masters:
-        return FoundJob(job, sighting, masters[job], home)
+        return FoundJob(job, observed, masters[job], home)
     told = home.past.placement if home else Placement(())
-    return FoundJob(job, sighting, None, home, told if told.shares else _placement_on_hosts(sighting, job))
+    return FoundJob(job, observed, None, home, told if told.shares else _placement_on_hosts(observed, job))
 
 
 def known_jobs(state: ClusterState) -> list[str]:
@@ -121,12 +117,12 @@ def known_jobs(state: ClusterState) -> list[str]:
     return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_safe_file_name(job)]
 
 
-def _placement_on_hosts(sighting: JobsSeen, job: str) -> Placement:
+def _placement_on_hosts(observed: JobsSeen, job: str) -> Placement:
     """Read the placement from job.json on the first host that has a usable one."""
     from hvdocker.shell.command import command
 
-    for host in sighting.hosts_with_files(job):
-        text = sighting.links[host].run(command("cat", f"{sighting.folder(host, job)}/job.json")).text
+    for host in observed.hosts_with_files(job):
+        text = observed.links[host].run(command("cat", f"{observed.folder(host, job)}/job.json")).text
         if (told := read_past_job(job, JobTexts(job=text)).placement).shares:
             return told
     return Placement(())

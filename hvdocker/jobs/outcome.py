@@ -117,9 +117,7 @@ def _host_lost(ended: EndedJob, record: JobRecord, hosts: Sequence[str]) -> JobF
     verb = "was" if len(ranks) == 1 else "were"
     there = f"; {_ranks(ranks)} {verb} there" if ranks else ""
     lines = [
-        f"rank {rank}: {line}"
-        for rank in ranks
-        for line in ended.last_lines.get(rank, ())[-max(1, 10 // len(ranks)) :]
+        f"rank {rank}: {line}" for rank in ranks for line in ended.last_lines.get(rank, ())[-max(1, 10 // len(ranks)) :]
     ]
     return JobFailed(
         f"{which} stopped answering{there}",
@@ -137,9 +135,7 @@ def _hung(ended: EndedJob, hang: Hang) -> JobFailed:
     told = f"no rank did anything for {show_seconds(hang.after_s)}, so the job was ended"
     odd = f"; rank {hang.odd_rank} is the odd one" if hang.odd_rank is not None else ""
     why = f" ({hang.why})" if odd and hang.why else ""
-    bundle = (
-        f"stacks of all ranks: hvdocker fetch {ended.job}{ended.flag}, then logs/{hang.bundle}/summary.txt"
-    )
+    bundle = f"stacks of all ranks: hvdocker fetch {ended.job}{ended.flag}, then logs/{hang.bundle}/summary.txt"
     return JobFailed(
         f"{told}{odd}{why}",
         host=hang.odd_host or None,
@@ -160,9 +156,7 @@ def remarks(record: JobRecord) -> list[str]:
         told.append(f"not run again because of the rule {stopped.pattern!r}: {said}")
     if record.hang and record.hang.then != "kill":
         hang = record.hang
-        odd = (
-            f"; rank {hang.odd_rank} on {hang.odd_host} was the odd one" if hang.odd_rank is not None else ""
-        )
+        odd = f"; rank {hang.odd_rank} on {hang.odd_host} was the odd one" if hang.odd_rank is not None else ""
         told.append(f"no rank did anything for {show_seconds(hang.after_s)}{odd}: see logs/{hang.bundle}")
     return told
 

@@ -102,10 +102,10 @@ def _end_orphan_ranks(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerEr
     from hvdocker.engine.container_exec import GracePeriod, end_ranks
     from hvdocker.transport.pool import for_each_host
 
-    sighting = found.observed
-    workers = {name: one.name for name, one in sighting.state.workers().items() if one.is_running}
+    observed = found.observed
+    workers = {name: one.name for name, one in observed.state.workers().items() if one.is_running}
     outcomes = for_each_host(
-        workers, lambda name: end_ranks(sighting.links[name], workers[name], found.job, GracePeriod(GRACE_S))
+        workers, lambda name: end_ranks(observed.links[name], workers[name], found.job, GracePeriod(GRACE_S))
     )
     ended = {name: count for name, count in outcomes.done.items() if count}
     return ended, tuple(outcomes.failed.values())

@@ -28,15 +28,11 @@ def heartbeat_on_all_hosts(
     try:
         run_uninterrupted(lambda: _join(tickets))
         for ticket in tickets.values():
-            threading.Thread(
-                target=ticket.renew_until_left, args=(beat_s,), name="ticket", daemon=True
-            ).start()
+            threading.Thread(target=ticket.renew_until_left, args=(beat_s,), name="ticket", daemon=True).start()
         yield
     finally:
         run_uninterrupted(lambda: for_each_host(tickets, lambda name: tickets[name].leave()))
 
 
 def _join(tickets: Mapping[str, HeldTicket]) -> None:
-    for_each_host(tickets, lambda name: tickets[name].join()).or_raise(
-        "some hosts could not be told of this run"
-    )
+    for_each_host(tickets, lambda name: tickets[name].join()).or_raise("some hosts could not be told of this run")

@@ -72,12 +72,12 @@ def hold_locks(
     listener: EventListener = ignore_events,
     wait_s: float = 0.0,
     beat_s: float = BEAT_S,
-    manner: LockOptions = LockOptions(),
+    options: LockOptions = LockOptions(),
 ) -> Iterator[HeldLocks]:
     """Hold the locks of all these hosts until the block ends.
 
     `wait_s` is how long to wait for locks that other runs hold. Raises Locked if they are still held then."""
-    held = HeldLocks(links, claim, listener, manner)
+    held = HeldLocks(links, claim, listener, options)
     beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
     try:
@@ -95,12 +95,12 @@ class HeldLocks:
         links: Mapping[str, HostLink],
         claim: Claim,
         listener: EventListener = ignore_events,
-        manner: LockOptions = LockOptions(),
+        options: LockOptions = LockOptions(),
     ) -> None:
         self._links = links
         self._claim = claim
         self._listener = listener
-        self._options = manner
+        self._options = options
         # Another run held some of the locks first, so the hosts may have changed since they were observed.
         self.has_waited = False
         # (machine-id, address) as each host reported them: sorts hosts equally for every client.
@@ -177,9 +177,7 @@ class HeldLocks:
         if holder is None or not holder.is_named or not has_process_ended(holder.process):
             return answer
         run_lock_command(self._links[name], release_lock(holder.token))
-        self._listener(
-            Event("note", f"an earlier run from here is gone: {_holder_text_with_time(holder)}", name)
-        )
+        self._listener(Event("note", f"an earlier run from here is gone: {_holder_text_with_time(holder)}", name))
         return run_lock_command(self._links[name], take_lock(self._claim))
 
     def give_back(self) -> None:
@@ -271,13 +269,9 @@ def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
     return for_each_host(links, lambda name: run_lock_command(links[name], look_at_lock()))
 
 
-def release_locks_of(
-    links: Mapping[str, HostLink], holders: Mapping[str, Holder]
-) -> HostOutcomes[LockAnswer]:
+def release_locks_of(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> HostOutcomes[LockAnswer]:
     """Release the locks of these holders. A lock that has another holder by now is kept."""
-    return for_each_host(
-        holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token))
-    )
+    return for_each_host(holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token)))
 
 
 def run_lock_command(link: HostLink, command: Command) -> LockAnswer:

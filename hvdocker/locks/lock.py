@@ -37,17 +37,15 @@ def locked(
     from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)
-    manner = LockOptions(inventory_flag(env, located), is_needed)
+    options = LockOptions(inventory_flag(env, located), is_needed)
     if located.inventory.is_local:
         # All workers of a local cluster are on one machine, which has one lock.
         links = dict(list(links.items())[:1])
-    with hold_locks(links, claim, env.listener, wait_s, manner=manner) as held:
+    with hold_locks(links, claim, env.listener, wait_s, options=options) as held:
         yield held
 
 
-def clear_dead_locks(
-    env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False
-) -> None:
+def clear_dead_locks(env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False) -> None:
     """Release the locks that dead runs left, and send a note for each; a dry run only sends the notes.
 
     For verbs that may have nothing to do and so take no lock: a dead lock would stay otherwise."""
@@ -137,9 +135,7 @@ def lock_release(
         errors = [error for name, error in session.failed.items() if name in wanted]
         errors += [*seen.failed.values(), *done.failed.values()]
         errors += [_foreign_lock_error(name, holder) for name, holder in holders.items() if name not in own]
-        errors += [
-            _foreign_lock_error(name, after.holder) for name, after in done.done.items() if after.holder
-        ]
+        errors += [_foreign_lock_error(name, after.holder) for name, after in done.done.items() if after.holder]
     raise_all("some locks were not released", errors)
     return own
 
@@ -159,8 +155,7 @@ def _confirm(env: Env, holders: Mapping[str, Holder], is_sure: bool) -> None:
     if is_sure or not holders:
         return
     shown = "; ".join(
-        f"{name}: {holder.who}, {holder.doing}, last heard of {holder.age_s} s ago"
-        for name, holder in holders.items()
+        f"{name}: {holder.who}, {holder.doing}, last heard of {holder.age_s} s ago" for name, holder in holders.items()
     )
     if not env.is_interactive:
         raise UsageProblem(f"these locks are held: {shown}", fix="say -y to release them")

@@ -22,12 +22,8 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
         )
 
 
-def refuse_foreign_job(
-    master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool
-) -> None:
+def refuse_foreign_job(master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool) -> None:
     """Raise unless `owner` started the job or owns a worker that it runs on, or `is_forced`."""
     owners = [container.labels.get(names.LABEL_OWNER, owner) for container in (master, *workers)]
     if owner not in owners and not is_forced:
-        raise HvdockerError(
-            f"the job {master.job} belongs to {owners[0]}", fix="stop it all the same with --force"
-        )
+        raise HvdockerError(f"the job {master.job} belongs to {owners[0]}", fix="stop it all the same with --force")

@@ -213,9 +213,7 @@ def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSe
         number = number_or_none(pid) or 0
         program = GpuProcess(number, _process_name(name), users.get(number, ""), number_or_none(used))
         programs.setdefault(gpu, []).append(replace(program, container=containers.get(number, "")))
-    return tuple(
-        _set_processes(gpu, (*programs.get(gpu.uuid, ()), *programs.get(gpu.parent, ()))) for gpu in gpus
-    )
+    return tuple(_set_processes(gpu, (*programs.get(gpu.uuid, ()), *programs.get(gpu.parent, ()))) for gpu in gpus)
 
 
 def _set_processes(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:

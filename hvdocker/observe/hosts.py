@@ -53,9 +53,7 @@ def observe_hosts(
     return for_each_host(links, lambda name: _observe_host(inventory, links[name], name not in without_gpus))
 
 
-def whole_state(
-    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True
-) -> ClusterState:
+def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
     """Return the state of every host. Raises one error that names all hosts that cannot be used."""
     state, failed = partial_state(inventory, links, with_images)
     raise_all("some hosts cannot be used", list(failed.values()))
@@ -98,9 +96,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
     return replace(before, hosts=_in_inventory_order(inventory, found))
 
 
-def refresh_containers(
-    inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState
-) -> ClusterState:
+def refresh_containers(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe only the containers again, whose labels say who holds slots: one engine call per host."""
 
     def look(name: str) -> HostSeen:

@@ -29,9 +29,7 @@ class MasterSeen:
     finished: float | None = None
 
 
-def see_masters(
-    links: Mapping[str, HostLink], most_ended: int | None
-) -> HostOutcomes[tuple[MasterSeen, ...]]:
+def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> HostOutcomes[tuple[MasterSeen, ...]]:
     """Return the masters of each host: running ones first, then newest first.
 
     The start and end times need one engine call per master. They are asked for all running masters, but only

@@ -89,9 +89,7 @@ def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
         return _GpuObserver(env, located.inventory, session).take_report()
 
 
-def watch_gpus(
-    env: Env, located: Located, accept_new: bool = False, every_s: float = 2.0
-) -> Iterator[GpuReport]:
+def watch_gpus(env: Env, located: Located, accept_new: bool = False, every_s: float = 2.0) -> Iterator[GpuReport]:
     """Yield a new report every `every_s` seconds, on connections that stay open, until the caller stops."""
     with connected(env, located, accept_new, must_all=False) as session:
         looker = _GpuObserver(env, located.inventory, session)

@@ -67,9 +67,7 @@ def gpu_uses(
     known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
-    return tuple(
-        _gpu_use(gpu, workers, jobs, known, busy_bytes, _slices_of_card(gpu, seen.gpus)) for gpu in seen.gpus
-    )
+    return tuple(_gpu_use(gpu, workers, jobs, known, busy_bytes, _slices_of_card(gpu, seen.gpus)) for gpu in seen.gpus)
 
 
 def _slices_of_card(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
@@ -89,9 +87,7 @@ def _leases_of(
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
     """Return the jobs that hold each device (UUID), of all clusters."""
     # By id, because hosts that share an engine (a local cluster) report the same containers.
-    living = {
-        one.id: one for host in hosts for one in (*host.containers, *host.other_containers) if one.is_living
-    }
+    living = {one.id: one for host in hosts for one in (*host.containers, *host.other_containers) if one.is_living}
     found: dict[str, tuple[Lease, ...]] = {}
     for master in living.values():
         if master.role != names.ROLE_MASTER:

@@ -28,15 +28,11 @@ def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
 
 def _host_offer(inventory: Inventory, host: Host, seen: HostSeen, jobs: LeasesByDevice) -> Offer:
     if seen.gpu_problem:
-        return Offer(
-            host.name, (), (HeldSlots(f"its driver ({seen.gpu_problem})", host.slots or 1),), has_gpus=True
-        )
+        return Offer(host.name, (), (HeldSlots(f"its driver ({seen.gpu_problem})", host.slots or 1),), has_gpus=True)
     if not seen.gpus:
         return Offer(host.name, (Slot(),) * (host.slots or 1))
     uses = gpu_uses(seen, inventory.gpu_busy_bytes, jobs)
-    return Offer(
-        host.name, _takeable_slots(inventory, host, uses), _held_slots(inventory, uses), has_gpus=True
-    )
+    return Offer(host.name, _takeable_slots(inventory, host, uses), _held_slots(inventory, uses), has_gpus=True)
 
 
 def _takeable_slots(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:

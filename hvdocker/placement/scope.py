@@ -128,9 +128,9 @@ def is_complete(inventory: Inventory, state: ClusterState) -> bool:
     """Whether the cluster was created for a request and the observed workers have all of its slots.
 
     Hosts without a share are then not needed. Always False for a cluster that takes all free slots."""
-    extent = current_scope(inventory, state)
-    asked = expected_slots(extent.request_label)
-    return asked is not None and sum(share.slots for share in extent.shares.values()) == asked
+    scope = current_scope(inventory, state)
+    asked = expected_slots(scope.request_label)
+    return asked is not None and sum(share.slots for share in scope.shares.values()) == asked
 
 
 def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
@@ -170,9 +170,7 @@ def _shares_used_by_jobs(inventory: Inventory, state: ClusterState) -> dict[str,
     return {name: _share_of(inventory, workers[name]) for name in workers if name in busy}
 
 
-def _hosts_without_gpus(
-    inventory: Inventory, state: ClusterState, offers: Sequence[Offer]
-) -> Iterator[HvdockerError]:
+def _hosts_without_gpus(inventory: Inventory, state: ClusterState, offers: Sequence[Offer]) -> Iterator[HvdockerError]:
     for offer in offers:
         host, seen = inventory.named(offer.host), state.hosts[offer.host]
         if host.is_local:

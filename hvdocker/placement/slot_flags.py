@@ -33,9 +33,7 @@ def check_slot_flags(wanted: SlotFlags) -> None:
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
     if wanted.strategy and wanted.strategy not in STRATEGIES:
-        raise UsageProblem(
-            f"there is no strategy {wanted.strategy!r}", fix=f"strategies are {', '.join(STRATEGIES)}"
-        )
+        raise UsageProblem(f"there is no strategy {wanted.strategy!r}", fix=f"strategies are {', '.join(STRATEGIES)}")
     if wanted.hosts and wanted.strategy:
         raise UsageProblem("-H and --strategy exclude each other: -H says where every rank goes")
     if wanted.gpu:
@@ -76,9 +74,7 @@ def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> st
     return exact[words.index(LOCALHOST)].host
 
 
-def _parse_host_list(
-    flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]
-) -> tuple[str, ...]:
+def _parse_host_list(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     found = [word if word in names else aliases.get(word, word) for word in words]
     strangers = [name for name in found if name not in names]

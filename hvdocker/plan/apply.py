@@ -85,9 +85,7 @@ class Context:
         self.listener(Event("stop", "stopping as soon as what is under way allows it"))
         self.cancelled.set()
 
-    def report_progress(
-        self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None
-    ) -> None:
+    def report_progress(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
         """Report progress to the listener. Raises an error if the run was cancelled or has lost its lock."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")

@@ -63,11 +63,7 @@ class Plan:
 
     def lines(self) -> list[str]:
         """Return the plan as text, one line per step."""
-        return [
-            f"{stage.name:<10} {step.host:<14} {step.describe()}"
-            for stage in self.stages
-            for step in stage.steps
-        ]
+        return [f"{stage.name:<10} {step.host:<14} {step.describe()}" for stage in self.stages for step in stage.steps]
 
 
 def steps_by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:

@@ -87,16 +87,16 @@ class JobHost:
         return {"name": self.name, "address": self.address, "slots": self.slots}
 
 
-def job_file_for_new_host(text: str, seat: JobHost, devices: tuple[str, ...]) -> str:
+def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]) -> str:
     """Return the job.json of a host that joins a running job, made from the head's.
 
     Raises ValueError if `text` is no job.json."""
     body = json.loads(text)
     if not isinstance(body, dict) or not isinstance(body.get("hosts"), list):
         raise ValueError("it has no list of hosts")
-    body["host"] = seat.name
-    if seat.name not in [host.get("name") for host in body["hosts"]]:
-        body["hosts"].append(seat.as_json())
+    body["host"] = job_host.name
+    if job_host.name not in [host.get("name") for host in body["hosts"]]:
+        body["hosts"].append(job_host.as_json())
     body.pop("devices", None)
     if devices:
         body["devices"] = list(devices)
@@ -264,9 +264,7 @@ class JobRecord:
         """Return the record, or None if the text is not one."""
         try:
             value = json.loads(text)
-            first, stopped, hang = (
-                _mapping(value.get(key)) for key in ("first_failure", "stopped_by_rule", "hang")
-            )
+            first, stopped, hang = (_mapping(value.get(key)) for key in ("first_failure", "stopped_by_rule", "hang"))
             return JobRecord(
                 job=str(value["job"]),
                 state=str(value["state"]),

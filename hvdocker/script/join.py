@@ -33,8 +33,8 @@ def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[
         yield f"{taken} | tar -xf - -C {folder}"
         given = writer.on(step.host, command("docker", "cp", "-", f"{step.worker}:{names.CONTAINER_FOLDER}"))
         yield f"{tar_command(step.uid, step.gid, 'secrets/hvdocker', 'secrets')} | {given}"
-    papers = writer.on(step.head, host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES))
-    yield f"{papers} | {writer.on(step.host, host_folders.unpack_tar(root))}"
+    capsule_files = writer.on(step.head, host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES))
+    yield f"{capsule_files} | {writer.on(step.host, host_folders.unpack_tar(root))}"
     read = writer.on(step.head, command("cat", "--", f"{step.head_job_folder}/job.json"))
     write = writer.on(step.host, host_folders.write_file(f"{root}/job.json", step.is_shared))
     yield f"{read} | {_edit_job_file(step)} | {write}"
@@ -47,8 +47,8 @@ def _edit_job_file(step: steps.JoinJob) -> str:
     like one of the lines that are edited."""
     edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.job_host.name)},/']
     if step.is_new:
-        seat = json.dumps(step.job_host.as_json())
-        edits.append('/^ "hosts": \\[$/,/^ \\],$/{/^ \\],$/i\\\n  ,' + seat + "\n}")
+        job_host = json.dumps(step.job_host.as_json())
+        edits.append('/^ "hosts": \\[$/,/^ \\],$/{/^ \\],$/i\\\n  ,' + job_host + "\n}")
     if step.devices:
         edits.append('/^ "devices": \\[$/,/^ \\]$/c\\\n "devices": ' + json.dumps(list(step.devices)))
     return shlex.join(["sed", *(word for edit in edits for word in ("-e", edit))])

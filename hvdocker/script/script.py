@@ -71,9 +71,7 @@ def as_script(plan: Plan, inventory: Inventory, hosts: Mapping[str, HostSeen]) -
     return script_of(plan, inventory, assets.ssh_config_template(), sudo_hosts)
 
 
-def script_of(
-    plan: Plan, inventory: Inventory, template: str, sudo_hosts: frozenset[str] = frozenset()
-) -> str:
+def script_of(plan: Plan, inventory: Inventory, template: str, sudo_hosts: frozenset[str] = frozenset()) -> str:
     writer = ScriptWriter(inventory, template, sudo_hosts, _functions(_reached(plan)))
     lines = [_HEAD.format(verb=plan.verb, cluster=plan.cluster)]
     lines += [_reach(writer, host) for host in writer.functions]
@@ -130,11 +128,7 @@ def _make_keys(writer: ScriptWriter, step: steps.MakeKeys, trust: Any) -> Iterat
     yield 'mkdir -p "$keys/trust"'
     config = render_ssh_config(writer.template, mine.cluster, mine.members, mine.port)
     yield _here('"$keys/trust/config"', config)
-    yield (
-        "{ "
-        + " ".join(_pinned(member, mine.port) for member in mine.members)
-        + ' } > "$keys/trust/known_hosts"'
-    )
+    yield ("{ " + " ".join(_pinned(member, mine.port) for member in mine.members) + ' } > "$keys/trust/known_hosts"')
     sources = ",".join(member.address for member in mine.members)
     yield f"public=$(public id_ed25519); from='{sources}'"
     yield 'printf \'restrict,from="%s" %s\\n\' "$from" "$public" > "$keys/trust/authorized_keys"'

@@ -68,9 +68,7 @@ class _Bars:
         percent = 100 * done // total if total >= _SHOWN_FROM else 0
         if self._shown.get(host, 0) < percent:
             self._shown[host] = percent
-            self._context.report_progress(
-                "code", f"sending {show_bytes(total)}", host, done=done, total=total
-            )
+            self._context.report_progress("code", f"sending {show_bytes(total)}", host, done=done, total=total)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {SyncCode: _sync_code}

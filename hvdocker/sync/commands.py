@@ -172,9 +172,7 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
     """Unpack the last stream into the inbox and move everything into place, the new index last."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
-    steps = _COMMIT.format(
-        done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE
-    )
+    steps = _COMMIT.format(done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE)
     script = f"{_VARIABLES}{_LIST}{_unpack(codec, is_first)}{steps}"
     return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
 

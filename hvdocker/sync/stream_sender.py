@@ -65,9 +65,7 @@ class StreamSender:
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
         """Send to all hosts at once, so that a stream never waits for a host that has not begun."""
         sharing = _hosts_by_stream(parcels)
-        streams = {
-            parcel: Broadcast(pack_stream(self.tree, parcel), names) for parcel, names in sharing.items()
-        }
+        streams = {parcel: Broadcast(pack_stream(self.tree, parcel), names) for parcel, names in sharing.items()}
 
         def work(name: str) -> SendResult:
             with streams[parcels[name]].reading(name) as pieces:

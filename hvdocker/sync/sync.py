@@ -49,9 +49,7 @@ def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None =
     return outcomes.or_raise("syncing the code failed")[link.name]
 
 
-def sync_all(
-    targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None
-) -> HostOutcomes[SyncReport]:
+def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
     """Sync all hosts together, in steps: ask, measure the link with a sample, send the rest.
 
     Where a host fails, no host begins the next step; its error is in the outcomes. Raises for errors in the
@@ -71,9 +69,7 @@ def sync_all(
     bases = {name: answer.base for name, answer in asked.done.items()}
     courier = StreamSender(targets, tree, ids, bases, token, how.progress, how.on_interrupt)
     lacking = {name: answer for name, answer in asked.done.items() if not answer.changes.is_empty}
-    samples = {
-        name: found for name, answer in lacking.items() if (found := _sample_stream(tree, answer.changes))
-    }
+    samples = {name: found for name, answer in lacking.items() if (found := _sample_stream(tree, answer.changes))}
     try:
         sampled = courier.send(samples)
         if sampled.failed:

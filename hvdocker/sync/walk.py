@@ -68,9 +68,7 @@ def _hash_all(root: Path, files: list[FoundFile]) -> dict[str, str]:
     large = [file.entry for file in files if file.entry.size >= _LARGE_BYTES]
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         pending = {entry.path: pool.submit(_hash, root, entry.path) for entry in large}
-        hashes = {
-            file.entry.path: _hash(root, file.entry.path) for file in files if file.entry.path not in pending
-        }
+        hashes = {file.entry.path: _hash(root, file.entry.path) for file in files if file.entry.path not in pending}
         return hashes | {path: done.result() for path, done in pending.items()}
 
 

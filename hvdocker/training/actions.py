@@ -47,9 +47,7 @@ def _create_master(step: CreateMaster, context: Context) -> None:
     if missing:
         raise HvdockerError(f"its worker lacks {', '.join(missing)}", fix="hvdocker down, then up again")
     taken = [FileSpec(path, found[path]) for path in MASTER_SSH_FILES]
-    archive.put_initial_files(
-        engine, made, [*container_folders(), *taken], spec.uid, spec.gid, passwd.result() or ""
-    )
+    archive.put_initial_files(engine, made, [*container_folders(), *taken], spec.uid, spec.gid, passwd.result() or "")
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {

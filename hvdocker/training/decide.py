@@ -77,10 +77,8 @@ def decide(
 
     inventory, request, work = located.inventory, inputs.request, inputs.user_command
     is_relaunch = relaunch is not None
-    state, waiting = queue.observe_with_queue(
-        located, session, held, has_turn or is_relaunch, may_miss=is_relaunch
-    )
-    choose = partial(choose_slots, env, located, inputs, anew=relaunch)
+    state, waiting = queue.observe_with_queue(located, session, held, has_turn or is_relaunch, may_miss=is_relaunch)
+    choose = partial(choose_slots, env, located, inputs, relaunch=relaunch)
     placement = queue.place_unless_others_wait(choose, state, waiting)
     note_fewer_ranks(env, request.np, placement.np)
     placed = host_plans_for(inventory, state, relaunch)
@@ -90,18 +88,14 @@ def decide(
         viewer.explained(explain(request_as_placed(wanted, placement), offers, read_link_speeds(located)))
     used = {name: placed[name] for name in placement.hosts}
     raise_all("some hosts are not fit", fitness_problems(inventory, used))
-    workers_plan = plan_workers(
-        session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker()
-    )
+    workers_plan = plan_workers(session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker())
     for running in state.running_jobs():
         env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
     context = Context(inventory, session.links, env.listener)
     context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
     context.secrets = {source.name: value for source, value in inputs.secrets.items()}
     if relaunch and relaunch.code_hash != context.tree.hash:
-        env.listener(
-            Event("note", "the code here has changed meanwhile: the job goes on with it as it is now")
-        )
+        env.listener(Event("note", "the code here has changed meanwhile: the job goes on with it as it is now"))
     job = _job(env, located, inputs, placed, placement, context.tree.hash, relaunch)
     image = worker_image(inventory, state, placement.head, workers_plan)
     tidying = steps_for_ended_jobs(placed, state)
@@ -134,7 +128,7 @@ def _job(
     addresses = {name: placed[name].address for name in placement.hosts}
     port = placed[placement.head].port
     last_flags = {flag.partition("=")[0]: flag for flag in request.env}
-    endurance = relaunch.resilience if relaunch else inputs.resilience
+    resilience = relaunch.resilience if relaunch else inputs.resilience
     return JobSpec(
         job=relaunch.job if relaunch else names.job_id(work.stem, env.entropy(4)),
         cluster=located.inventory.cluster,
@@ -142,13 +136,13 @@ def _job(
         addresses=addresses,
         port=port,
         command=work.command,
-        launcher=_launcher(request, endurance.elastic).argv(placement, addresses, port),
+        launcher=_launcher(request, resilience.elastic).argv(placement, addresses, port),
         workdir=names.CODE_MOUNT,
         env=inputs.variables,
         code_hash=code_hash,
         env_from_caller=tuple(name for name, flag in last_flags.items() if "=" not in flag),
         secrets=tuple(with_absolute_path(env.cwd, source) for source in inputs.secrets),
-        resilience=endurance,
+        resilience=resilience,
         script=work.display_name,
     )
 

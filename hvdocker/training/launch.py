@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from hvdocker.plan.apply import Context
 
 
-def follower_of(
-    env: Env, located: Located, session: Session, decision: Decision, viewer: Viewer
-) -> JobFollower:
+def follower_of(env: Env, located: Located, session: Session, decision: Decision, viewer: Viewer) -> JobFollower:
     return JobFollower(
         env,
         located,

@@ -53,17 +53,15 @@ class CapsuleInputs:
     fitting: Plan
 
 
-def make_capsule(
-    env: Env, scene: CapsuleInputs, wish: JobInputsLike, tree: Tree, job: JobSpec
-) -> CapsuleFiles:
+def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tree, job: JobSpec) -> CapsuleFiles:
     """Return the capsule of `job` and the patch of its code.
 
     For a replay, also send a note where the image or the requirements differ from the original job."""
-    request, inventory, state = wish.request, scene.located.inventory, scene.state
+    request, inventory, state = inputs.request, scene.located.inventory, scene.state
     image = _image(scene, job)
     code, patch = _code(tree, request.replay)
     if request.replay:
-        _note_differences(env, request.replay.capsule, image, _requirements(wish.requirements))
+        _note_differences(env, request.replay.capsule, image, _requirements(inputs.requirements))
     maker = env.maker()
     capsule = Capsule(
         job=job.job,
@@ -85,7 +83,7 @@ def make_capsule(
         env_from_caller=job.env_from_caller,
         secrets=job.secrets,
         resilience=job.resilience.as_json(),
-        requirements=_requirements(wish.requirements),
+        requirements=_requirements(inputs.requirements),
         inventory=config_json(ConfigView(redacted(inventory), str(scene.located.path))),
         request=request_fields(env.cwd, request, tree.root),
         replay_of=request.replay.capsule.job if request.replay else "",
@@ -160,9 +158,7 @@ def _requirements(found: Requirements | None) -> Mapping[str, object] | None:
     }
 
 
-def _note_differences(
-    env: Env, then: Capsule, image: ImageUsed, requirements: Mapping[str, object] | None
-) -> None:
+def _note_differences(env: Env, then: Capsule, image: ImageUsed, requirements: Mapping[str, object] | None) -> None:
     if then.image.name != image.name:
         env.listener(Event("note", f"the image is {image.name} now; it was {then.image.name}"))
     elif then.image.content and image.content and then.image.content != image.content:

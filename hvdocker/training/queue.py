@@ -84,9 +84,7 @@ def observe_with_queue(
     return state, waiting_tickets(asked.result(), inventory.cluster) if asked else []
 
 
-def place_unless_others_wait(
-    place: ChoosePlacement, state: ClusterState, waiting: Sequence[Ticket]
-) -> Placement:
+def place_unless_others_wait(place: ChoosePlacement, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
     """Return the placement for a client that does not wait in the queue.
 
     Raises NotEnoughSlots while tickets wait, even if the placement would fit."""

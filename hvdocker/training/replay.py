@@ -47,51 +47,51 @@ class ReplayOptions:
 
 def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
     """Run `job` again. Raises HvdockerError where its code cannot be restored."""
-    (kept,) = find_capsules(env, located, (job,))
-    located = with_environment(located, kept, options)
-    with restored_code(env, kept) as source:
-        request = replay_request(kept, options, source)
+    (stored,) = find_capsules(env, located, (job,))
+    located = with_environment(located, stored, options)
+    with restored_code(env, stored) as source:
+        request = replay_request(stored, options, source)
         return train(env, located, request, viewer)
 
 
-def replay_request(kept: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
+def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
     """Return the request of the original job, with the code in `source`.
 
     A job that asked for every slot gets as many ranks as it had: the cluster may have another size now."""
-    capsule = kept.capsule
+    capsule = stored.capsule
     words = _request_fields(capsule.request)
     if options.np or not words.get("hosts"):
         words |= {"np": options.np or words.get("np") or capsule.placement.np, "hosts": None}
     if words.get("script"):
         words["script"] = str(source / words["script"])
     if words.get("requirements"):
-        words["requirements"] = _requirements(kept, Path(words["requirements"]), source)
+        words["requirements"] = _requirements(stored, Path(words["requirements"]), source)
     return TrainRequest(
         **{
             **words,
             "workdir": source,
-            "env": (*_env_flags(kept), *options.env),
-            "secrets": _secret_flags(kept, options),
+            "env": (*_env_flags(stored), *options.env),
+            "secrets": _secret_flags(stored, options),
             "is_detached": options.is_detached,
             "is_dry_run": options.is_dry_run,
             "accept_new_host_keys": options.accept_new_host_keys,
             "lock_wait_s": options.lock_wait_s,
             "is_forced": options.is_forced,
-            "replay": kept,
+            "replay": stored,
         }
     )
 
 
-def _requirements(kept: StoredCapsule, path: Path, source: Path) -> Path:
+def _requirements(stored: StoredCapsule, path: Path, source: Path) -> Path:
     """Return the requirements file in the restored code, or at its original path.
 
     Raises UsageProblem for a path outside of the code if the capsule came from a host."""
-    folder = kept.capsule.code.folder
+    folder = stored.capsule.code.folder
     if folder and path.is_relative_to(folder) and ".." not in path.parts:
         return source / path.relative_to(folder)
-    if kept.host:
+    if stored.host:
         raise UsageProblem(
-            f"the requirements of {kept.capsule.job} were {path}, outside of its code",
+            f"the requirements of {stored.capsule.job} were {path}, outside of its code",
             fix="run it again where it was started, or with hvdocker train",
         )
     return path
@@ -127,14 +127,14 @@ def _has_type(name: str, value: object, usual: object) -> bool:
     return type(value) is type(usual)
 
 
-def with_environment(located: Located, kept: StoredCapsule, options: ReplayOptions) -> Located:
+def with_environment(located: Located, stored: StoredCapsule, options: ReplayOptions) -> Located:
     """Return the inventory with the variables of the original job in place of its current `env:`.
 
     Hidden values come from the inventory or the caller's environment again, as they did then. Raises
     UsageProblem for those that come from neither and are not passed with `--env`."""
-    capsule, inventory = kept.capsule, located.inventory
+    capsule, inventory = stored.capsule, located.inventory
     hidden = capsule.hidden()
-    said = {flag.partition("=")[0] for flag in (*_env_flags(kept), *options.env)}
+    said = {flag.partition("=")[0] for flag in (*_env_flags(stored), *options.env)}
     found = {name: inventory.env[name] for name in hidden if name in inventory.env}
     lacking = [name for name in hidden if name not in said and name not in found]
     if lacking:
@@ -146,25 +146,25 @@ def with_environment(located: Located, kept: StoredCapsule, options: ReplayOptio
     return replace(located, inventory=replace(inventory, env={**plain, **found}))
 
 
-def _env_flags(kept: StoredCapsule) -> tuple[str, ...]:
+def _env_flags(stored: StoredCapsule) -> tuple[str, ...]:
     """Return the names of hidden values to read from the caller's environment again; none if the capsule came
     from a host."""
-    capsule = kept.capsule
-    if kept.host:
+    capsule = stored.capsule
+    if stored.host:
         return ()
     return tuple(name for name in capsule.hidden() if name in capsule.env_from_caller)
 
 
-def _secret_flags(kept: StoredCapsule, options: ReplayOptions) -> tuple[str, ...]:
+def _secret_flags(stored: StoredCapsule, options: ReplayOptions) -> tuple[str, ...]:
     """Return the `--secret` flags: the sources of the original job, and those of the replay.
 
     Raises UsageProblem if a capsule that came from a host names a source that the user did not repeat."""
     said = {source.name for source in parse_secrets(options.secrets)}
-    wanted = [secret for secret in kept.capsule.secrets if secret.name not in said]
-    if wanted and kept.host:
+    wanted = [secret for secret in stored.capsule.secrets if secret.name not in said]
+    if wanted and stored.host:
         words = " ".join(f"--secret {_secret_flag(secret)}" for secret in wanted)
         raise UsageProblem(
-            f"the capsule was read from {kept.host}, which may ask for anything of this machine",
+            f"the capsule was read from {stored.host}, which may ask for anything of this machine",
             lines=[f"it asks for: {words}"],
             fix="where that is right, say these words after replay",
         )
@@ -176,29 +176,29 @@ def _secret_flag(secret: SecretSource) -> str:
 
 
 @contextmanager
-def restored_code(env: Env, kept: StoredCapsule) -> Iterator[Path]:
+def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
     """Yield a folder with exactly the job's code, by hash.
 
     This is its original folder, or the current one where the original is not here; else a checkout from git
     in a temporary folder."""
-    code = kept.capsule.code
-    for folder in _candidate_folders(env, kept)[:1]:
+    code = stored.capsule.code
+    for folder in _candidate_folders(env, stored)[:1]:
         if _hash_of(folder) == code.hash:
             yield folder
             return
     with tempfile.TemporaryDirectory(prefix="hvdocker-replay-") as scratch:
         # A fixed name, because the output of a job may contain it.
-        folder = _from_git(env, kept, Path(scratch) / "code")
-        env.listener(Event("code", f"the code of {kept.capsule.job} comes from git: {code.git.commit[:12]}"))
+        folder = _from_git(env, stored, Path(scratch) / "code")
+        env.listener(Event("code", f"the code of {stored.capsule.job} comes from git: {code.git.commit[:12]}"))
         yield folder
 
 
-def _candidate_folders(env: Env, kept: StoredCapsule) -> list[Path]:
+def _candidate_folders(env: Env, stored: StoredCapsule) -> list[Path]:
     """Return the folders that may have the code, the likeliest first; only the current folder if the capsule
     came from a host."""
-    here, then = env.cwd.resolve(), Path(kept.capsule.code.folder)
+    here, then = env.cwd.resolve(), Path(stored.capsule.code.folder)
     far_too_much = (Path("/"), Path.home().resolve())
-    wanted = [folder for folder in (then,) if not kept.host and folder.is_absolute() and folder.is_dir()]
+    wanted = [folder for folder in (then,) if not stored.host and folder.is_absolute() and folder.is_dir()]
     return [*dict.fromkeys([*wanted, *([here] if here not in far_too_much else [])])]
 
 
@@ -212,40 +212,32 @@ def _hash_of(folder: Path) -> str:
         return ""
 
 
-def _from_git(env: Env, kept: StoredCapsule, target: Path) -> Path:
+def _from_git(env: Env, stored: StoredCapsule, target: Path) -> Path:
     from hvdocker.jobs.capsule.git import GitProblem, check_out
 
-    capsule, tried = kept.capsule, list[str]()
-    _refuse_without_git(env, kept)
-    for place in _candidate_folders(env, kept):
+    capsule, tried = stored.capsule, list[str]()
+    _refuse_without_git(env, stored)
+    for place in _candidate_folders(env, stored):
         try:
-            folder = check_out(place, capsule.code.git, kept.patch, target)
+            folder = check_out(place, capsule.code.git, stored.patch, target)
         except GitProblem as error:
             tried.append(f"{place}: {error}")
             continue
         if _hash_of(folder) == capsule.code.hash:
             return folder
-        raise _code_lost(
-            capsule, ["its commit and patch are not all of it: do filters or submodules have a part?"]
-        )
+        raise _code_lost(capsule, ["its commit and patch are not all of it: do filters or submodules have a part?"])
     raise _code_lost(capsule, tried or ["no folder of it is here"])
 
 
-def _refuse_without_git(env: Env, kept: StoredCapsule) -> None:
-    git = kept.capsule.code.git
-    changed = [f"{folder}: its files are others now" for folder in _candidate_folders(env, kept)[:1]]
+def _refuse_without_git(env: Env, stored: StoredCapsule) -> None:
+    git = stored.capsule.code.git
+    changed = [f"{folder}: its files are others now" for folder in _candidate_folders(env, stored)[:1]]
     if not git.commit:
-        raise _code_lost(
-            kept.capsule, [*changed, f"git does not have it: {git.why or 'no commit is recorded'}"]
-        )
+        raise _code_lost(stored.capsule, [*changed, f"git does not have it: {git.why or 'no commit is recorded'}"])
     if git.is_dirty and git.why:
-        raise _code_lost(
-            kept.capsule, [*changed, f"its changes to {git.commit[:12]} were not kept: {git.why}"]
-        )
-    if git.has_patch and len(kept.patch) != git.patch_bytes:
-        raise _code_lost(
-            kept.capsule, [*changed, "the patch of its changes is not here: hvdocker fetch brings it"]
-        )
+        raise _code_lost(stored.capsule, [*changed, f"its changes to {git.commit[:12]} were not kept: {git.why}"])
+    if git.has_patch and len(stored.patch) != git.patch_bytes:
+        raise _code_lost(stored.capsule, [*changed, "the patch of its changes is not here: hvdocker fetch brings it"])
 
 
 def _code_lost(capsule: Capsule, lines: list[str]) -> HvdockerError:

@@ -77,9 +77,7 @@ def plan_workers(
 
     It is empty where they have it. Asks no host anything where the labels of the workers suffice."""
     if requirements is None:
-        return plan_without_requirements(
-            inventory, state, placed, hosts, _contents(session, state, hosts), maker
-        )
+        return plan_without_requirements(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
     layer = requirements_layer(inventory, state, hosts, requirements)
     if all_run_layer(layer, state, hosts):
         return Plan("train", inventory.cluster)

@@ -129,11 +129,11 @@ def run(
 
     Raises only as long as nothing was made on a host. Later errors are in the report."""
     check_keep(keep)
-    wish = prepare_inputs(env, located, request)
+    inputs = prepare_inputs(env, located, request)
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = make_claim(env, own, "run")
     env = replace(env, run=claim.token)
-    wanted = verbs.check(env, own, request.accept_new_host_keys, _slot_request(own, wish))
+    wanted = verbs.check(env, own, request.accept_new_host_keys, _slot_request(own, inputs))
     options = _up_options(request, keep, wanted)
     if request.is_dry_run:
         return RunReport(own, planned=verbs.up(env, own, options, viewer.plan, viewer.explained))
@@ -141,7 +141,7 @@ def run(
     report: RunReport | None = None
     try:
         with verbs.heartbeat(env, own, claim, _slots_text(request), wanted.exclude if wanted else ()):
-            report = _Run(env, own, _on_all_slots(wish), keep, viewer, options, verbs, hooks).execute()
+            report = _Run(env, own, _on_all_slots(inputs), keep, viewer, options, verbs, hooks).execute()
     except KeyboardInterrupt:
         # Ctrl-C while the tickets are removed: they expire by themselves, and the report is still wanted.
         if report is None:
@@ -174,21 +174,21 @@ def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
-def _slot_request(located: Located, wish: JobInputs) -> SlotRequest | None:
+def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
     """Return the request for slots, or None for all slots."""
-    wanted, elastic = wish.request.slot_flags, wish.resilience.elastic
+    wanted, elastic = inputs.request.slot_flags, inputs.resilience.elastic
     if wanted.is_empty and elastic is None:
         return None
     return replace(slot_request(wanted, located.inventory), elastic=elastic)
 
 
-def _on_all_slots(wish: JobInputs) -> JobInputs:
+def _on_all_slots(inputs: JobInputs) -> JobInputs:
     """Return the inputs without slot flags: `up` applies these, and the job takes all slots of its cluster.
     `-H` applies to both."""
-    if wish.request.hosts:
-        return wish
-    nothing = replace(wish.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
-    return replace(wish, request=nothing)
+    if inputs.request.hosts:
+        return inputs
+    nothing = replace(inputs.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
+    return replace(inputs, request=nothing)
 
 
 def _up_options(request: TrainRequest, keep: str, wanted: SlotRequest | None) -> UpOptions:
@@ -210,7 +210,7 @@ def _slots_text(request: TrainRequest) -> str:
 class _Run:
     env: Env
     located: Located
-    wish: JobInputs
+    inputs: JobInputs
     keep: str
     viewer: Viewer
     options: UpOptions
@@ -247,10 +247,10 @@ class _Run:
         self.hooks.after("up", 0)
         watching = self._watching()
         with TrainHooks(self.hooks).around(watching, tells_failure=False):
-            report = self.verbs.train(self.env, self.located, self.wish.request, watching, self.wish)
+            report = self.verbs.train(self.env, self.located, self.inputs.request, watching, self.inputs)
             self.report.train = report
             if ended := report.ended(self.located.flag):
-                raise_unless_succeeded(ended, self.wish.request.propagates_exit)
+                raise_unless_succeeded(ended, self.inputs.request.propagates_exit)
 
     def _begun(self, plan: Plan) -> None:
         self.hosts = frozenset(step.host for step in plan.steps)
@@ -304,7 +304,7 @@ class _Run:
         return replace(self.located, inventory=replace(inventory, hosts=used))
 
     def _take_down(self) -> None:
-        wait_s = max(CLEANUP_LOCK_WAIT_S, self.wish.request.lock_wait_s)
+        wait_s = max(CLEANUP_LOCK_WAIT_S, self.inputs.request.lock_wait_s)
         options = DownOptions(is_sure=True, lock_wait_s=wait_s)
 
         def work() -> None:

@@ -19,9 +19,7 @@ from hvdocker.transport.session import connected, reopen_link
 
 
 @contextmanager
-def run_heartbeat(
-    env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()
-) -> Iterator[None]:
+def run_heartbeat(env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()) -> Iterator[None]:
     """Renew a ticket (kind `runs`) on all reachable hosts except `without`; the others get no containers of
     the run.
 

@@ -42,34 +42,32 @@ class Relaunch:
 
 
 def choose_slots(
-    env: Env, located: Located, wish: JobInputs, state: ClusterState, anew: Relaunch | None = None
+    env: Env, located: Located, inputs: JobInputs, state: ClusterState, relaunch: Relaunch | None = None
 ) -> Placement:
     """Return the placement of the job, given the state of the hosts.
 
-    `anew` is the lost job where it is placed again: then missing hosts are allowed, `-H` is reduced to the
+    `relaunch` is the lost job if it is placed again: then missing hosts are allowed, `-H` is reduced to the
     hosts that are left, and fewer ranks will do. Raises NotEnoughSlots."""
-    inventory, request, elastic = located.inventory, wish.request, wish.resilience.elastic
-    placed = host_plans_for(inventory, state, anew)
-    check_workers(inventory, placed, state, located.flag, may_miss=anew is not None)
+    inventory, request, elastic = located.inventory, inputs.request, inputs.resilience.elastic
+    placed = host_plans_for(inventory, state, relaunch)
+    check_workers(inventory, placed, state, located.flag, may_miss=relaunch is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
     offers, links = offers_to_job(inventory, state, placed), read_link_speeds(located)
-    wanted = slot_request_for(inventory, request, placed if anew is None else host_plans(inventory, state))
-    if anew and wanted.exact:
+    wanted = slot_request_for(inventory, request, placed if relaunch is None else host_plans(inventory, state))
+    if relaunch and wanted.exact:
         left = tuple(share for share in wanted.exact if share.host in placed)
         if not left:
             raise NotEnoughSlots("none of the hosts that -H names is left")
         wanted = replace(wanted, np=None, exact=left, head="")
-    if anew and not elastic and not wanted.exact:
-        elastic = Elastic(1, wanted.np or anew.np)
+    if relaunch and not elastic and not wanted.exact:
+        elastic = Elastic(1, wanted.np or relaunch.np)
     return place_most(replace(wanted, elastic=elastic), offers, links)
 
 
-def host_plans_for(
-    inventory: Inventory, state: ClusterState, anew: Relaunch | None
-) -> Mapping[str, HostPlan]:
+def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch | None) -> Mapping[str, HostPlan]:
     """Return the host plans of the cluster; for a relaunch only those that can still be used."""
     placed = host_plans(inventory, state)
-    return usable_host_plans(placed, state, anew.job) if anew else placed
+    return usable_host_plans(placed, state, relaunch.job) if relaunch else placed
 
 
 def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
@@ -78,9 +76,7 @@ def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
         env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
-def slot_request_for(
-    inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]
-) -> SlotRequest:
+def slot_request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
     """Return the slot flags as a request; `-H` may also name hosts by their training address."""
     addresses = {name: found.address for name, found in placed.items()}
     return slot_request(request.slot_flags, inventory, addresses)

@@ -99,5 +99,5 @@ def _relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, lo
         raise lost
     where = f"{job.job} is started again on the hosts that still respond"
     env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
-    endurance = replace(job.resilience, restarts=most - number, first_restart=number)
-    return Relaunch(job.job, endurance, job.placement.np, job.code_hash, lost)
+    resilience = replace(job.resilience, restarts=most - number, first_restart=number)
+    return Relaunch(job.job, resilience, job.placement.np, job.code_hash, lost)

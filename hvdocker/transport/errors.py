@@ -45,9 +45,8 @@ def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[s
         forget = shlex.join(("ssh-keygen", "-R", known_hosts_name(target)))
         return "hostkey", what, f"if it was reinstalled, remove the old key: {forget}; else beware"
     if isinstance(error, paramiko.AuthenticationException):
-        fix = (
-            "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there: "
-            + ssh_copy_id_command(target, error)
+        fix = "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there: " + ssh_copy_id_command(
+            target, error
         )
         return "login", "no SSH key was accepted", fix
     return _no_answer(error, target, timeout_s)

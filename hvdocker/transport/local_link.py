@@ -118,9 +118,7 @@ def _open_local_engine() -> APIClient:
     except (DockerException, OSError) as error:
         denied = "permission denied" in str(error).lower()
         raise HostUnfit(
-            "you may not open this machine's Docker socket"
-            if denied
-            else "no Docker engine answers on this machine",
+            "you may not open this machine's Docker socket" if denied else "no Docker engine answers on this machine",
             host="this machine",
             command="docker version",
             lines=[str(error)],

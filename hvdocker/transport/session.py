@@ -39,9 +39,7 @@ class Session:
 
 
 @contextmanager
-def connected(
-    env: Env, located: Located, accept_new: bool = False, must_all: bool = True
-) -> Iterator[Session]:
+def connected(env: Env, located: Located, accept_new: bool = False, must_all: bool = True) -> Iterator[Session]:
     """Connect to all hosts at once and close the links at the end. With `must_all` an unreachable host is an
     error, otherwise it is listed in `failed`. `accept_new` trusts unknown host keys without asking."""
     env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
@@ -145,9 +143,7 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
         return True
     if not env.is_interactive:
         return False
-    shown = "\n".join(
-        f"  {error.host}  {error.entry}  {error.key_type} {error.fingerprint}" for error in unknown
-    )
+    shown = "\n".join(f"  {error.host}  {error.entry}  {error.key_type} {error.fingerprint}" for error in unknown)
     return env.ask(f"These host keys are not known yet:\n{shown}\nTrust them and remember them?")
 
 

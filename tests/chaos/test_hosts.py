@@ -22,9 +22,7 @@ from tests.cluster.training import IMAGE
 SLOW = "tc qdisc add dev eth0 root tbf rate 2mbit burst 32kbit latency 400ms"
 
 
-def test_disk_of_the_engine_full_at_up(
-    trial: TrialFactory, special: Callable[..., LabHost], lab: Lab
-) -> None:
+def test_disk_of_the_engine_full_at_up(trial: TrialFactory, special: Callable[..., LabHost], lab: Lab) -> None:
     with trial() as t:
         small = special("small", tmpfs_mb=150)
         mixed = LabCluster.write(lab, t.site.cli, [t.hosts[0], small], cluster="mixed")

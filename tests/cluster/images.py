@@ -22,8 +22,7 @@ from tests.cluster.lab.wait import LabError, in_parallel, until
 MIB = 1 << 20
 # The brackets keep pgrep from finding the shell that runs it.
 FIND_FEED_LEFTOVERS = (
-    "ls -d /var/tmp/hvdocker-feed-* 2>/dev/null; pgrep -f 'sshd.*[h]vdocker-feed'; "
-    "docker images -q hvdocker-part"
+    "ls -d /var/tmp/hvdocker-feed-* 2>/dev/null; pgrep -f 'sshd.*[h]vdocker-feed'; docker images -q hvdocker-part"
 )
 
 
@@ -73,9 +72,7 @@ def images(lab: Lab) -> Iterator[Images]:
 
 def remove_all_images(*hosts: LabHost) -> None:
     """Remove all containers and images from the hosts."""
-    script = (
-        "docker ps -aq | xargs -r docker rm -f; docker images -aq | sort -u | xargs -r docker rmi -f; true"
-    )
+    script = "docker ps -aq | xargs -r docker rm -f; docker images -aq | sort -u | xargs -r docker rmi -f; true"
     in_parallel(lambda host: host.exec(script), list(hosts))
 
 

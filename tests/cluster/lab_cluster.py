@@ -22,9 +22,7 @@ class LabCluster:
     cluster: str
 
     @classmethod
-    def write(
-        cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", **settings: Any
-    ) -> "LabCluster":
+    def write(cls, lab: Lab, cli: Cli, hosts: list[LabHost], cluster: str = "lab", **settings: Any) -> "LabCluster":
         """Write an inventory of these hosts; nothing is brought up.
 
         Settings go to the top level of the inventory; `user` is the SSH user."""
@@ -69,9 +67,7 @@ class LabCluster:
     def logins(self) -> dict[tuple[str, str], str]:
         """Log in from every worker to every worker; return the address at which each login arrived, or the
         error."""
-        return {
-            (start.name, end.name): self._login(start, end.name) for start in self.hosts for end in self.hosts
-        }
+        return {(start.name, end.name): self._login(start, end.name) for start in self.hosts for end in self.hosts}
 
     def _login(self, start: LabHost, name: str) -> str:
         code, out, err = self.exec_in_worker(start, "ssh", name, 'set -- $SSH_CONNECTION; echo "$3"')

@@ -35,9 +35,7 @@ def sshd_log(site: LabCluster, host: LabHost) -> str:
 
 
 @contextmanager
-def connected_to_worker(
-    site: LabCluster, target: LabHost, via: LabHost | None
-) -> Iterator[paramiko.Transport]:
+def connected_to_worker(site: LabCluster, target: LabHost, via: LabHost | None) -> Iterator[paramiko.Transport]:
     """Connect to the worker's port from host `via`, or from this machine if `via` is None."""
     port = worker_port(site, target)
     if via is None:

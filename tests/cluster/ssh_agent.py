@@ -12,9 +12,7 @@ from pathlib import Path
 def running_agent(folder: Path) -> Iterator[dict[str, str]]:
     """Start an agent; yield the environment variables by which programs find it."""
     socket = folder / "agent"
-    said = subprocess.run(
-        ["ssh-agent", "-a", socket, "-s"], capture_output=True, text=True, check=True
-    ).stdout
+    said = subprocess.run(["ssh-agent", "-a", socket, "-s"], capture_output=True, text=True, check=True).stdout
     pid = int(said.split("SSH_AGENT_PID=")[1].split(";")[0])
     try:
         yield {"SSH_AUTH_SOCK": str(socket)}

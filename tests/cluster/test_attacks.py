@@ -207,9 +207,7 @@ def test_a_worker_is_no_end_of_a_tunnel(
     inside: paramiko.Transport, caplog: pytest.LogCaptureFixture, layer: int
 ) -> None:
     with caplog.at_level("DEBUG", "paramiko"):
-        assert (
-            request_channel(inside, "tun@openssh.com", ssh_uint32(layer), ssh_uint32(0x7FFFFFFF)) != "opened"
-        )
+        assert request_channel(inside, "tun@openssh.com", ssh_uint32(layer), ssh_uint32(0x7FFFFFFF)) != "opened"
     assert "Server has rejected tunnel device forwarding" in caplog.text
 
 

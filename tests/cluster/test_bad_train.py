@@ -40,9 +40,7 @@ def shared(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
         (["train.py", "--fusion-threshold-mb"], 2, ["--fusion-threshold-mb needs a value"]),
     ],
 )
-def test_a_wrong_request_is_refused(
-    shared: LabCluster, words: list[str], code: int, fragments: list[str]
-) -> None:
+def test_a_wrong_request_is_refused(shared: LabCluster, words: list[str], code: int, fragments: list[str]) -> None:
     with untouched(*shared.hosts):
         result = shared.run("train", *words, check=code)
     for fragment in fragments:

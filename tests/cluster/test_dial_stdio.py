@@ -63,9 +63,7 @@ def try_to_train(site: LabCluster) -> None:
     (site.folder / "x").write_text("synced")
     result = site.run("train", "--", "cat", "/train/x", check=100)
     assert "horovodrun" in result.out + result.err
-    assert [site.exec_in_worker(host, "cat", "/train/x")[1] for host in site.hosts] == ["synced"] * len(
-        site.hosts
-    )
+    assert [site.exec_in_worker(host, "cat", "/train/x")[1] for host in site.hosts] == ["synced"] * len(site.hosts)
 
 
 def use(site: LabCluster, expected: dict[str, set[str]]) -> None:

@@ -196,8 +196,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     lock = cells["h3", "lock"]
     assert lock["mark"] == "warn" and lock["evidence"][0].startswith("eve@? is running")
     assert (
-        "the next run takes it over" in lock["evidence"][1]
-        and lock["fix"] == "hvdocker lock release -i inventory.yaml"
+        "the next run takes it over" in lock["evidence"][1] and lock["fix"] == "hvdocker lock release -i inventory.yaml"
     )
     assert red(cells) == {("h1", "code"), ("h3", "clock")}
 
@@ -212,9 +211,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
 def test_hosts_that_would_not_do(lab: Lab, site: LabCluster, desk: Cli) -> None:
     """No engine, no way to its socket, somebody on the port, a peer's name that leads back, no mount."""
     h1, h2, _ = site.hosts
-    sick = LabCluster.write(
-        lab, desk, site.hosts, cluster="sick", port=23456, mounts=["/srv/nowhere:/data"], cpus=5000
-    )
+    sick = LabCluster.write(lab, desk, site.hosts, cluster="sick", port=23456, mounts=["/srv/nowhere:/data"], cpus=5000)
     amend(sick, h2={"host": "h2.lab"}, h3={"ssh": {"user": "outsider"}})
     (desk.home / ".ssh" / "config").write_text(f"Host h2.lab\n  HostName {h2.address}\n")
     h1.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER, "squatter"], user="trainer")
@@ -299,9 +296,7 @@ def test_hosts_that_cannot_be_reached(lab: Lab, site: LabCluster, desk: Cli, spe
     assert f"trainer@{h1.address}" in filtered["command"] and filtered["evidence"] == ["timed out"]
     assert filtered["fix"].endswith("on the host: sudo ufw allow 22/tcp")
     down = cells["ghost", "answers"]
-    assert (
-        f"{PREFIX}99:22" in down["shown"] and down["evidence"] and down["fix"].startswith("is the machine up")
-    )
+    assert f"{PREFIX}99:22" in down["shown"] and down["evidence"] and down["fix"].startswith("is the machine up")
     login = cells["h2", "login"]
     assert str(desk.cwd / "stranger") in login["evidence"][0] and "user trainer" in login["evidence"][0]
     assert f"ssh-copy-id trainer@{h2.address}" in login["fix"]
@@ -359,9 +354,7 @@ def test_full_disks_and_gpus_that_containers_do_not_get(lab: Lab, desk: Cli, spe
     assert images["command"] == "df -h /var/lib/docker" and images["fix"].startswith("docker image prune")
     home = cells["small", "home-disk"]
     assert home["mark"] == "bad" and home["shown"].startswith("full: 0 B") and "du -xsh" in home["fix"]
-    assert (
-        home["evidence"][0].startswith("/home/trainer: 0 B of 1") and home["command"] == "df -h /home/trainer"
-    )
+    assert home["evidence"][0].startswith("/home/trainer: 0 B of 1") and home["command"] == "df -h /home/trainer"
     assert cells["small", "image"]["mark"] == "unknown"
     assert cells["small", "image"]["fix"].startswith("hvdocker image push -i ")
     assert "small: the disk of /home/trainer is full" in refused.err and "→ free some space" in refused.err

@@ -66,11 +66,7 @@ def filtered(host: LabHost, rule: str) -> None:
 
 
 def cells(report: dict[str, Any]) -> Cells:
-    return {
-        (pair["from"], pair["to"], check["check"]): check
-        for pair in report["pairs"]
-        for check in pair["checks"]
-    }
+    return {(pair["from"], pair["to"], check["check"]): check for pair in report["pairs"] for check in pair["checks"]}
 
 
 def not_good(found: Cells) -> dict[tuple[str, str, str], str]:
@@ -78,12 +74,7 @@ def not_good(found: Cells) -> dict[tuple[str, str, str], str]:
 
 
 def network(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {
-        host["host"]: check
-        for host in report["hosts"]
-        for check in host["checks"]
-        if check["check"] == "network"
-    }
+    return {host["host"]: check for host in report["hosts"] for check in host["checks"] if check["check"] == "network"}
 
 
 def follow(site: LabCluster, fix: str) -> None:
@@ -139,9 +130,7 @@ def test_ports_that_are_blocked_between_two_hosts_only_and_opened_as_offered(sit
     assert worker_port["shown"] == "filtered"
     assert worker_port["evidence"][0] == f"h1 → h2 {h2.address}:{PORT}: timed out after 3 s"
     assert worker_port["evidence"][1].startswith("the other way works: h2 → h1")
-    assert (
-        worker_port["fix"] == f"on h2: sudo iptables -I INPUT -p tcp -s {h1.address} --dport {PORT} -j ACCEPT"
-    )
+    assert worker_port["fix"] == f"on h2: sudo iptables -I INPUT -p tcp -s {h1.address} --dport {PORT} -j ACCEPT"
 
     dropped = found["h1", "h3", "ports"]
     assert dropped["shown"] == "filtered" and len(dropped["evidence"]) == 4
@@ -301,9 +290,7 @@ def test_an_address_of_docker0_is_no_training_address(lab: Lab, desk: Cli, site:
     assert "no interface of h2 has its training address" in cells(report)["h1", "h2", "ssh"]["evidence"][0]
 
 
-def test_link_local_addresses_twins_and_a_network_that_a_host_is_not_in(
-    lab: Lab, desk: Cli, site: LabCluster
-) -> None:
+def test_link_local_addresses_twins_and_a_network_that_a_host_is_not_in(lab: Lab, desk: Cli, site: LabCluster) -> None:
     h1, h2, _ = site.hosts
     odd = LabCluster.write(lab, desk, site.hosts, cluster="odd", network="203.0.113.0/24")
     inventory = yaml.safe_load(odd.inventory.read_text())

@@ -64,9 +64,7 @@ def test_a_dry_run_of_train_touches_nothing(lab: Lab, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("user", ["trainer", "root", "sudoer"])
-def test_the_script_of_a_dry_run_makes_a_cluster_that_up_finds_complete(
-    lab: Lab, cli: Cli, user: str
-) -> None:
+def test_the_script_of_a_dry_run_makes_a_cluster_that_up_finds_complete(lab: Lab, cli: Cli, user: str) -> None:
     site = LabCluster.write(lab, cli, lab.fresh(2), user=user)
     script = site.run("up", site.inventory, "--dry-run", "--script").out
     assert "PRIVATE KEY" not in script

@@ -28,9 +28,7 @@ def words_of(out: str) -> list[str]:
 
 
 def test_a_command_runs_in_every_worker(site: LabCluster) -> None:
-    result = site.run(
-        "exec", "--", "sh", "-c", 'echo "$(hostname) $PWD"; echo "a  b" >&2; cat', input="not read"
-    )
+    result = site.run("exec", "--", "sh", "-c", 'echo "$(hostname) $PWD"; echo "a  b" >&2; cat', input="not read")
     assert words_of(result.out) == ["h1 │ h1 /train", "h2 │ h2 /train"]
     assert words_of(result.err) == ["h1 │ a  b", "h2 │ a  b"]
 

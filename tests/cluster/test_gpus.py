@@ -142,9 +142,7 @@ def test_a_clusters_lease_shows_until_it_is_down(site: LabCluster, lab: Lab, des
     assert (process["container"], process["cluster"], process["is_foreign"]) == (worker["Id"], "kims", False)
     assert "held by the cluster kims of kim" in site.run("gpus", site.inventory).out
     inside = pair.run("gpus", pair.inventory).out
-    assert "free in kims" in inside and inside.splitlines()[-1].startswith(
-        "2 GPUs on 1 host, 0 free; 2 more in kims"
-    )
+    assert "free in kims" in inside and inside.splitlines()[-1].startswith("2 GPUs on 1 host, 0 free; 2 more in kims")
     watched(pair)
     pair.down("--force")
     pair.hosts[0].exec("rm -rf /run/lab-gpu")

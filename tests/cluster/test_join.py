@@ -76,9 +76,7 @@ def seats(site: LabCluster) -> dict[str, Any]:
 
 def known(site: LabCluster) -> str:
     """known_hosts as it should be: every worker's key is on its label."""
-    keys = {
-        host.address: site.inspect_worker(host)["Config"]["Labels"]["hvdocker.hostkey"] for host in site.hosts
-    }
+    keys = {host.address: site.inspect_worker(host)["Config"]["Labels"]["hvdocker.hostkey"] for host in site.hosts}
     return "".join(f"[{address}]:12345 {key}\n" for address, key in keys.items())
 
 

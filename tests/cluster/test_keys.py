@@ -28,9 +28,7 @@ def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
 
 
 def keys(site: LabCluster, label: str) -> dict[str, str]:
-    return {
-        host.name: site.inspect_worker(host)["Config"]["Labels"][f"hvdocker.{label}"] for host in site.hosts
-    }
+    return {host.name: site.inspect_worker(host)["Config"]["Labels"][f"hvdocker.{label}"] for host in site.hosts}
 
 
 def private_key(site: LabCluster, host: LabHost) -> str:
@@ -88,9 +86,7 @@ def test_another_owners_keys_are_left_alone(site: LabCluster) -> None:
 
 def test_a_rotation_that_got_half_way_is_mended_by_up(lab: Lab, site: LabCluster) -> None:
     before = {label: keys(site, label) for label in ("clientkey", "hostkey")}
-    half = lab.write_inventory(
-        site.folder / "half.yaml", site.hosts[:1], image="doc-hvd:base", cluster=site.cluster
-    )
+    half = lab.write_inventory(site.folder / "half.yaml", site.hosts[:1], image="doc-hvd:base", cluster=site.cluster)
     site.run("keys", "rotate", "-i", half)
     assert len(set(keys(site, "clientkey").values())) == 2
     assert "a rotation of keys was cut off" in site.run("up", site.inventory, "--dry-run").out

@@ -29,15 +29,11 @@ def test_two_workers_here_and_then_nothing(cli: Cli, folder: Path) -> None:
     assert "2 hosts, 2 slots" in cli.run(*up, cwd=folder, check=0).out
     workers = docker("ps", "--filter", "label=hvdocker.cluster=rehearsal", "--format", "{{.Names}}")
     assert sorted(workers) == ["hvdocker-rehearsal-worker-w1", "hvdocker-rehearsal-worker-w2"]
-    addresses = {
-        host["address"] for host in json.loads(cli.run("status", "--json", cwd=folder, check=0).out)["hosts"]
-    }
+    addresses = {host["address"] for host in json.loads(cli.run("status", "--json", cwd=folder, check=0).out)["hosts"]}
     assert len(addresses) == 2
     found = json.loads(cli.run("doctor", "--json", cwd=folder, check=0).out)
     checks = {(host["host"], one["check"]): one for host in found["hosts"] for one in host["checks"]}
-    assert {key[0] for key in checks} == {"w1", "w2"} and "bad" not in {
-        one["mark"] for one in checks.values()
-    }
+    assert {key[0] for key in checks} == {"w1", "w2"} and "bad" not in {one["mark"] for one in checks.values()}
     assert checks["w2", "answers"]["shown"] == "this machine" and checks["w2", "worker"]["shown"] == "running"
     assert docker("ps", "-aq", "--filter", "label=hvdocker.role=doctor", "--filter", "name=rehearsal") == []
     assert "nothing to do" in cli.run(*up, cwd=folder, check=0).out

@@ -49,9 +49,7 @@ def no_lock_is_left(pair: list[LabHost]) -> Iterator[None]:
 
 def locks(hosts: list[LabHost]) -> dict[str, str]:
     """Per host what is there of a lock; nothing when there is none."""
-    found = {
-        host.name: host.exec(f"cat {LOCK_DIR}/who.json || ls -d {LOCK_DIR}", check=False) for host in hosts
-    }
+    found = {host.name: host.exec(f"cat {LOCK_DIR}/who.json || ls -d {LOCK_DIR}", check=False) for host in hosts}
     return {name: text for name, text in found.items() if text}
 
 
@@ -80,9 +78,7 @@ def killed_during_up(site: LabCluster) -> None:
     process.communicate()
 
 
-def test_two_at_once_on_the_same_hosts_both_succeed(
-    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
-) -> None:
+def test_two_at_once_on_the_same_hosts_both_succeed(sites: tuple[LabCluster, LabCluster], pair: list[LabHost]) -> None:
     for words in (
         ["up", "--lock-wait", "300"],
         ["down", "-y", "--lock-wait", "300"],
@@ -111,10 +107,7 @@ def test_a_held_host_is_left_alone_and_its_holder_named(
     with untouched(*pair):
         for words in (("down", "-y"), ("train", "train.py", "--lock-wait", "0"), ("keys", "rotate"), pushing):
             result = one.run(*words, check=5)
-            assert (
-                "error: h2: the host is locked: bob@desk is running `image push` of cluster theirs"
-                in result.err
-            )
+            assert "error: h2: the host is locked: bob@desk is running `image push` of cluster theirs" in result.err
             assert "--lock-wait 60" in result.err and "hvdocker lock release h2 -i " in result.err
             assert "--force" in result.err, "bob is another owner"
         # Nothing to do needs no lock, and a dry run takes none.
@@ -307,9 +300,7 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
     sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
 ) -> None:
     _, two = sites
-    pair[1].exec(
-        f"iptables -w -I INPUT -p tcp -s {pair[0].address} -m multiport --dports 12345:12349 -j REJECT"
-    )
+    pair[1].exec(f"iptables -w -I INPUT -p tcp -s {pair[0].address} -m multiport --dports 12345:12349 -j REJECT")
     try:
         failed = two.run("up", two.inventory, check=3)
     finally:
@@ -328,9 +319,7 @@ def test_a_failed_up_gives_the_locks_back_and_a_host_that_is_away_is_named(
         pair[1].start_sshd()
 
 
-def test_another_owners_cluster_is_not_trained_on(
-    sites: tuple[LabCluster, LabCluster], pair: list[LabHost]
-) -> None:
+def test_another_owners_cluster_is_not_trained_on(sites: tuple[LabCluster, LabCluster], pair: list[LabHost]) -> None:
     one, _ = sites
     one.up()
     other = {"HVDOCKER_OWNER": "somebody-else"}

@@ -83,9 +83,7 @@ def test_where_nobody_can_answer_a_locked_key_says_what_to_do(lab: Lab, cli: Cli
     assert "h1" in result.err and "h2" in result.err
 
 
-def test_a_locked_key_that_the_agent_holds_is_not_asked_about(
-    lab: Lab, cli: Cli, locked: Path, tmp_path: Path
-) -> None:
+def test_a_locked_key_that_the_agent_holds_is_not_asked_about(lab: Lab, cli: Cli, locked: Path, tmp_path: Path) -> None:
     inventory = write(cli, lab.ensure(1), key=str(locked))
     with running_agent(tmp_path) as env:
         add_key(env, lab.state.key)

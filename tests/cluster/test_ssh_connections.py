@@ -63,9 +63,7 @@ def test_a_jump_host_of_ssh_config(lab: Lab, cli: Cli, pair: tuple[LabHost, LabH
     use(cli, write(cli, {"hosts": ["gate", "inner"]}), [h1, h2])
 
 
-def test_a_jump_host_that_is_down_is_what_the_error_names(
-    lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]
-) -> None:
+def test_a_jump_host_that_is_down_is_what_the_error_names(lab: Lab, cli: Cli, pair: tuple[LabHost, LabHost]) -> None:
     h1, h2 = pair
     through = {"host": h2.address, "name": "h2", "ssh": {"jump": f"trainer@{h1.address}"}}
     inventory = write(cli, {"ssh": {"user": "trainer", "key": str(lab.state.key)}, "hosts": [through]})
@@ -102,9 +100,7 @@ def test_an_agent_opens_the_jump_host_too(
 def test_a_banner_and_a_login_shell_that_talks(lab: Lab, cli: Cli) -> None:
     (host,) = lab.fresh(1)
     host.exec("printf 'Property of nobody.\\nSSH-2.0-not-a-version\\n' > /etc/ssh/banner")
-    host.exec(
-        "cp /home/trainer/.bashrc /tmp/bashrc.kept; sed -i '1i echo welcome home' /home/trainer/.bashrc"
-    )
+    host.exec("cp /home/trainer/.bashrc /tmp/bashrc.kept; sed -i '1i echo welcome home' /home/trainer/.bashrc")
     try:
         with sshd_settings(host, "Banner /etc/ssh/banner"):
             ssh = {"user": "trainer", "key": str(lab.state.key)}
@@ -143,9 +139,7 @@ def test_a_server_that_takes_few_at_a_time_is_asked_again(lab: Lab) -> None:
     credentials.accepted = {(host.address, key.split()[2])}
     since = int(time.time())
     with sshd_settings(host, "MaxStartups 2"):
-        opened = for_each_host(
-            [str(number) for number in range(20)], lambda name: open_ssh(target, credentials)
-        )
+        opened = for_each_host([str(number) for number in range(20)], lambda name: open_ssh(target, credentials))
         said = {link.run(command("echo", "here")).text for link in opened.or_raise("opening").values()}
         for link in opened.done.values():
             link.close()

@@ -69,15 +69,11 @@ def test_secrets_of_the_environment_stand_in_no_label_or_command(training: LabCl
         assert "s3cr3t-word" not in json.dumps(host.containers())
 
 
-def test_the_memory_limit_holds_in_workers_and_masters(
-    training: LabCluster, ranks: list[dict[str, Any]]
-) -> None:
+def test_the_memory_limit_holds_in_workers_and_masters(training: LabCluster, ranks: list[dict[str, Any]]) -> None:
     for host in training.hosts:
         ours = [seen for seen in host.containers() if "hvdocker.role" in seen["Config"]["Labels"]]
         assert ours and all(seen["HostConfig"]["Memory"] == 2 << 30 for seen in ours)
-    assert any(
-        seen["Config"]["Labels"].get("hvdocker.role") == "master" for seen in training.hosts[0].containers()
-    )
+    assert any(seen["Config"]["Labels"].get("hvdocker.role") == "master" for seen in training.hosts[0].containers())
 
 
 def test_a_module_and_any_command(training: LabCluster) -> None:
@@ -87,9 +83,7 @@ def test_a_module_and_any_command(training: LabCluster) -> None:
     (package / "mod.py").write_text((training.folder / "code" / "tell.py").read_text())
     found = rank_reports(training.run("train", "-m", "pkg.mod", "--workdir", "code", "--", "a b").out)
     assert [rank["arguments"] for rank in found] == [["a b"], ["a b"]]
-    out = training.run(
-        "train", "--workdir", "code", "--", "sh", "-c", 'echo "$0 on $HVDOCKER_HOST"', "a  b"
-    ).out
+    out = training.run("train", "--workdir", "code", "--", "sh", "-c", 'echo "$0 on $HVDOCKER_HOST"', "a  b").out
     assert "│ a  b on h1" in out and "│ a  b on h2" in out
 
 
@@ -123,7 +117,5 @@ def test_only_what_changed_is_synced(training: LabCluster) -> None:
 def _listing(site: LabCluster, number: int) -> dict[str, str]:
     """Path → inode and time of the last change: a file that was written again has others."""
     code = f"/home/trainer/.hvdocker/{site.cluster}/code"
-    lines = (
-        site.hosts[number].exec(f"cd {code} && find . -name '*.txt' -printf '%P\\t%i %C@\\n'").splitlines()
-    )
+    lines = site.hosts[number].exec(f"cd {code} && find . -name '*.txt' -printf '%P\\t%i %C@\\n'").splitlines()
     return dict(line.split("\t") for line in lines)

@@ -31,9 +31,7 @@ def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
 
 def git(folder: Path, *words: str) -> str:
     own = ("-c", "user.name=someone", "-c", "user.email=someone@lab")
-    return subprocess.run(
-        ["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout
+    return subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 def trained(site: LabCluster, verb: str, *words: str) -> tuple[str, str]:

@@ -29,9 +29,7 @@ def elastic(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
     for host in hosts:
         host.exec(f"rm -rf {DATA} && mkdir {DATA} && chmod 777 {DATA}")
     site = LabCluster.write(lab, desk, hosts[:2], image=IMAGE, mounts=[f"{DATA}:/data:ro"])
-    shutil.copytree(
-        REPOSITORY / "examples" / "elastic", site.folder / "code", ignore=shutil.ignore_patterns("*.npz")
-    )
+    shutil.copytree(REPOSITORY / "examples" / "elastic", site.folder / "code", ignore=shutil.ignore_patterns("*.npz"))
     write_digits(site.folder / "code" / "digits.npz")
     try:
         site.up()
@@ -106,9 +104,7 @@ def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: LabCluster
     # It may have three, so it begins with the two that there are.
     job = begin(elastic, "-np", "1", "--max-np", "3", steps=1500)
     await_line(elastic, job, r"step \d+, loss .*, 2 ranks")
-    lab.write_inventory(
-        elastic.inventory, hosts, cluster=elastic.cluster, image=IMAGE, mounts=[f"{DATA}:/data:ro"]
-    )
+    lab.write_inventory(elastic.inventory, hosts, cluster=elastic.cluster, image=IMAGE, mounts=[f"{DATA}:/data:ro"])
     elastic.run("up", elastic.inventory)
     assert "nothing to do" in elastic.up().out
     await_line(elastic, job, r"step \d+, loss .*, 3 ranks")

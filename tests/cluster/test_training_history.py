@@ -46,10 +46,7 @@ def test_lines_by_rank_host_and_pattern(training: LabCluster, ended: str) -> Non
         assert set(training.run("logs", ended, *flags).out.splitlines()) == words
     assert training.run("logs", ended, "--regex", "^last .* end$").out == "1@h2 │ last words before the end\n"
     assert training.run("logs", ended, "--rank", "0", "--host", "h2").out == ""
-    assert (
-        training.run("logs", ended, "-n", "1", "--rank", "1", "--regex", "first").out
-        == "1@h2 │ first words\n"
-    )
+    assert training.run("logs", ended, "-n", "1", "--rank", "1", "--regex", "first").out == "1@h2 │ first words\n"
     assert "no regular expression" in training.run("logs", ended, "--regex", "(", check=2).err
 
 
@@ -152,9 +149,7 @@ def test_jobs_that_came_home_outlive_their_cluster(training: LabCluster, ended: 
     assert found["owner"] and found["seconds"] > 0
     result = training.run("logs", ended, "-i", training.inventory)
     assert result.out == before and "the copy at home" in result.err
-    assert training.run("logs", ended, "--rank", "1", "-n", "1", "-i", training.inventory).out.startswith(
-        "1@h2 │ "
-    )
+    assert training.run("logs", ended, "--rank", "1", "-n", "1", "-i", training.inventory).out.startswith("1@h2 │ ")
     attached = training.run("attach", ended, "-i", training.inventory, check=100)
     assert "h2: rank 1 failed with exit code 3" in attached.err
     training.inventory.rename(training.folder / "away.yaml")

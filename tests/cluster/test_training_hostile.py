@@ -88,9 +88,7 @@ def test_every_character_reaches_every_rank_in_the_environment(told: list[dict[s
         assert rank["environment"]["FROM_HERE"] == f"\n{PRINTABLE}"
 
 
-def test_every_character_may_stand_in_names_of_code_and_mounts(
-    site: LabCluster, told: list[dict[str, Any]]
-) -> None:
+def test_every_character_may_stand_in_names_of_code_and_mounts(site: LabCluster, told: list[dict[str, Any]]) -> None:
     for rank, host in zip(told, site.hosts, strict=True):
         assert rank["code"] == {name: name for name in rank["code"]} and NAME in rank["code"]
         assert {f"{letter}_" for letter in NAME} < set(rank["code"])
@@ -147,9 +145,7 @@ def test_a_label_steers_nothing(site: LabCluster) -> None:
         host.docker("rm", "evil")
 
 
-def test_traps_among_the_outputs_catch_nothing(
-    site: LabCluster, hostile: tuple[str, str], tmp_path: Path
-) -> None:
+def test_traps_among_the_outputs_catch_nothing(site: LabCluster, hostile: tuple[str, str], tmp_path: Path) -> None:
     _, job = hostile
     folder = tmp_path / "a" / "home"
     folder.mkdir(parents=True)
@@ -178,8 +174,7 @@ def test_no_private_key_is_seen_from_outside_the_containers(site: LabCluster) ->
     await_ranks(site, "gate.py never")
     for host in site.hosts:
         keys = [
-            site.exec_in_worker(host, "cat", f"{SSH_FOLDER}/{name}")[1]
-            for name in ("id_ed25519", "host_ed25519_key")
+            site.exec_in_worker(host, "cat", f"{SSH_FOLDER}/{name}")[1] for name in ("id_ed25519", "host_ed25519_key")
         ]
         secrets = ["OPENSSH PRIVATE KEY", *(line for key in keys for line in key.splitlines()[-4:-1])]
         assert len(secrets) == 7

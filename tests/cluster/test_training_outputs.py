@@ -22,9 +22,7 @@ def site(training: LabCluster) -> LabCluster:
 
 
 def files(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
 WRITTEN = {
@@ -37,9 +35,7 @@ WRITTEN = {
 }
 
 
-def test_a_detached_job_is_followed_and_its_outputs_fetched_into_one_folder(
-    site: LabCluster, tmp_path: Path
-) -> None:
+def test_a_detached_job_is_followed_and_its_outputs_fetched_into_one_folder(site: LabCluster, tmp_path: Path) -> None:
     job = train_detached(site, "code/outputs.py")
     assert job.startswith("outputs-")
     out = site.run("logs", "-f", job).out
@@ -60,10 +56,7 @@ def test_a_job_holds_its_slots(site: LabCluster) -> None:
     await_ranks(site, "gate.py held")
     result = site.run("train", "code/tell.py", "-np", "1", check=6)
     assert "1 wanted, 0 free: 1 on h1 is held by " in result.err
-    assert (
-        f"h1: 0 of 1 free, 1 held by {job}" in result.err
-        and f"h2: 0 of 1 free, 1 held by {job}" in result.err
-    )
+    assert f"h1: 0 of 1 free, 1 held by {job}" in result.err and f"h2: 0 of 1 free, 1 held by {job}" in result.err
     open_gate(site, "held")
     site.run("logs", "-f", job)
     await_no_ranks(site)
@@ -85,10 +78,7 @@ def test_down_asks_about_a_running_job_and_brings_its_outputs_home(site: LabClus
         assert job in result.err
     home = files(site.folder / ".hvdocker" / "jobs" / before)
     assert {name: text for name, text in home.items() if name.startswith("out/")} == WRITTEN
-    assert (
-        "waiting for never"
-        in (site.folder / ".hvdocker" / "jobs" / running / "logs" / "output.log").read_text()
-    )
+    assert "waiting for never" in (site.folder / ".hvdocker" / "jobs" / running / "logs" / "output.log").read_text()
 
 
 def test_down_leaves_fetched_outputs_alone_and_discards_when_told(site: LabCluster) -> None:

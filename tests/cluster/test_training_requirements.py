@@ -112,9 +112,7 @@ def test_the_packages_are_one_layer_on_the_clusters_image(site: LabCluster, firs
 
 def test_the_images_own_tensorflow_will_do(site: LabCluster, first: Result) -> None:
     host = site.hosts[0]
-    history = host.docker(
-        "history", "--human=false", "--format", "{{.Size}}", site.inspect_worker(host)["Image"]
-    )
+    history = host.docker("history", "--human=false", "--format", "{{.Size}}", site.inspect_worker(host)["Image"])
     assert 0 < int(history.splitlines()[0]) < 2 << 20
 
 
@@ -193,9 +191,7 @@ def test_a_file_that_cannot_be_used_is_told_before_a_host_is_touched(site: LabCl
     assert "bad.txt:2: an editable package" in result.err
 
 
-def test_a_changed_file_makes_another_layer_and_only_that_travels(
-    lab: Lab, site: LabCluster, first: Result
-) -> None:
+def test_a_changed_file_makes_another_layer_and_only_that_travels(lab: Lab, site: LabCluster, first: Result) -> None:
     before, uplink = worker_images(site), BridgeTraffic.of(lab)
     sent = uplink.sent_bytes()
     require(site, "tabulate==0.8.10", "colorama==0.4.6")

@@ -62,9 +62,7 @@ def begin(site: LabCluster) -> None:
 
 def start(site: LabCluster, *words: str) -> "subprocess.Popen[str]":
     begin(site)
-    process = site.cli.start(
-        "train", *SECRETS, "code/whisper.py", "--", *words, cwd=site.folder, env={"TOKEN": TOKEN}
-    )
+    process = site.cli.start("train", *SECRETS, "code/whisper.py", "--", *words, cwd=site.folder, env={"TOKEN": TOKEN})
     await_ranks(site, f"whisper.py {words[0]}")
     return process
 
@@ -114,9 +112,7 @@ def test_both_ranks_have_them_and_nobody_else_sees_them(training: LabCluster) ->
     assert_masked(training.hosts[0].docker("logs", f"hvdocker-lab-{job}"))
     training.run("fetch", job)
     kept = [path for path in (training.folder / ".hvdocker").rglob("*") if path.is_file()]
-    texts = {
-        path.name: path.read_text(errors="replace") for path in [*kept, *training.cli.home.rglob("*.json")]
-    }
+    texts = {path.name: path.read_text(errors="replace") for path in [*kept, *training.cli.home.rglob("*.json")]}
     assert any("slowly ***" in text for text in texts.values())
     assert [name for name, text in texts.items() if TOKEN in text or "Tm8gcGVlcGlu" in text] == []
 
@@ -170,9 +166,7 @@ def test_a_dry_run_shows_names_only(training: LabCluster) -> None:
     env = {"TOKEN": TOKEN}
     shown = training.run("train", *SECRETS, "code/whisper.py", "--dry-run", "--", "x", env=env).out
     assert "put TOKEN, CERT into hvdocker-lab-worker" in shown
-    script = training.run(
-        "train", *SECRETS, "code/whisper.py", "--dry-run", "--script", "--", "x", env=env
-    ).out
+    script = training.run("train", *SECRETS, "code/whisper.py", "--dry-run", "--script", "--", "x", env=env).out
     assert "cert.pem" in script and "${TOKEN?}" in script
     for text in (shown, script):
         assert TOKEN not in text and "Tm8gcGVlcGlu" not in text

@@ -27,9 +27,7 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
 def write(lab: Lab, cli: Cli, *hosts: object, key: Path | None = None) -> Path:
     ssh = {"user": "trainer", "key": str(key or lab.state.key)}
     path = cli.cwd / "inventory.yaml"
-    path.write_text(
-        yaml.safe_dump({"cluster": "far", "image": SMALL_IMAGE, "ssh": ssh, "hosts": list(hosts)})
-    )
+    path.write_text(yaml.safe_dump({"cluster": "far", "image": SMALL_IMAGE, "ssh": ssh, "hosts": list(hosts)}))
     return path
 
 
@@ -76,18 +74,14 @@ def test_a_host_that_rejects_the_key(lab: Lab, cli: Cli, pair: list[LabHost]) ->
 
 def test_a_host_whose_key_has_changed(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
     other = foreign_key(cli.cwd).with_suffix(".pub").read_text().rsplit(" ", 1)[0]
-    kept = [
-        line for line in lab.state.known_hosts.read_text().splitlines() if pair[1].address not in line.split()
-    ]
+    kept = [line for line in lab.state.known_hosts.read_text().splitlines() if pair[1].address not in line.split()]
     known = "\n".join([*kept, f"{pair[1].address} {other}", ""])
     cli.pins_hosts = False
     (cli.home / ".ssh" / "known_hosts").write_text(known)
     with untouched(*pair):
         # Even a script that takes new keys is not fooled by a changed one.
         result = cli.run("up", write(lab, cli, *map(named, pair)), "--accept-new-host-keys", check=4)
-    assert (
-        "h2: the host key of" in result.err and "has changed" in result.err and "ssh-keygen -R" in result.err
-    )
+    assert "h2: the host key of" in result.err and "has changed" in result.err and "ssh-keygen -R" in result.err
     assert (cli.home / ".ssh" / "known_hosts").read_text() == known
 
 
@@ -101,15 +95,11 @@ def test_an_unknown_host_key_is_refused_without_a_terminal_and_remembered_when_a
         result = cli.run("up", inventory, check=4)
     assert "h1: the host key is not known: ssh-ed25519 SHA256:" in result.err and "h2: " in result.err
     assert "--accept-new-host-keys" in result.err and not known.exists()
-    shown = subprocess.run(
-        ["ssh-keygen", "-lf", "-"], input=_key(lab, pair[0]), capture_output=True, text=True
-    )
+    shown = subprocess.run(["ssh-keygen", "-lf", "-"], input=_key(lab, pair[0]), capture_output=True, text=True)
     assert shown.stdout.split()[1] in result.err
 
     cli.run("up", inventory, "--accept-new-host-keys", check=0)
-    assert sorted(known.read_text().splitlines()) == sorted(
-        f"{host.address} {_key(lab, host)}" for host in pair
-    )
+    assert sorted(known.read_text().splitlines()) == sorted(f"{host.address} {_key(lab, host)}" for host in pair)
     cli.run("down", check=0)
     assert cluster_leftovers(pair, "far") == {}
 

@@ -46,12 +46,8 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
         host.repair()
 
 
-def open_link(
-    lab: Lab, host: LabHost, jump: LabHost | None = None, patience: KeepaliveTimes | None = None
-) -> SshLink:
-    ssh = SshSettings(
-        user="trainer", key=str(lab.state.key), jump=f"trainer@{jump.address}" if jump else None
-    )
+def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None, patience: KeepaliveTimes | None = None) -> SshLink:
+    ssh = SshSettings(user="trainer", key=str(lab.state.key), jump=f"trainer@{jump.address}" if jump else None)
     pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
     credentials = Credentials(
         accepted={(name, key) for name, _, key in pinned},

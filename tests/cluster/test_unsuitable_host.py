@@ -86,9 +86,7 @@ def test_a_mount_source_that_is_not_there(lab: Lab, cli: Cli, pair: list[LabHost
 
 
 @pytest.mark.parametrize(("user", "holder"), [("trainer", "trainer"), ("sudoer", "root")])
-def test_the_port_of_the_inventory_is_taken(
-    lab: Lab, cli: Cli, pair: list[LabHost], user: str, holder: str
-) -> None:
+def test_the_port_of_the_inventory_is_taken(lab: Lab, cli: Cli, pair: list[LabHost], user: str, holder: str) -> None:
     site = LabCluster.write(lab, cli, pair, user=user, port=23456)
     host = pair[1]
     host.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER, "squatter"], user=holder)
@@ -102,9 +100,7 @@ def test_the_port_of_the_inventory_is_taken(
     assert "`port:`" in result.err
 
 
-def test_without_a_port_in_the_inventory_a_taken_one_is_passed_over(
-    lab: Lab, cli: Cli, pair: list[LabHost]
-) -> None:
+def test_without_a_port_in_the_inventory_a_taken_one_is_passed_over(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:
     site = LabCluster.write(lab, cli, pair)
     host = pair[1]
     host.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER.replace("23456", "12345"), "squatter"])

@@ -73,11 +73,7 @@ def test_private_keys_lie_only_inside_the_containers(site: LabCluster) -> None:
             assert host.exec(f"find / /dev/shm /run -xdev {search}; true") == ""
             assert host.exec(f"find /var/lib/docker -path '*/overlay2' -prune -o {search}; true") == ""
             assert host.exec(f"find /var/lib/docker/overlay2 -name {name} {search}; true") != ""
-            here = [
-                path
-                for path in site.cli.cwd.rglob("*")
-                if path.is_file() and secret.encode() in path.read_bytes()
-            ]
+            here = [path for path in site.cli.cwd.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
             assert here == []
 
 

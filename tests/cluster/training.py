@@ -70,9 +70,7 @@ def _training_cluster_on(
     extra: Mapping[str, Any],
 ) -> Iterator[LabCluster]:
     for host in hosts:
-        host.exec(
-            f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}"
-        )
+        host.exec(f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}")
     settings: dict[str, Any] = {
         "mounts": [f"{DATA}:/data:ro", *mounts],
         "memory": "2GB",

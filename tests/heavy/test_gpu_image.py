@@ -63,9 +63,7 @@ libdevice = (beside / "nvvm/libdevice/libdevice.10.bc").is_file()
 print(json.dumps([build["cuda_version"], build["cudnn_version"], libdevice]))
 """
     assert json.loads(inside("python", "-c", program)) == ["11.8", "8", True]
-    assert "release 11.8" in inside(
-        "/opt/venv/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas", "--version"
-    )
+    assert "release 11.8" in inside("/opt/venv/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas", "--version")
 
 
 def test_the_toolkit_stayed_in_the_build_stage() -> None:

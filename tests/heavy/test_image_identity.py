@@ -18,9 +18,7 @@ STORE = {"suite": "trixie", "engine": '{"features": {"containerd-snapshotter": t
 
 
 @pytest.fixture
-def pair(
-    hosts: Callable[[int], list[LabHost]], special: Callable[..., LabHost]
-) -> Iterator[tuple[LabHost, LabHost]]:
+def pair(hosts: Callable[[int], list[LabHost]], special: Callable[..., LabHost]) -> Iterator[tuple[LabHost, LabHost]]:
     (classic,), store = hosts(1), special("store", **STORE)
     yield classic, store
 

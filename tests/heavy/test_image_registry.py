@@ -91,9 +91,7 @@ def rebuilt(registry: LabHost, number: int) -> str:
     return registry.exec(["sh", "-c", script, "sh", SMALL_IMAGE, str(number), OWN]).strip()
 
 
-def test_a_build_that_was_not_pushed_is_not_replaced_by_an_older_one(
-    own: LabCluster, registry: LabHost
-) -> None:
+def test_a_build_that_was_not_pushed_is_not_replaced_by_an_older_one(own: LabCluster, registry: LabHost) -> None:
     login = environment(registry, **LOGIN)
     first = rebuilt(registry, 1)
     own.run("image", "push", "-i", own.inventory, env=login)

@@ -52,9 +52,7 @@ def test_whoever_logs_in(lab: Lab, cli: Cli, shop: Images, user: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["REJECT --reject-with tcp-reset", "DROP"])
-def test_hosts_that_do_not_reach_each_other_get_it_from_here(
-    lab: Lab, cli: Cli, shop: Images, answer: str
-) -> None:
+def test_hosts_that_do_not_reach_each_other_get_it_from_here(lab: Lab, cli: Cli, shop: Images, answer: str) -> None:
     """Eight, so that some have several hosts above them to try."""
     hosts = lab.fresh(8)
     wanted = shop.build(IMAGE, 40 * MIB)

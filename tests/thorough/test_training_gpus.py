@@ -127,10 +127,7 @@ def test_two_clusters_that_come_up_at_once_get_different_gpus(site: LabCluster) 
     loser = "yours" if winner == "mine" else "mine"
     site.run("up", site.inventory, "-np", "4", "--cluster", loser)
     held = [
-        device
-        for host in site.hosts
-        for worker in containers(host, "worker").values()
-        for device in devices(worker)
+        device for host in site.hosts for worker in containers(host, "worker").values() for device in devices(worker)
     ]
     assert len(held) == len(set(held)) == 10
     nothing = site.run("up", site.inventory, check=6).err

@@ -57,9 +57,7 @@ def worker_as_created(
     return ContainerSeen(f"id-{name}", spec.name, state, image, {**spec.all_labels(), **keys}, created=1)
 
 
-def host_with_worker(
-    wanted: Inventory, name: str, **changes: Any
-) -> HostSeen:  # Any: fields of HostSeen, and `state`
+def host_with_worker(wanted: Inventory, name: str, **changes: Any) -> HostSeen:  # Any: fields of HostSeen, and `state`
     """Return a host whose worker matches the inventory."""
     worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
     bare = host_seen(name, **changes)

@@ -29,9 +29,7 @@ class FakeLink:
     streamed: bytes = b""
     ran: list[tuple[Command, bytes]] = field(default_factory=list)
 
-    def run(
-        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 1.0
-    ) -> CommandResult:
+    def run(self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float = 1.0) -> CommandResult:
         data = b"".join(stdin or ())
         self.ran.append((command, data))
         return CommandResult(command, *self.answer(command, data))

@@ -280,9 +280,7 @@ def is_local(function: ast.expr) -> bool:
 
 
 def test_every_module_says_what_it_is_for() -> None:
-    silent = [
-        str(file) for file in FILES if not ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
-    ]
+    silent = [str(file) for file in FILES if not ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))]
     assert silent == []
 
 
@@ -314,12 +312,8 @@ sys.exit(bool(failed))
 
 
 def test_every_module_imports_alone() -> None:
-    modules = [
-        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in FILES
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, *modules], capture_output=True, text=True, check=False
-    )
+    modules = [".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in FILES]
+    done = subprocess.run([sys.executable, "-c", ALONE, *modules], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 

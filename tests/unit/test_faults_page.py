@@ -46,9 +46,7 @@ def test_a_row_that_stands_twice_is_an_error() -> None:
 
 
 def test_the_table_of_a_run_has_what_was_tried_in_the_order_of_the_page() -> None:
-    known = {
-        name: FaultRow(name, f"fault {name}", "a promise", "seen", "–") for name in ("one", "two", "six")
-    }
+    known = {name: FaultRow(name, f"fault {name}", "a promise", "seen", "–") for name in ("one", "two", "six")}
     shown = outcome_table(known, {"six": Outcome(True, 2.04), "one": Outcome(False)})
     assert shown == [
         "fault      what is promised  reaction",
@@ -64,16 +62,8 @@ def test_of_a_fault_that_is_tried_twice_the_table_tells_the_worst() -> None:
 
 
 def test_steps_of_one_kind_are_known_in_the_plan_and_in_the_progress() -> None:
-    planned = step_kind(
-        "containers h1            create hvdocker-lab-gate-y5vn from doc-hvd:base, port 12345"
-    )
+    planned = step_kind("containers h1            create hvdocker-lab-gate-y5vn from doc-hvd:base, port 12345")
     begun = step_kind("containers h2           create hvdocker-lab-gate-ox3t from doc-hvd:base, port 12346\n")
-    assert (
-        planned
-        == begun
-        == StepKind("containers", False, "create hvdocker-lab-gate-* from doc-hvd:base, port *")
-    )
-    assert step_kind("files      this machine make a client key") == StepKind(
-        "files", True, "make a client key"
-    )
+    assert planned == begun == StepKind("containers", False, "create hvdocker-lab-gate-* from doc-hvd:base, port *")
+    assert step_kind("files      this machine make a client key") == StepKind("files", True, "make a client key")
     assert step_kind("") is None

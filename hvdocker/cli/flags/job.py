@@ -23,15 +23,11 @@ ModuleFlag = Annotated[
 ]
 RanksFlag = Annotated[
     Optional[str],  # noqa: UP045  # as above
-    typer.Option(
-        "-H", "--hosts", metavar="HOSTS", help="Place the ranks yourself: a:2,b:1", show_default=False
-    ),
+    typer.Option("-H", "--hosts", metavar="HOSTS", help="Place the ranks yourself: a:2,b:1", show_default=False),
 ]
 WorkdirFlag = Annotated[
     Optional[Path],  # noqa: UP045  # as above
-    typer.Option(
-        "--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False
-    ),
+    typer.Option("--workdir", metavar="DIR", help="The folder to sync. Default: the script's.", show_default=False),
 ]
 RequirementsFlag = Annotated[
     Optional[Path],  # noqa: UP045  # as above
@@ -42,9 +38,7 @@ RequirementsFlag = Annotated[
         show_default=False,
     ),
 ]
-NoRequirementsFlag = Annotated[
-    bool, typer.Option("--no-requirements", metavar="", help="Leave requirements.txt out.")
-]
+NoRequirementsFlag = Annotated[bool, typer.Option("--no-requirements", metavar="", help="Leave requirements.txt out.")]
 EnvFlag = Annotated[
     Optional[list[str]],  # noqa: UP045  # as above
     typer.Option(
@@ -65,15 +59,11 @@ SecretFlag = Annotated[
 ]
 StartTimeoutFlag = Annotated[
     int,
-    typer.Option(
-        "--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."
-    ),
+    typer.Option("--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."),
 ]
 ChecksumFlag = Annotated[
     bool,
-    typer.Option(
-        "--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."
-    ),
+    typer.Option("--checksum", metavar="", help="Compare files by content, here and on the hosts, before syncing."),
 ]
 MinNpFlag = Annotated[
     Optional[int],  # noqa: UP045  # as above

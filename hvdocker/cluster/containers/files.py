@@ -32,18 +32,18 @@ def trust_files(
     ]
 
 
-def master_update_files(trust: Iterable[FileSpec], seats: Sequence[JobHost]) -> list[FileSpec]:
+def master_update_files(trust: Iterable[FileSpec], job_hosts: Sequence[JobHost]) -> list[FileSpec]:
     """Return the files to write into a master while its job runs.
 
-    These are the SSH config and known_hosts, and for an elastic job (`seats` is not empty) its hosts. The
+    These are the SSH config and known_hosts, and for an elastic job (`job_hosts` is not empty) its hosts. The
     host list comes last, so that a reader that finds a new host in it already has the host's key."""
     known = [file for file in trust if file.path in MASTER_SSH_FILES]
-    return [*known, FileSpec(HOSTS_FILE, hosts_text(seats))] if seats else known
+    return [*known, FileSpec(HOSTS_FILE, hosts_text(job_hosts))] if job_hosts else known
 
 
-def hosts_text(seats: Iterable[JobHost]) -> str:
+def hosts_text(job_hosts: Iterable[JobHost]) -> str:
     """Return the text of hosts.json, which the supervisor reads when it changes."""
-    return json.dumps({"hosts": [seat.as_json() for seat in seats]}) + "\n"
+    return json.dumps({"hosts": [job_host.as_json() for job_host in job_hosts]}) + "\n"
 
 
 def container_folders() -> list[FileSpec]:

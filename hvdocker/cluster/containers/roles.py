@@ -52,9 +52,7 @@ def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> Containe
     )
 
 
-def doctor_spec(
-    inventory: Inventory, place: HostPlan, maker: Maker, has_sshd: bool, seconds: int
-) -> ContainerSpec:
+def doctor_spec(inventory: Inventory, place: HostPlan, maker: Maker, has_sshd: bool, seconds: int) -> ContainerSpec:
     """Like a worker, but without mounts and devices, and it ends by itself after `seconds`.
 
     Without `has_sshd` it only sleeps, because another process has the worker port."""

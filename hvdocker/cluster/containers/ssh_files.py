@@ -27,9 +27,7 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMemb
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    return environment.from_string(template).render(
-        cluster=cluster, hosts=list(members), port=port, folder=SSH_FOLDER
-    )
+    return environment.from_string(template).render(cluster=cluster, hosts=list(members), port=port, folder=SSH_FOLDER)
 
 
 def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], port: int) -> str:

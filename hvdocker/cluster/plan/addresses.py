@@ -21,21 +21,19 @@ _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 
 
-def host_plans(
-    inventory: Inventory, state: ClusterState, extent: ClusterScope | None = None
-) -> dict[str, HostPlan]:
+def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | None = None) -> dict[str, HostPlan]:
     """Return the plan of every host of the cluster, in the inventory's order.
 
-    `extent` says which hosts and slots the cluster gets; by default those that it has. Raises if a host has
+    `scope` says which hosts and slots the cluster gets; by default those that it has. Raises if a host has
     no training address."""
-    extent = extent or current_scope(inventory, state)
+    scope = scope or current_scope(inventory, state)
     port = choose_port(inventory, state)
-    members = {name: seen for name, seen in state.hosts.items() if name in extent.shares}
+    members = {name: seen for name, seen in state.hosts.items() if name in scope.shares}
     addresses = training_addresses(inventory, replace(state, hosts=members))
     shared = shared_homes(inventory, state)
     return {
         host.name: _host_plan(
-            inventory, host, members[host.name], addresses[host.name], port, host.name in shared, extent
+            inventory, host, members[host.name], addresses[host.name], port, host.name in shared, scope
         )
         for host in inventory.hosts
         if host.name in members
@@ -65,10 +63,10 @@ def _host_plan(
     address: str,
     port: int,
     has_shared_home: bool,
-    extent: ClusterScope,
+    scope: ClusterScope,
 ) -> HostPlan:
     uid, gid = user_ids(inventory, seen)
-    share = extent.shares[host.name]
+    share = scope.shares[host.name]
     return HostPlan(
         host=host,
         seen=seen,
@@ -81,7 +79,7 @@ def _host_plan(
         worker_name=names.worker_name(inventory.cluster, host.name if host.is_local else None),
         workers_on_machine=len(inventory.hosts) if host.is_local else 1,
         devices=share.devices,
-        request_label=extent.request_label,
+        request_label=scope.request_label,
     )
 
 
@@ -162,11 +160,7 @@ def address_fix(seen: HostSeen) -> str:
 
 def address_fix_from(known: Iterable[str]) -> str:
     """Return advice with the inventory's line: the first address in `known` that other hosts may reach."""
-    fit = (
-        text
-        for text in known
-        if is_in_network(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local
-    )
+    fit = (text for text in known if is_in_network(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local)
     first = next((text for text in fit if not is_loopback(text)), None)
     line = f"`address: {first}`" if first else "an `address:` that it has itself"
     return f"give this host {line}, or set `network:`"

@@ -22,9 +22,7 @@ from hvdocker.units import show_bytes
 
 # The first version with `--gpus` and with device requests in its API.
 OLDEST_ENGINE = "19.03"
-UPGRADE_ENGINE_FIX = (
-    "sudo apt-get update && { sudo apt-get install docker-ce || sudo apt-get install docker.io; }"
-)
+UPGRADE_ENGINE_FIX = "sudo apt-get update && { sudo apt-get install docker-ce || sudo apt-get install docker.io; }"
 # Room for keys, a job's file and the index of the code.
 MIN_HOME_BYTES = 1 << 20
 
@@ -43,11 +41,7 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems that the engine or the disk would cause: an old engine, a full home, too few CPUs."""
-    refused = [
-        problem.at(name)
-        for name, place in placed.items()
-        for problem in _engine_and_disk_problems(place.seen)
-    ]
+    refused = [problem.at(name) for name, place in placed.items() for problem in _engine_and_disk_problems(place.seen)]
     return [*refused, *cpu_problems(inventory, placed)]
 
 

@@ -137,7 +137,7 @@ def steps_to_update_masters(
     placed: Mapping[str, HostPlan],
     fresh: Collection[str],
     joins: Mapping[str, Join],
-    absent: Mapping[str, UnreachableHost],
+    unreachable: Mapping[str, UnreachableHost],
 ) -> Iterator[UpdateMaster]:
     """Yield a step for the master of every running job, which has the members' keys in files of its own.
 
@@ -147,9 +147,9 @@ def steps_to_update_masters(
         if head not in placed:
             continue
         shares = _shares_after(state, job, placed, fresh, joins) if job.elastic else []
-        seats = [JobHost(share.host, placed[share.host].address, share.slots) for share in shares]
-        seats += [one.job_host_in(job.job) for one in absent.values() if job.job in one.slots]
-        yield UpdateMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(seats))
+        job_hosts = [JobHost(share.host, placed[share.host].address, share.slots) for share in shares]
+        job_hosts += [one.job_host_in(job.job) for one in unreachable.values() if job.job in one.slots]
+        yield UpdateMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(job_hosts))
 
 
 def _shares_after(

@@ -27,13 +27,13 @@ def plan_up(
     placed: Mapping[str, HostPlan],
     maker: Maker,
     brought_public: str | None = None,
-    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
+    unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
     """Return the plan of `up`. Raises if a host cannot run its worker, or if a running job would be hurt.
 
-    `brought_public` is the public half of the user's own key. `absent` are hosts of running elastic jobs that
+    `brought_public` is the public half of the user's own key. `unreachable` are hosts of running elastic jobs that
     do not answer."""
-    return _plan("up", inventory, state, placed, maker, brought_public, absent=absent)
+    return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
 
 
 def plan_rotation(
@@ -63,7 +63,7 @@ def _plan(
     maker: Maker,
     brought_public: str | None,
     otherwise: str | None = None,
-    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
+    unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
     """Return the plan. `otherwise` is a reason to replace workers that are right as they are."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
@@ -88,16 +88,14 @@ def _plan(
         ("image", list(image.build)),
         ("image", list(image.ship)),
         ("containers", list(_steps_to_remove_surplus(state, placed))),
-        *worker_stages(inventory, state, placed, specs, reasons, new.joins, absent),
+        *worker_stages(inventory, state, placed, specs, reasons, new.joins, unreachable),
     )
     stay = [name for name in placed if name not in reasons]
-    gone = notes_on_removed_hosts(inventory.cluster, placed, stay, absent)
-    return replace(plan, notes=(*notes_on_unreachable_hosts(absent), *new.notes, *gone))
+    gone = notes_on_removed_hosts(inventory.cluster, placed, stay, unreachable)
+    return replace(plan, notes=(*notes_on_unreachable_hosts(unreachable), *new.notes, *gone))
 
 
-def _steps_to_remove_surplus(
-    state: ClusterState, placed: Mapping[str, HostPlan]
-) -> Iterator[RemoveContainer]:
+def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
     """Yield steps that remove workers on hosts that are no longer part of the cluster.
 
     They come before new workers, which may get their GPUs. Raises if a running job uses such a worker."""

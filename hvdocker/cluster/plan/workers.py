@@ -46,13 +46,13 @@ def worker_stages(
     specs: Mapping[str, ContainerSpec],
     reasons: Mapping[str, str],
     joins: Mapping[str, Join] = MappingProxyType({}),
-    absent: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
+    unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> list[Stage]:
     """Return the stages that create or replace workers, and update all others.
 
     `reasons` maps the hosts that get a new worker to the reason. On other hosts a stopped worker is started.
     If members change, the SSH files of the other workers and of the masters of running jobs are updated.
-    `joins` are new hosts that join a running job. `absent` hosts do not answer: they only stay trusted, so
+    `joins` are new hosts that join a running job. `unreachable` hosts do not answer: they only stay trusted, so
     that they can come back.
 
     A new worker's key is in its label, and all others are updated before it is started. So a worker that runs
@@ -64,24 +64,20 @@ def worker_stages(
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
     touched = [name for name in placed if name in reasons or name in asleep]
-    members = all_members(inventory, placed, absent)
+    members = all_members(inventory, placed, unreachable)
     pinned = {name: workers[name].labels.get(names.LABEL_HOST_KEY, "") for name in kept}
-    pinned |= {name: one.host_key for name, one in absent.items()}
+    pinned |= {name: one.host_key for name, one in unreachable.items()}
     trust = _trust(inventory, placed, fresh, members, pinned)
     is_told = bool(fresh) or is_outdated(members, placed, kept)
     removals: list[Step] = [
-        RemoveContainer(name, workers[name].name, workers[name].id, reasons[name])
-        for name in fresh
-        if name in workers
+        RemoveContainer(name, workers[name].name, workers[name].id, reasons[name]) for name in fresh if name in workers
     ]
     refreshed: list[Step] = [
-        RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid)
-        for name in kept
-        if is_told
+        RefreshTrust(name, placed[name].worker_name, placed[name].uid, placed[name].gid) for name in kept if is_told
     ]
     wanted = {name: joins[name].label_worker(specs[name]) if name in joins else specs[name] for name in fresh}
     created = [CreateWorker(n, wanted[n], placed[n].address, placed[n].port) for n in fresh]
-    told = list(steps_to_update_masters(state, placed, fresh, joins, absent)) if is_told else []
+    told = list(steps_to_update_masters(state, placed, fresh, joins, unreachable)) if is_told else []
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
@@ -94,9 +90,7 @@ def worker_stages(
         # are updated before a new one starts. Else no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
-        Stage(
-            "containers", tuple(steps_to_write_members(members, placed)) if is_told else (), follows_on=True
-        ),
+        Stage("containers", tuple(steps_to_write_members(members, placed)) if is_told else (), follows_on=True),
         # A new host joins the job, and the master gets it, before its worker is started. So a worker that
         # runs has joined, even if this run is interrupted; one that was never started is replaced by the next
         # `up`. The other order could leave a running worker that holds slots and that the master does not

@@ -49,9 +49,7 @@ def show_report(console: Console, report: DoctorReport, is_verbose: bool = False
 def _hosts_table(hosts: Sequence[HostReport], width: int) -> Table:
     longest = max(len("host"), *(len(host.host) for host in hosts))
     needed = longest + sum(len(name) + 2 for name in GROUPS)
-    table = Table(
-        box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if needed <= width else 1, 0, 0)
-    )
+    table = Table(box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if needed <= width else 1, 0, 0))
     table.add_column("host", style="bold", no_wrap=True)
     for name in GROUPS:
         table.add_column(name, no_wrap=True)
@@ -84,20 +82,14 @@ def _verdict(report: DoctorReport) -> Text:
     total = len(report.hosts)
     if bad:
         verb = "is" if len(bad) == 1 else "are"
-        return Text(
-            f"{len(bad)} of {pluralize(total, 'host')} {verb} not fit to train: {', '.join(bad)}", "what"
-        )
+        return Text(f"{len(bad)} of {pluralize(total, 'host')} {verb} not fit to train: {', '.join(bad)}", "what")
     if _is_bad(report.findings):
-        return Text(
-            f"{pluralize(total, 'host')} would do, but not together: see {MARK_WORDS[Mark.BAD]} above", "what"
-        )
+        return Text(f"{pluralize(total, 'host')} would do, but not together: see {MARK_WORDS[Mark.BAD]} above", "what")
     warnings = sum(finding.mark is Mark.WARN for finding in report.findings)
     unknown = any(finding.mark is Mark.UNKNOWN for finding in report.findings)
     hosts = f"{pluralize(total, 'host')} {'is' if total == 1 else 'are'} fit to train"
     hosts += f", with {pluralize(warnings, 'warning')}" if warnings else ""
-    return Text(
-        hosts + (f", as far as could be seen (see {MARK_WORDS[Mark.UNKNOWN]})" if unknown else ""), "good"
-    )
+    return Text(hosts + (f", as far as could be seen (see {MARK_WORDS[Mark.UNKNOWN]})" if unknown else ""), "good")
 
 
 def _is_bad(findings: Iterable[Finding]) -> bool:

@@ -28,9 +28,7 @@ def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
         if not troubled:
             console.print(Text(f"all {pluralize(len(pairs), 'way')} between hosts are good", style="good"))
             return
-        console.print(
-            f"{len(pairs) - len(troubled)} of {pluralize(len(pairs), 'way')} between hosts are good"
-        )
+        console.print(f"{len(pairs) - len(troubled)} of {pluralize(len(pairs), 'way')} between hosts are good")
         rows = [name for name in rows if any(pair.start == name for pair in troubled)]
         columns = [name for name in columns if any(pair.end == name for pair in troubled)]
         if len(columns) > MOST_HOSTS:
@@ -53,9 +51,7 @@ def _cell(pair: PairReport | None) -> Text:
     if pair is None:
         return Text("·", style="quiet")
     mark = _mark(pair)
-    told = [
-        finding.shown for finding in pair.findings if finding.check in CELL_CHECKS and finding.shown != "?"
-    ]
+    told = [finding.shown for finding in pair.findings if finding.check in CELL_CHECKS and finding.shown != "?"]
     if mark in (Mark.GOOD, Mark.WARN) and told:
         return Text(f"{MARK_WORDS[mark]} {', '.join(told)}", style=MARK_STYLES[mark])
     wrong = [finding.check for finding in pair.findings if finding.mark is mark and mark is Mark.BAD]

@@ -43,14 +43,10 @@ def watching(console: Console) -> Iterator[Show]:
 
 
 def gpus_view(report: GpuReport, width: int) -> Group:
-    table = Table(
-        box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if width >= _WIDE else 1, 0, 0)
-    )
+    table = Table(box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if width >= _WIDE else 1, 0, 0))
     for column in _COLUMNS:
         is_text = column in ("model", "state")
-        table.add_column(
-            column, justify="right" if column in _RIGHT else "left", no_wrap=not is_text, overflow="fold"
-        )
+        table.add_column(column, justify="right" if column in _RIGHT else "left", no_wrap=not is_text, overflow="fold")
     for host in report.hosts:
         for position, row in enumerate(_rows(host, report.inventory.cluster)):
             table.add_row(Text(host.name if position == 0 else "", style="bold"), *row)
@@ -100,9 +96,7 @@ def _memory(mebibytes: int | None) -> str:
 def _state(host: HostGpus, use: GpuUse, cluster: str) -> Text:
     lines = [_verdict(use, cluster)]
     shown = use.gpu.processes[:_MOST_PROCESSES]
-    lines += [
-        Text(_process(host, one), "yellow" if one in use.foreign_processes else "quiet") for one in shown
-    ]
+    lines += [Text(_process(host, one), "yellow" if one in use.foreign_processes else "quiet") for one in shown]
     more = len(use.gpu.processes) - len(shown)
     return Text("\n").join([*lines, *([Text(f"and {more} more", "quiet")] if more else [])])
 
@@ -130,9 +124,7 @@ def _process(host: HostGpus, process: GpuProcess) -> str:
 
 def _slots(slots: CpuSlots) -> Text:
     held = "".join(f", {number} held by {job}" for job, number in slots.held.items())
-    return Text(
-        f"{slots.free} of {pluralize(slots.total, 'slot')} free{held}", "good" if slots.free else "yellow"
-    )
+    return Text(f"{slots.free} of {pluralize(slots.total, 'slot')} free{held}", "good" if slots.free else "yellow")
 
 
 def _errors(report: GpuReport) -> Iterator[Text]:

@@ -43,9 +43,7 @@ def with_colours(line: str) -> Text:
     return AnsiDecoder().decode_line(sanitized_with_colours(line))
 
 
-def show_summary(
-    console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0
-) -> None:
+def show_summary(console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0) -> None:
     """Print how the job and every rank ended. `restarts_before` counts those made before this master.
 
     Remarks are printed only for a job that succeeded: the error of a failed job has them already."""

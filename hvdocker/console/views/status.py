@@ -37,9 +37,7 @@ def _host_row(host: HostStatus) -> tuple[str | Text, ...]:
     labels = host.worker.labels if host.worker else {}
     style = {"running": "good", "left out": "quiet"}.get(host.state, "what")
     address = (
-        f"{labels[names.LABEL_ADDRESS]}:{labels.get(names.LABEL_PORT, '?')}"
-        if names.LABEL_ADDRESS in labels
-        else ""
+        f"{labels[names.LABEL_ADDRESS]}:{labels.get(names.LABEL_PORT, '?')}" if names.LABEL_ADDRESS in labels else ""
     )
     engine = host.seen.engine.version if host.seen else ""
     problem = Text(host.error.what, style="quiet") if host.error else ""

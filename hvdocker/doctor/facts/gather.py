@@ -86,9 +86,7 @@ def _ask_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
 
 def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
     """Return what the engine reports. `info` is the JSON of /info, which is why its values are Any."""
-    options = [
-        str(option).partition(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()
-    ]
+    options = [str(option).partition(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
     status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
     return EngineState(
         storage_driver=info.get("Driver", "?"),

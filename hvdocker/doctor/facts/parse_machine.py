@@ -35,9 +35,7 @@ def read_machine(text: str) -> MachineSeen | None:
         is_selinux_enforcing=None if selinux is None else selinux == "1",
         has_apparmor=answer.values.get("apparmor") == "Y",
         has_apparmor_parser="parser" in answer.values,
-        resolved={
-            name: tuple(addresses.split()) for name, _, addresses in _parts(answer.all("resolves"), " ")
-        },
+        resolved={name: tuple(addresses.split()) for name, _, addresses in _parts(answer.all("resolves"), " ")},
         clusters=tuple(answer.all("cluster")),
         feeds=tuple(answer.all("feed")),
     )

@@ -104,9 +104,7 @@ def look_inside(top: str = "") -> Command:
 def manual_command(image: str, has_gpus: bool) -> str:
     """Return the `docker run` line with which the user can try the same."""
     gpus = ("--gpus", "all") if has_gpus else ()
-    return Command(
-        ("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)
-    ).line()
+    return Command(("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)).line()
 
 
 def read_inside(said: str) -> InsideSeen | None:

@@ -31,9 +31,7 @@ def judge_between_hosts(
     yield from _versions(healths, up)
     yield from _gpus(healths)
     engines = {name: one.engine.version.split(".")[0] for name, one in seen.items()}
-    yield from _compare(
-        "same engine", engines, warn, "engines are generations apart", "upgrade the older ones"
-    )
+    yield from _compare("same engine", engines, warn, "engines are generations apart", "upgrade the older ones")
     kernels = {n: ".".join(h.machine.kernel.split(".")[:2]) for n, h in healths.items() if h.machine}
     yield good("same kernel", " · ".join(sorted(set(kernels.values()))))
 
@@ -86,9 +84,7 @@ def _gpus(healths: Mapping[str, HostFacts]) -> Iterator[Finding]:
     yield from _compare("same driver", drivers, warn, "hosts have different NVIDIA drivers", fix)
 
 
-def _compare(
-    check: str, values: Mapping[str, str], judge: MakeFinding, what: str, fix: str
-) -> Iterator[Finding]:
+def _compare(check: str, values: Mapping[str, str], judge: MakeFinding, what: str, fix: str) -> Iterator[Finding]:
     """Yield one finding on whether all values are equal; nothing if there are no values."""
     if not values:
         return

@@ -47,9 +47,7 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
             return good("worker", "not up")
         return warn("worker", "other hosts have a worker, this one has none", fix=up)
     if not worker.is_running:
-        return bad(
-            "worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up
-        )
+        return bad("worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up)
     if why_new:
         return warn("worker", f"`up` would make it anew: {why_new}", [worker.name], fix=up)
     return good("worker", "running")
@@ -84,9 +82,7 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
     return good("code", f"{code.hash[:12]}, {pluralize(code.files, 'file')}" if code.hash else "none yet")
 
 
-def judge_leftovers(
-    inventory: Inventory, health: HostFacts, down: str, inventory_flag: str
-) -> Iterator[Finding]:
+def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventory_flag: str) -> Iterator[Finding]:
     """Find what earlier runs of this cluster left behind, and its lock. Clusters of others are only named."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:

@@ -23,9 +23,7 @@ def judge_connection(host: Host, unreached: HvdockerError | None, login: str | N
     failure = error_finding(stage, unreached)
     if not isinstance(unreached, HostUnreachable):
         # A missing key or an unreadable known_hosts is a local error, but the host is still unreachable.
-        failure = Finding(
-            stage, Mark.BAD, failure.shown, failure.evidence, failure.command, failure.fix, True
-        )
+        failure = Finding(stage, Mark.BAD, failure.shown, failure.evidence, failure.command, failure.fix, True)
     return [*(good(check, shown[check]) for check in passed), failure]
 
 

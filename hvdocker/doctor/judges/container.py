@@ -32,16 +32,12 @@ def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> I
 
 def _needs_memlock(machine: MachineSeen | None) -> bool:
     """Only GPUs and InfiniBand transfer data through pinned memory."""
-    return machine is not None and bool(
-        machine.gpus or any(port.is_active for port in machine.infiniband_ports)
-    )
+    return machine is not None and bool(machine.gpus or any(port.is_active for port in machine.infiniband_ports))
 
 
 def _shm(size_bytes: int) -> Finding:
     if size_bytes <= LOW_SHM_BYTES:
-        evidence = [
-            "NCCL and data loaders hand data over through it, and die without a word where it is full"
-        ]
+        evidence = ["NCCL and data loaders hand data over through it, and die without a word where it is full"]
         return warn(
             "shm",
             f"only {show_bytes(size_bytes)}",
@@ -67,7 +63,5 @@ def _files(limit: int | None) -> Finding:
     if limit is not None and limit < LOW_OPEN_FILES:
         fix = 'set "default-ulimits": {"nofile": {"Name": "nofile", "Hard": 65536, "Soft": 65536}} in ' \
               "/etc/docker/daemon.json and restart docker"  # fmt: skip
-        return warn(
-            "open-files", f"at most {limit}", ["large clusters and data sets need more"], "ulimit -n", fix
-        )
+        return warn("open-files", f"at most {limit}", ["large clusters and data sets need more"], "ulimit -n", fix)
     return good("open-files", "unlimited" if limit is None else str(limit))

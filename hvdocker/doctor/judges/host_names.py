@@ -16,9 +16,7 @@ from hvdocker.inventory.inventory import Host
 LOCALHOST = "localhost"
 
 
-def judge_names(
-    machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]
-) -> Finding:
+def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]) -> Finding:
     """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host. Return WARN if
     the host's own name does (Debian's 127.0.1.1): ranks use addresses, but programs that look the name up
     suffer. `addresses` are the known training addresses by host."""
@@ -50,9 +48,7 @@ def hosts_file_fix(names: Mapping[str, str | None]) -> str:
     """Return the command that removes only these names from the loopback lines of /etc/hosts and adds their
     known addresses. It writes into the file instead of replacing it, because the file may be a mount."""
     if LOCALHOST in names:
-        return (
-            f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
-        )
+        return f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
     if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
         return "take these names off the loopback lines of its /etc/hosts"
     either = "|".join(name.replace(".", "\\.") for name in names)

@@ -47,12 +47,12 @@ def judge_interfaces(
     addresses: Mapping[str, str], facts: Mapping[str, tuple[InterfaceSeen, ...] | None]
 ) -> dict[str, Finding]:
     """Return a finding per host. `addresses` are the training addresses; a host without facts is UNKNOWN."""
-    seats = {
-        name: seat
+    training_interfaces = {
+        name: training
         for name, address in addresses.items()
-        if (seat := _find_training_interface(name, address, facts.get(name)))
+        if (training := _find_training_interface(name, address, facts.get(name)))
     }
-    return {name: _judge(name, address, facts.get(name), seats) for name, address in addresses.items()}
+    return {name: _judge(name, address, facts.get(name), training_interfaces) for name, address in addresses.items()}
 
 
 def _find_training_interface(
@@ -67,21 +67,24 @@ def _find_training_interface(
 
 
 def _judge(
-    host: str, address: str, seen: tuple[InterfaceSeen, ...] | None, seats: Mapping[str, _TrainingInterface]
+    host: str,
+    address: str,
+    seen: tuple[InterfaceSeen, ...] | None,
+    training_interfaces: Mapping[str, _TrainingInterface],
 ) -> Finding:
     if seen is None:
         line = f"the interfaces of {host} could not be read; its training address is {address}"
         return Finding(CHECK, Mark.UNKNOWN, address, (line,), command="ip -o addr")
-    seat = seats.get(host)
-    if seat is None:
+    training = training_interfaces.get(host)
+    if training is None:
         return _address_not_found(host, address, seen)
     complaints = [
-        *_own_complaints(seat),
-        *_same_subnet(seat),
-        *(_compared_with_others(seat, seats) if len(seats) > 1 else ()),
+        *_own_complaints(training),
+        *_same_subnet(training),
+        *(_compared_with_others(training, training_interfaces) if len(training_interfaces) > 1 else ()),
     ]
-    plan = f"{seat.interface.name} {address}/{seat.network.prefixlen}"
-    about = f"{host} trains over {plan}, MTU {seat.interface.mtu}"
+    plan = f"{training.interface.name} {address}/{training.network.prefixlen}"
+    about = f"{host} trains over {plan}, MTU {training.interface.mtu}"
     if not complaints:
         return Finding(CHECK, Mark.GOOD, plan, (about,))
     mark = worst_mark(complaint.mark for complaint in complaints)
@@ -107,19 +110,19 @@ def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
     return address_fix_from(str(ip) for ip in known if str(ip) != wrong)
 
 
-def _own_complaints(seat: _TrainingInterface) -> list[_Complaint]:
+def _own_complaints(training: _TrainingInterface) -> list[_Complaint]:
     """Return what is wrong with the address or its interface by itself, without regard to other hosts."""
-    name, host, interface = seat.interface.name, seat.host, seat.interface
-    quoted, other = shlex.quote(name), _other_address(seat.interfaces, str(seat.address))
+    name, host, interface = training.interface.name, training.host, training.interface
+    quoted, other = shlex.quote(name), _other_address(training.interfaces, str(training.address))
     found = []
-    if seat.address.is_loopback:
-        line = f"{seat.address} is the loopback address: other hosts cannot reach it"
+    if training.address.is_loopback:
+        line = f"{training.address} is the loopback address: other hosts cannot reach it"
         found.append(_Complaint(Mark.BAD, "loopback", line, other))
     elif _LOCAL_BRIDGE.fullmatch(name):
         line = f"{name} is a bridge inside {host}: other machines have the same addresses on theirs"
         found.append(_Complaint(Mark.BAD, name, line, other))
-    if seat.address.is_link_local:
-        line = f"{seat.address} is link-local: it was taken because nobody gave {host} an address"
+    if training.address.is_link_local:
+        line = f"{training.address} is link-local: it was taken because nobody gave {host} an address"
         found.append(_Complaint(Mark.WARN, "link-local", line, other))
     if not interface.is_up:
         line = f"{name} is down"
@@ -134,41 +137,41 @@ def _own_complaints(seat: _TrainingInterface) -> list[_Complaint]:
     return found
 
 
-def _same_subnet(seat: _TrainingInterface) -> list[_Complaint]:
+def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
     """Complain about two interfaces in one subnet: Linux sends by either and answers ARP for both."""
     others = [
         (one.name, text)
-        for one in seat.interfaces
+        for one in training.interfaces
         for text in one.addresses
-        if one.name != seat.interface.name and ipaddress.IPv4Interface(text).network.overlaps(seat.network)
+        if one.name != training.interface.name and ipaddress.IPv4Interface(text).network.overlaps(training.network)
     ]
-    if not others or seat.address.is_loopback or seat.network.prefixlen == 32:
+    if not others or training.address.is_loopback or training.network.prefixlen == 32:
         return []
     shown = ", ".join(f"{name} ({text})" for name, text in others)
-    name = seat.interface.name
+    name = training.interface.name
     line = f"{shown} is in the same subnet as {name}: answers may leave by the wrong one"
     fix = "sudo sysctl -w net.ipv4.conf.all.arp_filter=1 net.ipv4.conf.all.rp_filter=2"
     return [_Complaint(Mark.WARN, f"{name} and {others[0][0]}", line, fix)]
 
 
 def _compared_with_others(
-    seat: _TrainingInterface, seats: Mapping[str, _TrainingInterface]
+    training: _TrainingInterface, training_interfaces: Mapping[str, _TrainingInterface]
 ) -> list[_Complaint]:
     """Compare the subnet and MTU with those of most hosts."""
     found = []
-    networks = Counter(other.network for other in seats.values())
-    usual = max(networks, key=lambda network: (networks[network], network == _first(seats).network))
-    if seat.address not in usual and seat.network.prefixlen < 32:
-        line = f"{seat.address} is not in {usual}, where other hosts are: what they send is routed"
+    networks = Counter(other.network for other in training_interfaces.values())
+    usual = max(networks, key=lambda network: (networks[network], network == _first(training_interfaces).network))
+    if training.address not in usual and training.network.prefixlen < 32:
+        line = f"{training.address} is not in {usual}, where other hosts are: what they send is routed"
         found.append(_Complaint(Mark.WARN, "another subnet", line, "set `network:` to a subnet of all hosts"))
-    mtu = common_mtu(other.interface.mtu for other in seats.values())
-    own = seat.interface.mtu
+    mtu = common_mtu(other.interface.mtu for other in training_interfaces.values())
+    own = training.interface.mtu
     if own != mtu:
-        line = f"{seat.interface.name} has MTU {own}, other hosts have {mtu}"
-        fix = f"sudo ip link set dev {shlex.quote(seat.interface.name)} mtu {mtu}"
+        line = f"{training.interface.name} has MTU {own}, other hosts have {mtu}"
+        fix = f"sudo ip link set dev {shlex.quote(training.interface.name)} mtu {mtu}"
         found.append(_Complaint(Mark.WARN, f"MTU {own}", line, fix))
     return found
 
 
-def _first(seats: Mapping[str, _TrainingInterface]) -> _TrainingInterface:
-    return next(iter(seats.values()))
+def _first(training_interfaces: Mapping[str, _TrainingInterface]) -> _TrainingInterface:
+    return next(iter(training_interfaces.values()))

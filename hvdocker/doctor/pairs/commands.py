@@ -90,9 +90,7 @@ def listen_argv(address: str, token: str, seconds: float, sshd_port: int | None)
     return [CHECK_PROGRAM, "listen", json.dumps(order)]
 
 
-def pairs_argv(
-    own: Listener, peers: Iterable[Listener], port: int, ways: Mapping[str, SshCheck]
-) -> list[str]:
+def pairs_argv(own: Listener, peers: Iterable[Listener], port: int, ways: Mapping[str, SshCheck]) -> list[str]:
     order = {
         "address": own.address,
         "timeout_s": TIMEOUT_S,
@@ -143,9 +141,7 @@ def read_listener(host: str, address: str, token: str, text: str) -> Listener | 
         return f"no interface has the address {address}"
     try:
         ports = tuple(map(int, told["tcp"])), int(told["udp"])
-        return Listener(
-            host, address, token, *ports, str(told["interface"]), int(told["mtu"]), int(told["pid"])
-        )
+        return Listener(host, address, token, *ports, str(told["interface"]), int(told["mtu"]), int(told["pid"]))
     except (KeyError, TypeError, ValueError):
         return "its answer is not understood"
 

@@ -48,9 +48,9 @@ class _Visit:
     placed: Mapping[str, HostPlan]
     life_s: int
     containers: dict[str, str] = field(default_factory=dict)
-    ways: dict[str, SshCheck] = field(default_factory=dict)
-    absent: dict[str, SkipReason] = field(default_factory=dict)
-    posts: dict[str, Listener] = field(default_factory=dict)
+    ssh_checks: dict[str, SshCheck] = field(default_factory=dict)
+    skipped: dict[str, SkipReason] = field(default_factory=dict)
+    listeners: dict[str, Listener] = field(default_factory=dict)
     answers: dict[Pair, PairAnswer] = field(default_factory=dict)
     speeds: dict[Pair, Speed] | None = None
 
@@ -64,15 +64,15 @@ class _Visit:
 
         outcomes = for_each_host(hosts, work, on_interrupt=on_interrupt)
         for name, error in outcomes.failed.items():
-            self.absent[name] = failure_reason(error)
+            self.skipped[name] = failure_reason(error)
 
     def survey(self) -> PairResults:
         """In the inventory's order, whoever answered first."""
         order = tuple(host.name for host in self.inventory.hosts)
-        posts = {name: self.posts[name] for name in order if name in self.posts}
-        known = [(start, end) for start in posts for end in posts if start not in self.absent]
+        listeners = {name: self.listeners[name] for name in order if name in self.listeners}
+        known = [(start, end) for start in listeners for end in listeners if start not in self.skipped]
         answers = {pair: self.answers[pair] for pair in known if pair in self.answers}
-        return PairResults(order, self.port, posts, answers, self.absent, self.ways, self.speeds)
+        return PairResults(order, self.port, listeners, answers, self.skipped, self.ssh_checks, self.speeds)
 
 
 def examine_pairs(
@@ -87,11 +87,11 @@ def examine_pairs(
     """`inventory_flag` is what a person has to add to a command so that it means this cluster: `-i FILE`."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
     visit = _Visit(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
-    visit.absent = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
+    visit.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
     is_up = _whole_cluster_runs(state, placed)
     if is_up:
-        visit.absent = {name: why for name, why in visit.absent.items() if name not in placed}
-    present = [name for name in placed if name not in visit.absent]
+        visit.skipped = {name: why for name, why in visit.skipped.items() if name not in placed}
+    present = [name for name in placed if name not in visit.skipped]
     if len(present) > 1:
         env.listener(Event("doctor", f"trying every way between {len(present)} hosts"))
         with _in_workers(visit, present) if is_up else _in_own_containers(visit, present) as stop:
@@ -114,34 +114,34 @@ def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> 
 def _examine(visit: _Visit, stop: Callable[[], None]) -> None:
     """Every host listens before the first one tries."""
     visit.each(list(visit.containers), lambda name: _listen(visit, name), stop)
-    visit.each(list(visit.posts), lambda name: _try_peers(visit, name), stop)
+    visit.each(list(visit.listeners), lambda name: _try_peers(visit, name), stop)
     if visit.speeds is not None:
-        for round_ in rounds([name for name in visit.posts if name not in visit.absent]):
+        for round_ in rounds([name for name in visit.listeners if name not in visit.skipped]):
             for pairs in (round_, [(end, start) for start, end in round_]):
                 _pour(visit, dict(pairs), stop)
 
 
 def _listen(visit: _Visit, name: str) -> None:
     place, token = visit.placed[name], visit.env.entropy(12).hex()
-    sshd = place.port if visit.ways[name] is SshCheck.LOGIN else None
+    sshd = place.port if visit.ssh_checks[name] is SshCheck.LOGIN else None
     code, out, err = _ask(visit, name, words.listen_argv(place.address, token, visit.life_s, sshd))
     if code in (2, 126, 127):
-        visit.absent[name] = old_image_reason(visit.inventory, name, err)
+        visit.skipped[name] = old_image_reason(visit.inventory, name, err)
         return
     post = words.read_listener(name, place.address, token, out)
     if isinstance(post, Listener):
-        visit.posts[name] = post
+        visit.listeners[name] = post
     else:
-        visit.absent[name] = no_listener_reason(name, post, err)
+        visit.skipped[name] = no_listener_reason(name, post, err)
 
 
 def _try_peers(visit: _Visit, name: str) -> None:
-    peers = [post for post in visit.posts.values() if post.host != name]
-    order = words.pairs_argv(visit.posts[name], peers, visit.port, visit.ways)
+    peers = [post for post in visit.listeners.values() if post.host != name]
+    order = words.pairs_argv(visit.listeners[name], peers, visit.port, visit.ssh_checks)
     _, out, err = _ask(visit, name, order)
     answers = words.read_pairs(out)
     if answers is None:
-        visit.absent[name] = no_listener_reason(name, "its answer is not understood", err)
+        visit.skipped[name] = no_listener_reason(name, "its answer is not understood", err)
         return
     visit.answers |= {(name, end): answer for end, answer in answers.items()}
 
@@ -151,7 +151,7 @@ def _pour(visit: _Visit, ends: Mapping[str, str], stop: Callable[[], None]) -> N
 
     def measure(start: str) -> None:
         end = ends[start]
-        order = words.bandwidth_argv(visit.posts[start], visit.posts[end])
+        order = words.bandwidth_argv(visit.listeners[start], visit.listeners[end])
         speeds[start, end] = words.read_bandwidth(_ask(visit, start, order)[1])
 
     visit.each(list(ends), measure, stop)
@@ -168,12 +168,12 @@ def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None
     """What listens in a worker would go on for its whole time: it is ended."""
     from hvdocker.transport.pool import for_each_host
 
-    visit.ways = dict.fromkeys(present, SshCheck.LOGIN)
+    visit.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)
     visit.containers = {name: visit.placed[name].worker_name for name in present}
 
     def stop() -> None:
         for_each_host(
-            list(visit.posts), lambda name: _ask(visit, name, words.stop_listener_argv(visit.posts[name]))
+            list(visit.listeners), lambda name: _ask(visit, name, words.stop_listener_argv(visit.listeners[name]))
         )
 
     try:
@@ -187,14 +187,12 @@ def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[
     from hvdocker.doctor.pairs.probe_containers import remove_probe_container
     from hvdocker.transport.pool import for_each_host
 
-    visit.ways = _ways(visit, present)
+    visit.ssh_checks = _ways(visit, present)
     name_of_all = names.doctor_name(visit.inventory.cluster)
     begun: dict[str, str] = {}
 
     def stop() -> None:
-        outcomes = for_each_host(
-            list(begun), lambda name: remove_probe_container(visit.links[name], begun[name])
-        )
+        outcomes = for_each_host(list(begun), lambda name: remove_probe_container(visit.links[name], begun[name]))
         for name, error in outcomes.failed.items():
             text = f"{name_of_all} could not be removed ({error.what}); it ends by itself"
             visit.env.listener(Event("note", f"{name}: {text}"))
@@ -227,7 +225,7 @@ def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Ca
 
     def begin(name: str) -> None:
         place = visit.placed[name]
-        has_sshd = visit.ways[name] is SshCheck.LOGIN
+        has_sshd = visit.ssh_checks[name] is SshCheck.LOGIN
         spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
         remove_stale_probe_container(visit.links[name], spec.name, place.seen.containers)
         start_probe_container(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))

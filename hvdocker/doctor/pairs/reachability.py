@@ -108,9 +108,7 @@ def _assign_blame(
         elif len(out_of) > 1 and all(out_of.values()):
             found[pair] = _blocked_out_of_host(survey, door, start, out_of)
         else:
-            found[pair] = _blocked_pair(
-                survey, door, pair, trouble, troubles.get((end, start), trouble) is None
-            )
+            found[pair] = _blocked_pair(survey, door, pair, trouble, troubles.get((end, start), trouble) is None)
     return found
 
 
@@ -120,9 +118,7 @@ def _blocked_into_host(
     told = [trouble for trouble in into.values() if trouble]
     sources = [survey.listeners[start].address for start, _ in into]
     lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
-    return _bad(
-        door, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, door.port)}"
-    )
+    return _bad(door, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, door.port)}")
 
 
 def _blocked_out_of_host(
@@ -131,14 +127,10 @@ def _blocked_out_of_host(
     told = [trouble for trouble in out_of.values() if trouble]
     targets = [survey.listeners[end].address for _, end in out_of]
     lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
-    return _bad(
-        door, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, door.port)}"
-    )
+    return _bad(door, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, door.port)}")
 
 
-def _blocked_pair(
-    survey: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool
-) -> Finding:
+def _blocked_pair(survey: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool) -> Finding:
     start, end = pair
     lines = trouble.lines
     if does_reverse:

@@ -24,9 +24,7 @@ def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
     told = {
         "format": LINKS_FORMAT,
         "hosts": {host.name: host.host for host in located.inventory.hosts},
-        "bits_per_s": [
-            [*sorted(both), speed] for both, speed in {**read_link_speeds(located), **measured}.items()
-        ],
+        "bits_per_s": [[*sorted(both), speed] for both, speed in {**read_link_speeds(located), **measured}.items()],
     }
     try:
         located.state.mkdir(parents=True, exist_ok=True)

@@ -68,9 +68,7 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _image(
-    inventory: Inventory, state: ClusterState, place: HostPlan, inventory_flag: str
-) -> SkipReason | None:
+def _image(inventory: Inventory, state: ClusterState, place: HostPlan, inventory_flag: str) -> SkipReason | None:
     image, name = inventory.image, place.name
     if place.seen.image is None:
         is_nowhere = state.controller_image is None and not any(seen.image for seen in state.hosts.values())
@@ -95,9 +93,7 @@ def _build(image: str) -> str:
 def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
     """Return the reason for an image whose `check` does not know the subcommand and prints its usage."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
-    build = (
-        _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
-    )
+    build = _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
     return SkipReason("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
 
 

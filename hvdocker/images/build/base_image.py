@@ -32,9 +32,7 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def ensure_base_image(
-    client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say
-) -> str:
+def ensure_base_image(client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say) -> str:
     """Return the tag of the Debian base image on that engine; pull or make it where it is missing."""
     tag = f"{REPOSITORY}:{suite}"
     if _has_image(client, tag):

@@ -69,9 +69,7 @@ def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> N
     """Run the install script as root in the container; raise with pip's last lines where it fails."""
     last: deque[str] = deque(maxlen=10)
     proxies = engine._proxy_configs.get_environment()
-    made = engine.exec_create(
-        container, list(layer_commands.install().argv), user="0:0", environment=proxies
-    )["Id"]
+    made = engine.exec_create(container, list(layer_commands.install().argv), user="0:0", environment=proxies)["Id"]
     for line in _lines(engine.exec_start(made, stream=True)):
         say(line)
         if line:

@@ -33,9 +33,7 @@ Tell = Callable[[str, int, int, str], None]
 class FanOut:
     """Used as a context manager: feeds are set up at the start, and gone at the end."""
 
-    def __init__(
-        self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell
-    ) -> None:
+    def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
         self._cache = cache
         self._tell = tell
@@ -58,9 +56,7 @@ class FanOut:
 
     def _clean_up(self) -> None:
         # A host that is gone by now ends its feed by itself.
-        for_each_host(
-            self._by_name, lambda name: self._by_name[name].member.link.run(words.stop_feed(self._folder))
-        )
+        for_each_host(self._by_name, lambda name: self._by_name[name].member.link.run(words.stop_feed(self._folder)))
 
     def deliver(self, host: str) -> bool:
         """False where this machine has to send this host the image after all."""

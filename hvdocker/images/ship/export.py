@@ -117,9 +117,7 @@ class _ArchiveIncomplete(HvdockerError):
     """The archive lacks layers that should be in it."""
 
 
-def _read_archive(
-    chunks: Iterator[bytes], wanted: _LayersWanted, cache: LayerCache, progress: Progress
-) -> bytes:
+def _read_archive(chunks: Iterator[bytes], wanted: _LayersWanted, cache: LayerCache, progress: Progress) -> bytes:
     stream = _ChunkReader(chunks, progress)
     texts: dict[str, bytes] = {}
     left = set(wanted.missing)

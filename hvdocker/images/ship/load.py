@@ -69,9 +69,7 @@ def _layer_chains(engine: APIClient) -> Iterator[list[str]]:
             yield engine.inspect_image(image_id)["RootFS"].get("Layers") or []
 
 
-def load_image(
-    engine: APIClient, image: ExportedImage, parts: list[Part], cache: LayerCache, sent: OnSent
-) -> None:
+def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache: LayerCache, sent: OnSent) -> None:
     """Load the parts in order and check the result. `sent` receives the number of bytes sent so far.
 
     Where the connection breaks, the layers of finished parts stay on the engine for the next try."""
@@ -124,9 +122,7 @@ def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent
 
 def _post(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object]]:
     """Post the archive without a timeout: the SDK's own call times out where a large layer takes minutes."""
-    response = engine._post(
-        engine._url("/images/load"), data=data, params={"quiet": True}, stream=True, timeout=None
-    )
+    response = engine._post(engine._url("/images/load"), data=data, params={"quiet": True}, stream=True, timeout=None)
     engine._raise_for_status(response)
     yield from engine._stream_helper(response, decode=True)
 

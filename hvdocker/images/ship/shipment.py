@@ -100,9 +100,7 @@ class Shipment:
         if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
             return self.image
         needed = [layer.digest for layer in lacking]
-        image = export_image(
-            self.request.engine, self.request.reference, needed, self.cache, self.request.report_read
-        )
+        image = export_image(self.request.engine, self.request.reference, needed, self.cache, self.request.report_read)
         if image.digest != self.image.digest:
             what = f"{self.request.reference} on {self.request.source} was replaced while it was being sent"
             raise HvdockerError(what, fix="run the command again")
@@ -121,27 +119,25 @@ class Shipment:
 
 
 @contextmanager
-def open_shipment(errand: ShipmentRequest) -> Iterator[Shipment]:
+def open_shipment(request: ShipmentRequest) -> Iterator[Shipment]:
     """Inspect all hosts, read the layers that any of them lacks from the source once, and check the disks.
 
     Disks are checked here and not in the plan, because only now is it known which layers are sent: a small
     change fits where the whole image would not."""
     cache = user_layer_cache()
-    chain = layer_digests(errand.engine, errand.reference)
-    members = for_each_host(errand.links, lambda name: _inspect_host(errand, name, chain)).or_raise(
+    chain = layer_digests(request.engine, request.reference)
+    members = for_each_host(request.links, lambda name: _inspect_host(request, name, chain)).or_raise(
         "looking at images failed"
     )
     needed = {digest for member in members.values() for digest in _missing_digests(chain, member.present)}
     began = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    image = replace(
-        export_image(errand.engine, errand.reference, needed, cache, errand.report_read), sent_at=began
-    )
+    image = replace(export_image(request.engine, request.reference, needed, cache, request.report_read), sent_at=began)
     raise_all("some hosts have too little disk", _disk_errors(image, members))
-    able = [members[name] for name in errand.links if members[name].ability.has_tools]
-    shipment = Shipment(errand, image, members, cache, None)
+    able = [members[name] for name in request.links if members[name].ability.has_tools]
+    shipment = Shipment(request, image, members, cache, None)
     try:
-        with _open_fan_out(errand, able, image, cache) as swarm:
-            yield replace(shipment, fan_out=swarm)
+        with _open_fan_out(request, able, image, cache) as fan_out:
+            yield replace(shipment, fan_out=fan_out)
     finally:
         shipment.remove_failed_parts()
         cache.trim(spare=[image.digest, *chain])
@@ -149,7 +145,7 @@ def open_shipment(errand: ShipmentRequest) -> Iterator[Shipment]:
 
 @contextmanager
 def _open_fan_out(
-    errand: ShipmentRequest, able: list[FanOutHost], image: ExportedImage, cache: LayerCache
+    request: ShipmentRequest, able: list[FanOutHost], image: ExportedImage, cache: LayerCache
 ) -> Iterator[FanOut | None]:
     """Set up the fan-out for the hosts in `able`; yield None where it is not worth it."""
     if not is_fan_out_worthwhile(able, image):
@@ -157,23 +153,23 @@ def _open_fan_out(
         return
 
     def tell(host: str, done: int, total: int, source: str) -> None:
-        errand.report_progress(source, host, done, total)
+        request.report_progress(source, host, done, total)
 
-    with FanOut(able, image, cache, tell) as swarm:
-        yield swarm
+    with FanOut(able, image, cache, tell) as fan_out:
+        yield fan_out
 
 
 def _missing_digests(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, ...]:
     return chain if has.is_containerd else chain[has.count :]
 
 
-def _inspect_host(errand: ShipmentRequest, name: str, chain: tuple[str, ...]) -> FanOutHost:
+def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -> FanOutHost:
     """Find out what the host has of the image, and whether it can pass layers on."""
-    link = errand.links[name]
+    link = request.links[name]
     engine = link.engine()
     root = engine.info().get("DockerRootDir", "/var/lib/docker")
     able = parse_capabilities(link.run(capabilities_command(root)).text)
-    address = _address_for_hosts(errand.inventory, name, able)
+    address = _address_for_hosts(request.inventory, name, able)
     return FanOutHost(name, link, find_layers_present(engine, chain), able, address, docker_cli(link))
 
 

@@ -69,9 +69,7 @@ class SshConfig:
         return EffectiveSsh(
             user=setting("user", host.ssh.user, "user", getpass.getuser()),
             port=setting("port", host.ssh.port, "port", 22),
-            key=Setting(
-                host.ssh.key, origins.get("key", "the inventory") if host.ssh.key else _DEFAULT_ORIGIN
-            ),
+            key=Setting(host.ssh.key, origins.get("key", "the inventory") if host.ssh.key else _DEFAULT_ORIGIN),
             jump=Setting(None, jump.origin) if str(jump.value).lower() == "none" else jump,
             keys=() if host.ssh.key else key_files(None, said.get("identityfile", [])),
             address=name if name.value != host.host else None,

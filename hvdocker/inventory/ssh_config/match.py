@@ -56,9 +56,7 @@ class SshHostOptions:
         return re.sub("%[h%]", lambda token: host if token[0] == "%h" else "%", name)
 
 
-def options_for_host(
-    host: str, own: Iterable[SshConfigLine], system: Iterable[SshConfigLine]
-) -> SshHostOptions:
+def options_for_host(host: str, own: Iterable[SshConfigLine], system: Iterable[SshConfigLine]) -> SshHostOptions:
     """Return the options of a host from the user's file, then the system's, in one pass or two."""
     files = ((tuple(own), True), (tuple(system), False))
     said = SshHostOptions(host)

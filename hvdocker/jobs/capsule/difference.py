@@ -210,7 +210,7 @@ def _inventory(ran: ComparedJob) -> dict[str, str | None]:
     return dict(_flattened("", settings))
 
 
-def _endurance(ran: ComparedJob) -> dict[str, str | None]:
+def _resilience(ran: ComparedJob) -> dict[str, str | None]:
     return dict(_flattened("", ran.capsule.resilience))
 
 
@@ -258,5 +258,5 @@ _VALUES_OF_GROUP: Mapping[str, Callable[[ComparedJob], Mapping[str, str | None]]
     "placement": _placement,
     "versions": _versions,
     "inventory": _inventory,
-    "endurance": _endurance,
+    "endurance": _resilience,
 }

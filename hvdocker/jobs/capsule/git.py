@@ -49,9 +49,7 @@ class _Git:
             out = told.read(-1 if most_bytes is None else most_bytes + 1)
         if done.returncode:
             lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            said = (
-                lines[0].removeprefix("fatal: ") if lines else f"git {words[0]} ended with {done.returncode}"
-            )
+            said = lines[0].removeprefix("fatal: ") if lines else f"git {words[0]} ended with {done.returncode}"
             raise GitProblem(said)
         return out
 

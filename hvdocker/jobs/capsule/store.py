@@ -77,9 +77,7 @@ def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
         env.listener(Event("note", f"the job's capsule is not kept here: {error.strerror or error}"))
 
 
-def fetch_capsule_files(
-    located: Located, session: Session, state: ClusterState, job: str, target: Path
-) -> list[str]:
+def fetch_capsule_files(located: Located, session: Session, state: ClusterState, job: str, target: Path) -> list[str]:
     """Fetch the files that hosts keep of a job beside its outputs, which went to `target`.
 
     A capsule that this machine wrote is not replaced. Return what could not be fetched, with the reason."""
@@ -115,9 +113,7 @@ def find_capsules(
 ) -> list[StoredCapsule]:
     """Find jobs by id or unique prefix: on the controller if they are there, else on the hosts."""
     found = {word: _stored(located, word) for word in wanted}
-    lacking = [
-        word for word, stored in found.items() if stored is None or (needs_record and not stored.has_ended)
-    ]
+    lacking = [word for word, stored in found.items() if stored is None or (needs_record and not stored.has_ended)]
     if lacking:
         found |= _from_hosts(env, located, {word: found[word] for word in lacking})
     return [stored for word in wanted if (stored := found[word])]
@@ -132,9 +128,7 @@ def _from_hosts(
             from hvdocker.observe.hosts import partial_state
 
             state, _ = partial_state(located.inventory, session.links, False, session.links)
-            return {
-                word: find_capsule_on_hosts(session, state, word, known) for word, known in wanted.items()
-            }
+            return {word: find_capsule_on_hosts(session, state, word, known) for word, known in wanted.items()}
     except HvdockerError as error:
         if None in wanted.values():
             raise
@@ -188,8 +182,7 @@ def _capsule_from(host: str, files: Mapping[str, bytes]) -> StoredCapsule | None
 def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str, dict[str, bytes]]:
     having = [name for name, seen in state.hosts.items() if job in seen.job_folders]
     return {
-        name: _read_job_files(session.links[name], f"{state.hosts[name].cluster_dir}/jobs/{job}")
-        for name in having
+        name: _read_job_files(session.links[name], f"{state.hosts[name].cluster_dir}/jobs/{job}") for name in having
     }
 
 

@@ -39,9 +39,7 @@ def find_log_copy(found: FoundJob) -> LogCopy:
     if there:
         return LogCopy(f"what the ranks on {', '.join(there)} said, rank by rank", _from_hosts(found, there))
     if home and (logs := home.rank_logs()):
-        return LogCopy(
-            f"what came home of single ranks, {home.folder / 'logs'}", _from_rank_files(logs, found)
-        )
+        return LogCopy(f"what came home of single ranks, {home.folder / 'logs'}", _from_rank_files(logs, found))
     raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
     raise HvdockerError(
         f"the output of {found.job} is gone: its container is, and nothing of it lies at home or on the hosts"
@@ -92,9 +90,7 @@ def _ranks_on(found: FoundJob, name: str) -> list[int]:
     from hvdocker.transport.link import run_or_raise
 
     link: HostLink = found.observed.links[name]
-    listed = run_or_raise(
-        link, list_rank_logs(found.observed.folder(name, found.job)), "looking for the ranks' logs"
-    )
+    listed = run_or_raise(link, list_rank_logs(found.observed.folder(name, found.job)), "looking for the ranks' logs")
     return read_rank_logs(listed.text)
 
 

@@ -57,9 +57,7 @@ def read_tail(
         pieces = _pieces(link, container, asked, since)
         is_whole = len(pieces) < asked
         found = [
-            line
-            for line in without_launcher_traceback(_lines(pieces, placement, is_open))
-            if wanted.matches(line)
+            line for line in without_launcher_traceback(_lines(pieces, placement, is_open)) if wanted.matches(line)
         ]
         last = pieces[-1].second if pieces else 0.0
         has_last_second = any(piece.second < last for piece in pieces[:1])

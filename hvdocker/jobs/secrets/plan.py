@@ -87,11 +87,7 @@ def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> li
     if not master.secrets or not names.is_safe_file_name(master.job):
         return []
     others = _others(master)
-    return [
-        RemoveSecrets(host, one.name, (master.job,))
-        for host, one in _workers(master, seen)
-        if one.host in others
-    ]
+    return [RemoveSecrets(host, one.name, (master.job,)) for host, one in _workers(master, seen) if one.host in others]
 
 
 def has_unobserved_worker(master: ContainerSeen, seen: ContainersByHost) -> bool:

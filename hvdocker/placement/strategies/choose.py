@@ -37,10 +37,10 @@ def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[Cho
     kinds = host_kinds(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
     fields = {models: _field(models, kinds, demand) for models in fewest}
-    web = _fastest(list(fields.values()), usable, links)
+    graph = _fastest(list(fields.values()), usable, links)
     best: tuple[_Key, list[ChosenSlots]] | None = None
     for models, field in fields.items():
-        hosts = first_hosts(field, web, best[0][0] if best else None)
+        hosts = first_hosts(field, graph, best[0][0] if best else None)
         if hosts is None:
             continue
         taken = _taken(hosts, usable, models, field, demand)
@@ -80,9 +80,9 @@ def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Li
     while low < high:
         middle = (low + high) // 2
         pairs = [pair for pair, speed in measured.items() if speed >= speeds[middle]]
-        web = LinkGraph(_joined(len(rooms), pairs), most_nodes)
-        if any(first_hosts(field, web) is not None for field in fields):
-            low, best = middle + 1, web
+        graph = LinkGraph(_joined(len(rooms), pairs), most_nodes)
+        if any(first_hosts(field, graph) is not None for field in fields):
+            low, best = middle + 1, graph
         else:
             high = middle
     return best
@@ -105,9 +105,7 @@ def _taken(
 ) -> list[ChosenSlots]:
     """The rest of the job is on the host that can carry no more, else on the last one of its size."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
-    odd = next(
-        (host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1
-    )
+    odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []
     for host in hosts:
         room = rooms[host]

@@ -65,21 +65,20 @@ def eligible_slots(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlo
             rooms.append(FreeSlots(index, offer.host, slots))
     sizes = {room.index: room.size for room in rooms}
     held = tuple(
-        _eligible_held(request.gpu, offer, sizes.get(index, 0), wants_gpus)
-        for index, offer in enumerate(considered)
+        _eligible_held(request.gpu, offer, sizes.get(index, 0), wants_gpus) for index, offer in enumerate(considered)
     )
     names = {offer.host for offer in considered}
     left_out = tuple(offer.host for offer in offers if offer.host not in names)
     return EligibleSlots(request, considered, left_out, tuple(rooms), held, wants_gpus)
 
 
-def is_eligible(slot: Slot, wish: GpuRequest | None, is_gpu: bool | None) -> bool:
+def is_eligible(slot: Slot, gpu_request: GpuRequest | None, is_gpu: bool | None) -> bool:
     """Whether the request may use the slot. `is_gpu` None allows both kinds."""
     if is_gpu is not None and slot.is_gpu != is_gpu:
         return False
-    if wish is None or wish.is_none:
+    if gpu_request is None or gpu_request.is_none:
         return True
-    return _is_model(wish.model, slot.model) and _has_memory(wish.memory_mb, slot.memory_mb)
+    return _is_model(gpu_request.model, slot.model) and _has_memory(gpu_request.memory_mb, slot.memory_mb)
 
 
 def _allowed_offers(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, ...]:
@@ -94,21 +93,21 @@ def _allowed_offers(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offe
     )
 
 
-def _wants_gpus(wish: GpuRequest | None, offers: Sequence[Offer]) -> bool:
+def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool:
     """Whether the job runs on GPUs: as `--gpu` says, by default if any allowed host has GPUs."""
-    if wish is not None:
-        return not wish.is_none
+    if gpu_request is not None:
+        return not gpu_request.is_none
     return any(offer.offers_gpus for offer in offers)
 
 
-def _eligible_held(wish: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
+def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
     """Return how many held slots of the host would be eligible if they were free.
 
     The kind of a held slot is unknown: it is assumed to be like the host's free ones. With a requested model
     or memory, held slots count only if the host has free slots and all of them are eligible."""
     if not offer.held_slots:
         return 0
-    if wish is not None and not wish.is_none:
+    if gpu_request is not None and not gpu_request.is_none:
         return offer.held_count if offer.free and fitting_slots == len(offer.free) else 0
     is_known = offer.offers_gpus or bool(offer.free)
     return offer.held_count if not is_known or offer.offers_gpus == wants_gpus else 0

@@ -57,9 +57,7 @@ def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LIN
             impossible.append(how)
     ways.pop(winner, None)
     scored = sorted(((judge.score(rival), rival) for rival in ways), key=lambda one: one[0].key)
-    runners_up = tuple(
-        RunnerUp(", ".join(ways[rival]), rival, judge.why_worse(score, best)) for score, rival in scored
-    )
+    runners_up = tuple(RunnerUp(", ".join(ways[rival]), rival, judge.why_worse(score, best)) for score, rival in scored)
     return Explanation(strategy, winner, judge.merits(best), runners_up, tuple(impossible))
 
 

@@ -82,6 +82,4 @@ def _meets_demand(models: frozenset[str], kinds: Sequence[HostKind], demand: Dem
             whole[kind.size] += kind.hosts
         elif kind.size == demand.odd_size and slots >= demand.odd_share:
             has_odd = True
-    return all(
-        whole[size] + (has_odd and size == demand.odd_size) >= needed for size, needed in demand.hosts.items()
-    )
+    return all(whole[size] + (has_odd and size == demand.odd_size) >= needed for size, needed in demand.hosts.items())

@@ -40,9 +40,7 @@ def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
     return groups
 
 
-def _choices_of_size(
-    state: _State, group: tuple[int, int, int], sums: Sequence[int]
-) -> list[tuple[int, _State]]:
+def _choices_of_size(state: _State, group: tuple[int, int, int], sums: Sequence[int]) -> list[tuple[int, _State]]:
     """Return the possible numbers of hosts to take of this size, most first, each with the state after it.
 
     Stops at the first number with which more slots are lost than the state allows."""
@@ -73,9 +71,7 @@ def _largest_first(
     leading = [{end}]
     for group, layer in zip(reversed(groups), reversed(layers[:-1]), strict=True):
         goals = leading[-1]
-        leading.append(
-            {s for s in layer if any(after in goals for _, after in _choices_of_size(s, group, sums))}
-        )
+        leading.append({s for s in layer if any(after in goals for _, after in _choices_of_size(s, group, sums))})
     leading.reverse()
     chosen: list[int] = []
     state = start

@@ -35,9 +35,7 @@ def _choose_slots(found: EligibleSlots, links: Links) -> list[ChosenSlots] | Not
     if request.exact:
         return choose_exact(found)
     if request.strategy not in STRATEGIES:
-        raise UsageProblem(
-            f"there is no strategy {request.strategy!r}", fix=f"it is {_join_with_or(STRATEGIES)}"
-        )
+        raise UsageProblem(f"there is no strategy {request.strategy!r}", fix=f"it is {_join_with_or(STRATEGIES)}")
     # Without -np, held slots count too: the job is refused, not silently smaller.
     np = found.free_count + sum(found.held_by_offer) if request.np is None else request.np
     if np > found.free_count or np == 0:

@@ -41,23 +41,23 @@ def unequal_shares_error(found: EligibleSlots, np: int, near: Sequence[int]) -> 
     return NotEnoughSlots(what + _holders_text(found.offers), lines=_host_lines(found, found.offers), fix=fix)
 
 
-def gpu_request_text(wish: GpuRequest) -> str:
+def gpu_request_text(gpu_request: GpuRequest) -> str:
     """Return the request as the user writes it after `--gpu`."""
-    if wish.is_none:
+    if gpu_request.is_none:
         return "none"
-    gib, rest = divmod(wish.memory_mb, 1024)
-    memory = "" if not wish.memory_mb else f"{wish.memory_mb}MB" if rest else f"{gib}GB"
-    return ":".join(part for part in (wish.model, memory) if part)
+    gib, rest = divmod(gpu_request.memory_mb, 1024)
+    memory = "" if not gpu_request.memory_mb else f"{gpu_request.memory_mb}MB" if rest else f"{gib}GB"
+    return ":".join(part for part in (gpu_request.model, memory) if part)
 
 
 def _free_text(found: EligibleSlots) -> str:
-    wish = found.request.gpu
-    if wish is None:
+    gpu_request = found.request.gpu
+    if gpu_request is None:
         return f"{found.free_count} free"
     return (
         f"{found.free_count} free without a GPU"
-        if wish.is_none
-        else f"{found.free_count} free of {gpu_request_text(wish)}"
+        if gpu_request.is_none
+        else f"{found.free_count} free of {gpu_request_text(gpu_request)}"
     )
 
 
@@ -112,10 +112,10 @@ def _np_flag(found: EligibleSlots, number: int) -> str:
     return f"--min-np {number}" if number < elastic.min_np else f"--max-np {number}"
 
 
-def _gpu_flag_fix(wish: GpuRequest | None) -> str:
-    if wish is None:
+def _gpu_flag_fix(gpu_request: GpuRequest | None) -> str:
+    if gpu_request is None:
         return "want processors: --gpu none"
-    return "leave out --gpu" if wish.is_none else "wish for another --gpu: hvdocker gpus shows them"
+    return "leave out --gpu" if gpu_request.is_none else "wish for another --gpu: hvdocker gpus shows them"
 
 
 def _is_enough_when_released(found: EligibleSlots, np: int) -> bool:

@@ -104,9 +104,7 @@ class PlacementScorer:
 
     def _models_per_host(self, placement: Placement) -> CriterionValue:
         """Count the models of each host separately, because spread minimizes them host by host."""
-        key = [
-            len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)
-        ]
+        key = [len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)]
         most = max(key)
         return CriterionValue(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)
 

@@ -47,7 +47,7 @@ class _SearchNode:
 
 
 def first_hosts(
-    field: Candidates, web: LinkGraph | None = None, bound: Sequence[int] | None = None
+    field: Candidates, graph: LinkGraph | None = None, bound: Sequence[int] | None = None
 ) -> list[int] | None:
     """Return the positions of the first hosts in lexicographic order that meet `field`; None if none do.
 
@@ -57,14 +57,12 @@ def first_hosts(
     every = field.odd
     for size in sizes:
         every |= field.whole[size]
-    stack = [
-        _SearchNode(every, tuple(field.needs[size] for size in sizes), False, None, 0, bound is not None)
-    ]
+    stack = [_SearchNode(every, tuple(field.needs[size] for size in sizes), False, None, 0, bound is not None)]
     nodes = 0
     while stack:
         node = stack.pop()
         nodes += 1
-        if web is not None and nodes > web.max_nodes:
+        if graph is not None and nodes > graph.max_nodes:
             return None
         if not _is_possible(field, sizes, node):
             continue
@@ -77,7 +75,7 @@ def first_hosts(
         rest = node.open ^ lowest
         stack.append(_SearchNode(rest, node.needs, node.has_odd, node.chosen, node.length, node.is_tied))
         is_tied = node.is_tied and bound is not None and host == bound[node.length]
-        stack.append(_with_host(field, sizes, node, host, rest & web.joined[host] if web else rest, is_tied))
+        stack.append(_with_host(field, sizes, node, host, rest & graph.joined[host] if graph else rest, is_tied))
     return None
 
 

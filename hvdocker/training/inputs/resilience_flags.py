@@ -43,9 +43,7 @@ def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elast
     least, most = flags.min_np, flags.max_np
     if least is None:
         if most is not None:
-            raise UsageProblem(
-                "--max-np goes with --min-np", fix="--min-np N says with how few ranks the job goes on"
-            )
+            raise UsageProblem("--max-np goes with --min-np", fix="--min-np N says with how few ranks the job goes on")
         return None
     if hosts:
         raise UsageProblem(
@@ -70,9 +68,7 @@ def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
         if flag not in ELASTIC_TUNING:
             continue
         if not is_elastic:
-            raise UsageProblem(
-                f"{flag} goes with --min-np", fix="--min-np N says with how few ranks the job goes on"
-            )
+            raise UsageProblem(f"{flag} goes with --min-np", fix="--min-np N says with how few ranks the job goes on")
         if not value.isascii() or not value.isdecimal() or int(value) < 1:
             raise UsageProblem(f"{flag} should be a whole number, at least 1, got {value!r}")
 
@@ -97,7 +93,5 @@ def _hang_after_s(flags: ResilienceFlags) -> float:
             fix="0 never takes silence for a hang",
         )
     if not seconds and flags.on_hang != "wait":
-        raise UsageProblem(
-            f"--on-hang {flags.on_hang} needs a --hang-after: 0 never takes silence for a hang"
-        )
+        raise UsageProblem(f"--on-hang {flags.on_hang} needs a --hang-after: 0 never takes silence for a hang")
     return seconds

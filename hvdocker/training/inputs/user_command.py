@@ -40,9 +40,7 @@ def user_command(
     if script:
         return _script(cwd, script, rest, workdir)
     if not rest:
-        raise UsageProblem(
-            "nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command"
-        )
+        raise UsageProblem("nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command")
     return UserCommand(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name, rest[0])
 
 
@@ -50,14 +48,10 @@ def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None)
     path = (cwd / at_home(Path(script))).resolve()
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
-        raise UsageProblem(
-            f"the script {script} {what}", fix="name a Python file; -m runs a module, -- any command"
-        )
+        raise UsageProblem(f"the script {script} {what}", fix="name a Python file; -m runs a module, -- any command")
     source = _folder(cwd, workdir) if workdir else _folder(path.parent, None)
     if not path.is_relative_to(source):
-        raise UsageProblem(
-            f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it"
-        )
+        raise UsageProblem(f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it")
     named = path.relative_to(source).as_posix()
     inside = f"{names.CODE_MOUNT}/{named}"
     runner = ("python",) if path.suffix == ".py" else ()
@@ -76,9 +70,7 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
     return folder
 
 
-def job_environment(
-    general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]
-) -> dict[str, str]:
+def job_environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Merge the inventory's `env:` with `--env K=V`, which wins; `--env K` takes the caller's value."""
     result = dict(general)
     for flag in flags:

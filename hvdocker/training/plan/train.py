@@ -30,13 +30,13 @@ def plan_train(
     image: str | None = None,
     checksum: bool = False,
     tidying: Sequence[Step] = (),
-    papers: CapsuleFiles | None = None,
+    capsule: CapsuleFiles | None = None,
 ) -> Plan:
     """Return the plan that starts the job.
 
     `source` is the folder to sync, None where the command needs none. The head's ranks run inside the
     master, so `image` is the image of the head's worker, None where that is the cluster's own. `tidying` are
-    steps that remove secrets of earlier jobs. `papers` are the capsule and the patch of the job."""
+    steps that remove secrets of earlier jobs. `capsule` has the job's capsule and patch."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
@@ -61,7 +61,7 @@ def plan_train(
             )
             for name, folder in folders.items()
         ), follows_on=True),
-        Stage("files", tuple(_capsule_steps(papers, folders) if papers else ()), follows_on=True),
+        Stage("files", tuple(_capsule_steps(capsule, folders) if capsule else ()), follows_on=True),
         Stage("master", (
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
@@ -73,14 +73,14 @@ def plan_train(
     )  # fmt: skip
 
 
-def _capsule_steps(papers: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
+def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
     """Return the steps that write capsule and patch. A script takes values of the caller's environment from
     there again, except those that are hidden in the capsule: they stay hidden."""
-    capsule = papers.capsule
+    capsule = files.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
         yield WriteJobFile(name, folder, capsule.text(), from_caller=shown, name=CAPSULE_FILE)
-        if patch := papers.patch_on(name):
+        if patch := files.patch_on(name):
             yield WritePatch(name, folder, patch)
 
 

@@ -67,9 +67,7 @@ def requirements_layer(
 def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence[str]) -> bool:
     """Return whether the workers of all these hosts run one build of the layer's image, by their labels."""
     workers = state.workers()
-    return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(
-        state, hosts
-    )
+    return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
 
 
 def have_one_image_id(state: ClusterState, hosts: Sequence[str]) -> bool:
@@ -98,9 +96,7 @@ def plan_with_requirements(
     stale = [
         name
         for name in hosts
-        if name in lacking
-        or workers[name].requirements_key != layer.key
-        or workers[name].image_id != seen[name].id
+        if name in lacking or workers[name].requirements_key != layer.key or workers[name].image_id != seen[name].id
     ]
     size = seen[where].size_bytes if source else 0
     ship: list[Step] = [ShipImage(n, layer.image, where, size) for n in lacking if n != where]
@@ -164,9 +160,7 @@ def plan_without_requirements(
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
-    layered = [
-        name for name in hosts if workers[name].requirements_key and not _runs_cluster_image(state, name)
-    ]
+    layered = [name for name in hosts if workers[name].requirements_key and not _runs_cluster_image(state, name)]
     bases = {name: workers[name].base_content if name in layered else contents[name] for name in hosts}
     offered = {seen.content if (seen := state.hosts[name].image) else None for name in layered}
     if len({*bases.values(), *offered}) > 1:
@@ -175,9 +169,7 @@ def plan_without_requirements(
             lines=[f"{name}: {contents[name]}" for name in hosts],
             fix=f"{up_command(scope_label_of_cluster(state))} brings them in line",
         )
-    specs = {
-        name: worker_spec_with_image(inventory, placed[name], maker, inventory.image) for name in layered
-    }
+    specs = {name: worker_spec_with_image(inventory, placed[name], maker, inventory.image) for name in layered}
     reasons = dict.fromkeys(layered, "other workers lack its requirements")
     return plan_of("train", inventory.cluster, *worker_stages(inventory, state, placed, specs, reasons))
 

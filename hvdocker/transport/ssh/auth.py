@@ -91,9 +91,7 @@ class Login:
                 yield from self._keys_of_file(path, locked)
         for key in of_agent:
             if key not in named and not self.is_agent_limited:
-                yield from self._with_certificates(
-                    f"{getattr(key, 'comment', '') or key.get_name()} (agent)", key
-                )
+                yield from self._with_certificates(f"{getattr(key, 'comment', '') or key.get_name()} (agent)", key)
 
     def _keys_of_file(self, path: str, locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
         try:

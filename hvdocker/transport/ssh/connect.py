@@ -52,18 +52,14 @@ _opening = threading.BoundedSemaphore(MAX_OPENING)
 class _Transport(ClosingTransport):
     """Prefers the fast algorithms; everything else that paramiko offers stays available after them."""
 
-    _preferred_ciphers = tuple(
-        sorted(_OFFERED._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm"))
-    )
-    _preferred_kex = tuple(
-        sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519"))
-    )
+    _preferred_ciphers = tuple(sorted(_OFFERED._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm")))
+    _preferred_kex = tuple(sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519")))
 
     def __init__(self, sock: Any, **settings: Any) -> None:
         """Any: as paramiko calls it. `keepalive` reads the time of the last data from `monitored_socket`."""
         self.monitored_socket = MonitoredSocket(sock)
-        ear: Any = self.monitored_socket  # Any: a socket in all but type
-        super().__init__(ear, **settings)
+        monitored: Any = self.monitored_socket  # Any: a socket in all but type
+        super().__init__(monitored, **settings)
 
 
 class Credentials:
@@ -74,7 +70,7 @@ class Credentials:
         self,
         passphrases: Mapping[str, str] | None = None,
         accepted: Collection[host_keys.AcceptedKey] = (),
-        pulse: KeepaliveMonitor | None = None,
+        keepalive: KeepaliveMonitor | None = None,
     ) -> None:
         self.keyring = OpenedKeys({} if passphrases is None else passphrases)
         self.known_hosts = host_keys.KnownHosts()
@@ -82,7 +78,7 @@ class Credentials:
         found = ssh_config.load()
         self.notes = found.notes
         self._ssh_config = found
-        self.keepalive = pulse or KeepaliveMonitor()
+        self.keepalive = keepalive or KeepaliveMonitor()
 
     def config(self) -> Any:
         """Return a new fabric configuration. Each connection needs its own: opening one clears and refills
@@ -193,9 +189,7 @@ def _transport_factory(known: frozenset[str]) -> Callable[..., paramiko.Transpor
     def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
         transport = _Transport(sock, **settings)
         options = transport.get_security_options()
-        options.key_types = sorted(
-            options.key_types, key=lambda name: _known_hosts_key_type(name) not in known
-        )
+        options.key_types = sorted(options.key_types, key=lambda name: _known_hosts_key_type(name) not in known)
         return transport
 
     return make

@@ -130,21 +130,21 @@ class KeepaliveMonitor:
             looked_at = now
             with self._lock:
                 self._connections = [
-                    heart for heart in self._connections if self._is_alive(heart, now, was_stopped)
+                    connection for connection in self._connections if self._is_alive(connection, now, was_stopped)
                 ]
                 if not self._connections:
                     return
 
-    def _is_alive(self, heart: MonitoredConnection, now: float, was_stopped: bool) -> bool:
-        if not heart.transport.is_active():
+    def _is_alive(self, connection: MonitoredConnection, now: float, was_stopped: bool) -> bool:
+        if not connection.transport.is_active():
             return False
         if was_stopped:
-            heart.restart_wait(now)
-        verdict = heart.judge(now, self._patience)
-        if verdict is Verdict.ASK and not heart.is_sending:
+            connection.restart_wait(now)
+        verdict = connection.judge(now, self._patience)
+        if verdict is Verdict.ASK and not connection.is_sending:
             # Otherwise the last request still waits to be sent, behind a large upload.
-            heart.is_sending = True
-            self._background.submit(heart.send_keepalive)
+            connection.is_sending = True
+            self._background.submit(connection.send_keepalive)
         elif verdict is Verdict.LOST:
-            self._background.submit(heart.transport.close)
+            self._background.submit(connection.transport.close)
         return verdict is not Verdict.LOST

@@ -102,9 +102,7 @@ class SshLink:
             finally:
                 channel.close()
 
-    def _outcome(
-        self, command: Command, channel: HostChannel, stdin: Iterable[bytes] | None
-    ) -> CommandResult:
+    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes] | None) -> CommandResult:
         feeder = _StdinFeeder(channel, stdin) if stdin is not None else None
         if feeder is None:
             channel.shutdown_write()
@@ -162,9 +160,7 @@ class SshLink:
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
         try:
-            channel = self._transport.open_channel(
-                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s
-            )
+            channel = self._transport.open_channel("direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s)
         except paramiko.ChannelException as error:
             return b"" if error.code == _REFUSED else None
         except paramiko.SSHException as error:

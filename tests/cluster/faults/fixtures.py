@@ -28,9 +28,7 @@ def trial(lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, obj
 
 
 @pytest.fixture
-def training_trial(
-    lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None]
-) -> TrialFactory:
+def training_trial(lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None]) -> TrialFactory:
     return _recording(trials.training_trial, lab, cli, row, record_property)
 
 

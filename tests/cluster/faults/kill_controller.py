@@ -36,17 +36,13 @@ def step_kind(line: str) -> StepKind | None:
     return StepKind(found["stage"], found["host"] == CONTROLLER, VARIABLE_PART.sub("*", found["text"]))
 
 
-def step_kinds(
-    site: LabCluster, verb: str, *words: str | Path, env: Mapping[str, str] | None = None
-) -> list[StepKind]:
+def step_kinds(site: LabCluster, verb: str, *words: str | Path, env: Mapping[str, str] | None = None) -> list[StepKind]:
     """Return every kind of step of that command, in order, without duplicates."""
     lines = site.run(verb, "--dry-run", *words, env=env).out.splitlines()
     return list(dict.fromkeys(kind for kind in map(step_kind, lines) if kind))
 
 
-def kill_during(
-    site: LabCluster, kind: StepKind, *words: str | Path, env: Mapping[str, str] | None = None
-) -> None:
+def kill_during(site: LabCluster, kind: StepKind, *words: str | Path, env: Mapping[str, str] | None = None) -> None:
     """Run the command and kill it as soon as its progress shows that a step of that kind begins."""
     process = site.cli.start(*words, cwd=site.folder, env=env)
     assert process.stderr is not None

@@ -139,9 +139,7 @@ def fetched_outputs(site: LabCluster) -> set[tuple[str, str]]:
     """Return job and SHA-256 of every output file that was fetched."""
     jobs = site.folder / ".hvdocker" / "jobs"
     files = [path for path in jobs.glob("*/out/**/*") if path.is_file()]
-    return {
-        (path.relative_to(jobs).parts[0], hashlib.sha256(path.read_bytes()).hexdigest()) for path in files
-    }
+    return {(path.relative_to(jobs).parts[0], hashlib.sha256(path.read_bytes()).hexdigest()) for path in files}
 
 
 def assert_nothing_left(site: LabCluster) -> None:

@@ -148,9 +148,7 @@ class Lab:
         ]
         return sorted(found, key=lambda host: int(host.address.rsplit(".", 1)[1]))
 
-    def write_inventory(
-        self, path: Path, hosts: Sequence[LabHost], user: str = "trainer", **extra: Any
-    ) -> Path:
+    def write_inventory(self, path: Path, hosts: Sequence[LabHost], user: str = "trainer", **extra: Any) -> Path:
         """Write an inventory of these hosts; extra keys go to its top level."""
         inventory = {
             "cluster": "lab",
@@ -183,9 +181,7 @@ class Lab:
             self.say(f"{len(dead)} dead hosts and {prune_images(self.engine)} old images removed")
 
     def _remove_all(self) -> None:
-        names = [
-            seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=LAB_FILTERS)
-        ]
+        names = [seen["Names"][0].lstrip("/") for seen in self.engine.containers(all=True, filters=LAB_FILTERS)]
         in_parallel(self._remove, names)
         for volume in self._volumes():
             self._remove_volume(volume)

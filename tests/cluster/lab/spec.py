@@ -51,9 +51,7 @@ def numbered_specs(count: int) -> list[HostSpec]:
     return [HostSpec(f"h{number}", f"{PREFIX}{10 + number}") for number in range(1, count + 1)]
 
 
-def create_arguments(
-    engine: docker.APIClient, spec: HostSpec, ground: LabSettings, image: str
-) -> dict[str, Any]:
+def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: LabSettings, image: str) -> dict[str, Any]:
     """Return the arguments of the SDK's create_container."""
     return {
         "image": image,

@@ -37,9 +37,7 @@ def contest(*rows: Row, is_slow: bool = True) -> Benchmark:
 
 def test_contestants_take_turns_and_are_prepared_each_time() -> None:
     watch = Watch()
-    samples = measure(
-        contest(), {"a": watch.contestant("a", 1, 2, 3), "b": watch.contestant("b", 10, 10, 10)}, watch
-    )
+    samples = measure(contest(), {"a": watch.contestant("a", 1, 2, 3), "b": watch.contestant("b", 10, 10, 10)}, watch)
     assert watch.order == ["before a", "a", "before b", "b"] * 3
     assert samples == {"a": [1, 2, 3], "b": [10, 10, 10]}
 

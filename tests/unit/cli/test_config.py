@@ -24,9 +24,7 @@ hosts:
   - {host: root@gpu-b, slots: 4, ssh: {port: 22}}
 """
 # The nastiest of the finds, through the whole program.
-NASTY = sorted(path for path in (FIXTURES / "fuzzed").glob("*.yaml") if not path.stem.startswith("right-"))[
-    ::2
-]
+NASTY = sorted(path for path in (FIXTURES / "fuzzed").glob("*.yaml") if not path.stem.startswith("right-"))[::2]
 
 
 @pytest.fixture

@@ -178,9 +178,7 @@ def test_the_list_of_verbs_imports_none_of_them() -> None:
     assert set(literal_eval(done.stdout)) == {"hvdocker.cli.app", "hvdocker.cli.verb_table"}
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"), [("hvdocker tr", "train"), ("hvdocker train --sta", "--start-timeout")]
-)
+@pytest.mark.parametrize(("typed", "offered"), [("hvdocker tr", "train"), ("hvdocker train --sta", "--start-timeout")])
 def test_completion_offers_words_and_costs_no_heavy_import(typed: str, offered: str) -> None:
     words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
     environment = {**os.environ, **words, "_HVDOCKER_COMPLETE": "complete_bash"}

@@ -176,13 +176,9 @@ def test_a_job_that_has_just_ended_has_no_secrets_to_give(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("is_elastic", [True, False])
-def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(
-    pair: Pair, is_elastic: bool
-) -> None:
+def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(pair: Pair, is_elastic: bool) -> None:
     seats = (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2)) if is_elastic else ()
-    trust = Trust(
-        "lab", 12345, (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("c", "10.0.0.13", "hvd"))
-    )
+    trust = Trust("lab", 12345, (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("c", "10.0.0.13", "hvd")))
     ring = key_pairs.ClusterKeys(key_pairs.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
     context = Context(inventory("hosts: [a, c]"), pair.links, template="", trust=trust, keyring=ring)
     apply(plan_of("up", "lab", ("join", [UpdateMaster("a", "master", 1000, 1001, seats)])), context)

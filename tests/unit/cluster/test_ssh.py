@@ -13,8 +13,7 @@ from hvdocker.inventory.locate import Located
 from tests.unit.builders import inventory
 
 LAB = inventory(
-    "ssh: {user: ada, port: 2222, key: /k, jump: bastion}\n"
-    "hosts: [a, {host: gpu-b, name: b, ssh: {user: bob}}]"
+    "ssh: {user: ada, port: 2222, key: /k, jump: bastion}\nhosts: [a, {host: gpu-b, name: b, ssh: {user: bob}}]"
 )
 
 

@@ -57,18 +57,10 @@ def test_equal_failures_are_shown_once_with_all_their_hosts(shown) -> None:
     error = HostErrors(
         "some hosts are not fit",
         [
-            HostUnfit(
-                "no engine", host="a", command="docker version", lines=["not installed"], fix="install it"
-            ),
-            HostUnreachable(
-                "b:22 refuses connections", host="b", command="ssh b true", fix="is sshd running there?"
-            ),
-            HostUnfit(
-                "no engine", host="c", command="docker version", lines=["not installed"], fix="install it"
-            ),
-            HostUnfit(
-                "no engine", host="d", command="docker version", lines=["another reason"], fix="install it"
-            ),
+            HostUnfit("no engine", host="a", command="docker version", lines=["not installed"], fix="install it"),
+            HostUnreachable("b:22 refuses connections", host="b", command="ssh b true", fix="is sshd running there?"),
+            HostUnfit("no engine", host="c", command="docker version", lines=["not installed"], fix="install it"),
+            HostUnfit("no engine", host="d", command="docker version", lines=["another reason"], fix="install it"),
             HvdockerError("nobody's"),
         ],
     )
@@ -102,9 +94,7 @@ def test_long_lines_are_not_broken(shown) -> None:
 
 def test_colours_only_on_a_terminal() -> None:
     stream = io.StringIO()
-    show_error(
-        Console(file=stream, force_terminal=True, theme=_theme(), color_system="standard"), HvdockerError("x")
-    )
+    show_error(Console(file=stream, force_terminal=True, theme=_theme(), color_system="standard"), HvdockerError("x"))
     assert "\x1b[" in stream.getvalue()
 
 

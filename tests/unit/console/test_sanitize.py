@@ -149,9 +149,7 @@ VIEWS: dict[str, Callable[[Console, str], None]] = {
         console, HvdockerError(evil, host=evil, command=evil, lines=[evil], fix=evil)
     ),
     "errors": lambda console, evil: show_error(console, HostErrors(evil, [HvdockerError(evil, host=evil)])),
-    "a plan": lambda console, evil: show_plan(
-        console, plan_of("up", "lab", ("start", [StartContainer(evil, evil)]))
-    ),
+    "a plan": lambda console, evil: show_plan(console, plan_of("up", "lab", ("start", [StartContainer(evil, evil)]))),
     "a status": status,
     "locks": locks,
     "the doctor": doctor,

@@ -23,9 +23,7 @@ AWAY = Finding("answers", Mark.BAD, "y", is_unreachable=True)
         (AWAY, BAD, BAD, ExitCode.UNREACHABLE, "bad"),
     ],
 )
-def test_the_worst_decides(
-    of_host: Finding, of_pair: Finding, of_all: Finding, code: ExitCode, mark: str
-) -> None:
+def test_the_worst_decides(of_host: Finding, of_pair: Finding, of_all: Finding, code: ExitCode, mark: str) -> None:
     hosts = (HostReport("a", (GOOD, of_host)), HostReport("b", (GOOD,)))
     report = DoctorReport("lab", hosts, (PairReport("a", "b", (GOOD, of_pair)),), (GOOD, of_all))
     assert (report.exit_code, report.as_json()["mark"]) == (code, mark)

@@ -21,9 +21,7 @@ Piece = tuple[bytes | None, bytes | None]
 class Engine(FakeEngine):
     """Answers an exec piece by piece; what is asked inside gets the next of `answers`."""
 
-    def __init__(
-        self, pieces: tuple[Piece, ...] = (), code: int = 0, answers: list[bytes] | None = None
-    ) -> None:
+    def __init__(self, pieces: tuple[Piece, ...] = (), code: int = 0, answers: list[bytes] | None = None) -> None:
         super().__init__()
         self.pieces, self.code, self.answers = pieces, code, answers or []
         self.created: list[tuple[Any, ...]] = []
@@ -58,9 +56,7 @@ def test_output_and_errors_as_they_come_and_the_exit_code() -> None:
     engine = Engine(((b"one\n", None), (None, b"two\n"), (b"", None), (b"x" * 70000, None)), code=7)
     heard: list[tuple[bytes, bool]] = []
     what = ContainerCommand(("ls", "-l"), "/train", "t0ken")
-    code = stream_in_container(
-        Link(engine), "worker", what, lambda data, is_error: heard.append((data, is_error))
-    )
+    code = stream_in_container(Link(engine), "worker", what, lambda data, is_error: heard.append((data, is_error)))
     assert code == 7
     assert heard == [(b"one\n", False), (b"two\n", True), (b"", False), (b"x" * 70000, False)]
     settings = {"workdir": "/train", "environment": {"HVDOCKER_EXEC": "t0ken"}}
@@ -90,9 +86,7 @@ def test_what_does_not_end_in_its_grace_is_killed() -> None:
 
 def test_ranks_are_ended_by_what_their_wrappers_wrote() -> None:
     engine = Engine(answers=[b"40\n", b""])
-    engine.files = {
-        "/run/hvdocker/ranks/train-abcd": json.dumps({"rank": 1, "pid": 40, "host": "b"}).encode()
-    }
+    engine.files = {"/run/hvdocker/ranks/train-abcd": json.dumps({"rank": 1, "pid": 40, "host": "b"}).encode()}
     assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 1
     assert [argv[4:] for _, argv, _ in engine.created] == [
         ["TERM", "HVDOCKER_JOB=train-abcd", "40"],
@@ -100,9 +94,7 @@ def test_ranks_are_ended_by_what_their_wrappers_wrote() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"pid": "7; rm"}', '{"pid": 1}', '{"pid": -4}', '{"pid": true}']
-)
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"pid": "7; rm"}', '{"pid": 1}', '{"pid": -4}', '{"pid": true}'])
 def test_who_says_no_number_of_a_process_is_not_signalled(text: str) -> None:
     engine = Engine()
     engine.files = {"/run/hvdocker/ranks/train-abcd": text.encode()}

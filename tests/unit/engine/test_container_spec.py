@@ -58,9 +58,7 @@ def test_body_of_a_plain_users_worker() -> None:
 
 
 def test_body_of_roots_container() -> None:
-    wanted = body(
-        ROOT, CapAdd=["SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE"], RestartPolicy={"Name": "no"}
-    )
+    wanted = body(ROOT, CapAdd=["SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE"], RestartPolicy={"Name": "no"})
     assert create_body(ROOT, {}) == {**wanted, "User": "0:0"}
 
 

@@ -12,9 +12,7 @@ from hvdocker.gc.leftovers import RunFolder
 
 def look(home: Path) -> tuple[tuple[RunFolder, ...], tuple[str, ...]]:
     argv = [word.replace("/var/tmp", str(home / "tmp")) for word in list_leftovers("h1").argv]
-    done = subprocess.run(
-        argv, capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(home)}
-    )
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, env={**os.environ, "HOME": str(home)})
     found = read_leftovers(done.stdout)
     assert found is not None, done
     return found

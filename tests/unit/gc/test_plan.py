@@ -84,12 +84,8 @@ def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
         ("images", [RemoveImage("h1", "hvdocker-part:x", "part of an image that was never sent whole")]),
         ("images", [RemoveImage("h2", "doc-hvd:cpu", "no container uses it", 7)]),
     )
-    forced = {
-        step.host: step for step in plan_other_leftovers("lab", found, ["lab-aaaa"], None).stages[0].steps
-    }
-    names = [
-        getattr(step, "name", "") for step in plan_other_leftovers("lab", found, [], None).stages[0].steps
-    ]
+    forced = {step.host: step for step in plan_other_leftovers("lab", found, ["lab-aaaa"], None).stages[0].steps}
+    names = [getattr(step, "name", "") for step in plan_other_leftovers("lab", found, [], None).stages[0].steps]
     assert names == ["unborn", "of-kim", "going-anyway", "examined"] and set(forced) == {"h1"}
 
 
@@ -99,18 +95,14 @@ def test_secrets_of_a_job_that_never_started_go_before_its_master() -> None:
     unborn = container("unborn", "master", "created", host="a", **told)
     found = {
         "h1": HostLeftovers((unborn, container("w1", "worker", host="a"))),
-        "h2": HostLeftovers(
-            (container("w2", "worker", host="b"), container("x", "worker", "running", "other"))
-        ),
+        "h2": HostLeftovers((container("w2", "worker", host="b"), container("x", "worker", "running", "other"))),
         "h3": HostLeftovers((container("w3", "worker", host="c"),)),
     }
     removed = RemoveContainer("h1", "unborn", "id-unborn", "a job that never started")
     assert plan_other_leftovers("lab", found, [], "ada") == plan_of(
         "gc", "lab", ("secrets", [RemoveSecrets("h2", "w2", ("j-aaaa",))]), ("containers", [removed])
     )
-    assert plan_other_leftovers("lab", found, [], "kim").is_empty, (
-        "another's secrets are left alone with his job"
-    )
+    assert plan_other_leftovers("lab", found, [], "kim").is_empty, "another's secrets are left alone with his job"
     assert plan_other_leftovers("lab", found, [], "ada", is_whole=False) == plan_other_leftovers(
         "lab", found, [], "ada"
     )

@@ -17,9 +17,7 @@ FOREIGN = ImageSeen("sha256:cccc", "amd64", size_bytes=GIB, is_ours=False)
 
 def test_only_hosts_that_lack_it_are_sent_the_image() -> None:
     state = state_of(host_seen("a"), host_seen("b", image=OTHER_IMAGE), controller_image=IMAGE)
-    assert plan_push(LAB, state).stages == (
-        Stage("image", (ShipImage("b", "doc-hvd:cpu", CONTROLLER, GIB),)),
-    )
+    assert plan_push(LAB, state).stages == (Stage("image", (ShipImage("b", "doc-hvd:cpu", CONTROLLER, GIB),)),)
 
 
 def test_an_image_that_is_everywhere_is_nothing_to_do() -> None:
@@ -29,9 +27,7 @@ def test_an_image_that_is_everywhere_is_nothing_to_do() -> None:
 def test_the_same_image_under_another_engines_name_is_not_sent() -> None:
     """Engines that keep images in containerd name them by another digest."""
     stored = ImageSeen("sha256:manifest", "amd64", GIB, is_ours=True, content=IMAGE.content)
-    assert plan_push(
-        LAB, state_of(host_seen("a", image=stored), host_seen("b"), controller_image=IMAGE)
-    ).is_empty
+    assert plan_push(LAB, state_of(host_seen("a", image=stored), host_seen("b"), controller_image=IMAGE)).is_empty
 
 
 def test_any_image_may_be_pushed() -> None:

@@ -138,13 +138,9 @@ def test_an_image_that_is_named_after_the_registry_keeps_its_name(work: Any) -> 
 
 def test_another_build_than_this_machines_is_an_error_and_takes_no_name() -> None:
     engine = Engine()
-    with pytest.raises(
-        HvdockerError, match="the registry has another build of x:y than this machine"
-    ) as found:
+    with pytest.raises(HvdockerError, match="the registry has another build of x:y than this machine") as found:
         pulled(engine, content=image_content(build(1)))
-    assert found.value.fix == (
-        "hvdocker image push puts yours there (or remove the image here to use the registry's)"
-    )
+    assert found.value.fix == ("hvdocker image push puts yours there (or remove the image here to use the registry's)")
     assert engine.images == {"x:y": build(1)}
 
 

@@ -28,9 +28,7 @@ def test_comments_blanks_and_continued_lines() -> None:
     assert lines(text) == ("tqdm >=4", "six==1.16 --hash=sha256:ab", "url#fragment")
 
 
-@pytest.mark.parametrize(
-    "line", ["-r more.txt", "-rmore.txt", "--requirement more.txt", "--requirement=more.txt"]
-)
+@pytest.mark.parametrize("line", ["-r more.txt", "-rmore.txt", "--requirement more.txt", "--requirement=more.txt"])
 def test_an_included_file_stands_in_its_place(line: str) -> None:
     assert lines(f"six\n{line}\ntqdm\n", more="attrs\n") == ("six", "attrs", "tqdm")
 

@@ -36,8 +36,6 @@ def test_a_module_that_is_not_there_is_not_found() -> None:
         importlib.import_module("keras.none")
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"), [("1", True), ("True", True), ("true", True), ("0", False), ("", False)]
-)
+@pytest.mark.parametrize(("value", "wanted"), [("1", True), ("True", True), ("true", True), ("0", False), ("", False)])
 def test_the_variable_decides(value: str, wanted: bool) -> None:
     assert is_wanted({"TF_USE_LEGACY_KERAS": value}) is wanted

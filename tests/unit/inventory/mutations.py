@@ -127,9 +127,7 @@ def _indent(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
 
 def _encode(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
     text = data.decode("utf-8", "replace")
-    return text.encode(
-        rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp037")), "replace"
-    )
+    return text.encode(rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp037")), "replace")
 
 
 def _wrap(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:

@@ -100,9 +100,9 @@ def check_error(error: HvdockerError) -> None:
     shown = "\n".join((error.what, *error.lines, error.fix or ""))
     assert "lab.yaml" in error.what or "there is no user" in error.what
     for line in error.lines:
-        assert re.match(
-            r"(\S.*|\S.* )?\(?line \d+\)?: |inventory: |hosts: |the file is empty|… and \d+ more", line
-        ), line
+        assert re.match(r"(\S.*|\S.* )?\(?line \d+\)?: |inventory: |hosts: |the file is empty|… and \d+ more", line), (
+            line
+        )
     assert len(shown) < 10_000
     assert all(letter.isprintable() or letter == "\n" for letter in shown), shown
     for noise in ("Traceback", "<class", "object at 0x", "Node(", "Error(", "codec can't"):
@@ -117,9 +117,7 @@ def check_inventory(inventory: Inventory) -> None:
     assert inventory.cpus is None or (math.isfinite(inventory.cpus) and inventory.cpus > 0)
     for size in (inventory.shm_bytes, inventory.memory_bytes):
         assert size is None or 0 < size < 2**63
-    assert all(
-        re.fullmatch(ENV_NAME_PATTERN, name) and "\0" not in value for name, value in inventory.env.items()
-    )
+    assert all(re.fullmatch(ENV_NAME_PATTERN, name) and "\0" not in value for name, value in inventory.env.items())
     assert all("\n" not in mount.bind() for mount in inventory.mounts)
     assert len({host.name for host in inventory.hosts}) == len(inventory.hosts)
     for host in inventory.hosts:
@@ -127,9 +125,7 @@ def check_inventory(inventory: Inventory) -> None:
         assert host.host and not host.host.startswith("-") and host.host.isprintable()
         assert host.ssh.port is None or 1 <= host.ssh.port <= 65535
         words = (host.ssh.user, host.ssh.key, host.ssh.jump)
-        assert not any(
-            word and (has_invisible_characters(word) or len(word.splitlines()) != 1) for word in words
-        )
+        assert not any(word and (has_invisible_characters(word) or len(word.splitlines()) != 1) for word in words)
         assert not any(word and word.startswith("-") for word in (host.ssh.user, host.ssh.jump))
         assert host.slots is None or 1 <= host.slots <= 4096
 

@@ -86,9 +86,7 @@ def test_no_cluster_at_all(tmp_path: Path) -> None:
     assert caught.value.exit_code == ExitCode.ERROR
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "{}", "[]", "null", "7", '"x"', '{"inventory": null}', '{"inventory": ""}']
-)
+@pytest.mark.parametrize("text", ["", "{", "{}", "[]", "null", "7", '"x"', '{"inventory": null}', '{"inventory": ""}'])
 def test_a_damaged_pointer_is_named(tmp_path: Path, text: str) -> None:
     point(tmp_path, "x")
     pointer = tmp_path / ".hvdocker" / "current.json"
@@ -196,12 +194,8 @@ def test_fetched_jobs_stay_when_the_cluster_goes(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / ".hvdocker").iterdir()] == ["jobs"]
 
 
-@pytest.mark.parametrize(
-    ("given", "hosts"), [({"local": 2}, ["w1", "w2"]), ({"hosts": ["a", "me@b"]}, ["a", "b"])]
-)
-def test_a_generated_inventory_is_written_only_when_it_counts(
-    tmp_path: Path, given, hosts: list[str]
-) -> None:
+@pytest.mark.parametrize(("given", "hosts"), [({"local": 2}, ["w1", "w2"]), ({"hosts": ["a", "me@b"]}, ["a", "b"])])
+def test_a_generated_inventory_is_written_only_when_it_counts(tmp_path: Path, given, hosts: list[str]) -> None:
     located = generate(env(tmp_path), image="mine:1", **given)
     assert [host.name for host in located.inventory.hosts] == hosts
     assert located.inventory.image == "mine:1"
@@ -277,9 +271,7 @@ def test_a_damaged_pointer_is_replaced_without_a_word(tmp_path: Path) -> None:
     assert locate(env(tmp_path), None).inventory.is_local
 
 
-@pytest.mark.parametrize(
-    ("first", "then"), [({"local": 2}, {"hosts": ["a"]}), ({"hosts": ["a"]}, {"local": 2})]
-)
+@pytest.mark.parametrize(("first", "then"), [({"local": 2}, {"hosts": ["a"]}), ({"hosts": ["a"]}, {"local": 2})])
 def test_a_cluster_is_not_orphaned_by_one_of_another_kind(tmp_path: Path, first, then) -> None:
     located = generate(env(tmp_path), **first)
     point_at(located)
@@ -308,10 +300,7 @@ def test_a_broken_inventory_in_our_folder_is_no_traceback(tmp_path: Path) -> Non
 def test_another_clusters_name_means_other_containers_of_the_same_hosts(tmp_path: Path) -> None:
     path = write(tmp_path / "my lab.yaml", "own")
     found = locate(env(tmp_path), path, "theirs-4kq2")
-    assert (
-        cluster(found) == "theirs-4kq2"
-        and found.inventory.hosts == locate(env(tmp_path), path).inventory.hosts
-    )
+    assert cluster(found) == "theirs-4kq2" and found.inventory.hosts == locate(env(tmp_path), path).inventory.hosts
     assert found.flag == cluster_flag(env(tmp_path), found) == " -i 'my lab.yaml' --cluster theirs-4kq2"
     assert locate(env(tmp_path), path, "own") == locate(env(tmp_path), path)
     assert cluster_flag(env(tmp_path), locate(env(tmp_path), path)) == " -i 'my lab.yaml'"

@@ -25,12 +25,8 @@ from hvdocker.jobs.results.merge import FetchedFiles, merge
 from tests.unit.builders import host_seen, master, state_of
 
 STATE = state_of(
-    host_seen(
-        "a", job_folders=("old-aaaa", "train-bbbb"), containers=(master("train-bbbb", "{}", created=1),)
-    ),
-    host_seen(
-        "b", job_folders=("train-bbbb", "gone-cccc"), containers=(master("new-dddd", "{}", created=2),)
-    ),
+    host_seen("a", job_folders=("old-aaaa", "train-bbbb"), containers=(master("train-bbbb", "{}", created=1),)),
+    host_seen("b", job_folders=("train-bbbb", "gone-cccc"), containers=(master("new-dddd", "{}", created=2),)),
 )
 
 
@@ -72,9 +68,7 @@ def test_what_came_home_from_hosts_one_after_the_other_is_all_home(tmp_path: Pat
     for host in "ab":
         mark_fetched(here, "train-bbbb", folder, {*hosts_fetched_into(here, "train-bbbb", folder), host})
     assert "train-bbbb" not in unfetched_jobs(here, STATE)
-    assert hosts_fetched_into(here, "train-bbbb", tmp_path) == set(), (
-        "elsewhere is only what was brought there"
-    )
+    assert hosts_fetched_into(here, "train-bbbb", tmp_path) == set(), "elsewhere is only what was brought there"
 
 
 def test_a_copy_that_was_removed_counts_no_more_when_a_part_of_it_comes_again(tmp_path: Path) -> None:

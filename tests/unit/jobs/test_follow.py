@@ -132,9 +132,7 @@ def test_twice_ends_ranks_elsewhere_at_once(tmp_path: Path) -> None:
     ],
     ids=["lost", "never reached"],
 )
-def test_a_host_on_which_ranks_may_be_left_is_named(
-    tmp_path: Path, others: Mapping[str, WorkerLink], why: str
-) -> None:
+def test_a_host_on_which_ranks_may_be_left_is_named(tmp_path: Path, others: Mapping[str, WorkerLink], why: str) -> None:
     error = ctrl_c(tmp_path, Head(is_pressed_again=True), others)
     assert str(error) == "job train-abcd was stopped by Ctrl-C; ranks may be left on b"
     assert (error.lines, error.exit_code) == ((why,), ExitCode.INTERRUPTED)

@@ -62,6 +62,4 @@ def test_where_nobody_answers_nothing_hides_that_the_head_is_lost(
     """Hosts are away for want of a key: no socket is opened."""
     monkeypatch.setenv("HOME", str(tmp_path))
     lab = inventory("hosts: [b]\nssh: {key: /no/such/key}\n")
-    clean_up_lost_job(
-        Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), "train-abcd", has_secrets=True
-    )
+    clean_up_lost_job(Env(cwd=tmp_path), Located(lab, tmp_path / "inventory.yaml"), "train-abcd", has_secrets=True)

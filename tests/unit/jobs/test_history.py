@@ -28,9 +28,7 @@ MASTER = {
 PLACEMENT = Placement((Share("a", 1), Share("b", 2)))
 
 
-def papers(
-    master: object = None, job: object = None, record: object = None, capsule: object = None
-) -> JobTexts:
+def papers(master: object = None, job: object = None, record: object = None, capsule: object = None) -> JobTexts:
     given = (master, job, record, capsule)
     return JobTexts(*(json.dumps(value) if value is not None else "" for value in given))
 
@@ -62,9 +60,7 @@ def test_only_what_the_container_said() -> None:
     ("code", "state"), [(0, "succeeded"), (1, "failed"), (143, "stopped"), (137, "ended"), (None, "unknown")]
 )
 def test_an_exit_code_tells_how_it_ended(code: int | None, state: str) -> None:
-    past = read_past_job(
-        "j-abcd", papers({**MASTER, "exit_code": code}, record={"state": "running", "started": 5.0})
-    )
+    past = read_past_job("j-abcd", papers({**MASTER, "exit_code": code}, record={"state": "running", "started": 5.0}))
     assert (past.state, past.exit_code) == (state, code)
 
 
@@ -75,9 +71,7 @@ def test_a_job_that_was_running_when_it_was_last_seen_may_have_ended() -> None:
     assert past == PastJob("j-abcd", started=9.0, record=past.record)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "7", '"x"', "[" * 100_000, '{"labels": 7, "hosts": 7}']
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"x"', "[" * 100_000, '{"labels": 7, "hosts": 7}'])
 def test_damaged_papers_tell_nothing(text: str) -> None:
     assert read_past_job("j-abcd", JobTexts(text, text, text, text)) == PastJob("j-abcd")
 

@@ -113,16 +113,12 @@ def test_a_job_that_is_taken_down_was_stopped_by_someone_else(
 @pytest.mark.parametrize(("code", "status"), [(409, "removing"), (409, "dead"), (500, "removing")])
 def test_a_container_on_its_way_out_counts_as_gone(code: int, status: str) -> None:
     with pytest.raises(JobStopped):
-        job_container.follow_lines(
-            link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None
-        )
+        job_container.follow_lines(link_to(Vanishing(code=code, status=status)), NAME, ALONE, lambda line: None)
 
 
 def test_an_engine_that_refuses_for_other_reasons_is_told_as_before() -> None:
     with pytest.raises(HvdockerError, match="the Docker engine refused: reading the job's output") as caught:
-        job_container.follow_lines(
-            link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None
-        )
+        job_container.follow_lines(link_to(Vanishing(code=500, status="running")), NAME, ALONE, lambda line: None)
     assert caught.value.exit_code == ExitCode.ERROR
 
 

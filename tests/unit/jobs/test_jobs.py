@@ -24,9 +24,7 @@ def located(tmp_path: Path) -> Located:
 
 
 def labelled(seen: ContainerSeen, **labels: str) -> ContainerSeen:
-    return replace(
-        seen, labels={**seen.labels, **{f"hvdocker.{name}": value for name, value in labels.items()}}
-    )
+    return replace(seen, labels={**seen.labels, **{f"hvdocker.{name}": value for name, value in labels.items()}})
 
 
 def at_home(tmp_path: Path, job: str, **record: object) -> LocalJob:
@@ -40,9 +38,7 @@ def at_home(tmp_path: Path, job: str, **record: object) -> LocalJob:
 
 
 def test_what_labels_tell() -> None:
-    seen = labelled(
-        master("train-abcd", '{"a":2}', created=90), owner="ada", script="train.py", elastic="1:4"
-    )
+    seen = labelled(master("train-abcd", '{"a":2}', created=90), owner="ada", script="train.py", elastic="1:4")
     two = Placement((Share("a", 2),))
     assert _listed_job("a", MasterSeen(seen, 95.0), two, 100.0) == ListedJob(
         "train-abcd", "lab", "ada", "running", two, "a", 90, 5.0, "train.py", None, Elastic(1, 4)
@@ -69,9 +65,7 @@ def test_a_job_that_is_live_and_at_home_is_one_row_and_the_record_fills_the_gaps
     killed = replace(LIVE, state="ended", exit_code=137, seconds=None, script="")
     (row,) = merge_local_jobs([killed], [home])
     folder = str(tmp_path / ".hvdocker" / "jobs" / "train-abcd")
-    assert row == replace(
-        killed, state="failed", seconds=10.0, script="train", restarts=3, local_folder=folder
-    )
+    assert row == replace(killed, state="failed", seconds=10.0, script="train", restarts=3, local_folder=folder)
 
 
 def test_what_runs_is_running_whatever_came_home_before(tmp_path: Path) -> None:
@@ -158,9 +152,7 @@ def test_all_of_it_as_json(tmp_path: Path) -> None:
     home = at_home(tmp_path, "home-cccc")
     elastic = replace(LIVE, elastic=Elastic(1, 4))
     lab = inventory("hosts: [a, b]")
-    report = JobsReport(
-        lab, tuple(merge_local_jobs([elastic], [home])), (), 0, {"b": HostUnreachable("off", host="b")}
-    )
+    report = JobsReport(lab, tuple(merge_local_jobs([elastic], [home])), (), 0, {"b": HostUnreachable("off", host="b")})
     assert report.as_json()["jobs"] == [
         {
             "job": "train-abcd", "cluster": "lab", "owner": "ada", "script": "train.py", "state": "running",

@@ -16,12 +16,8 @@ from tests.unit.builders import host_seen, inventory, master, state_of
 from tests.unit.fakes import FakeLink
 
 STATE = state_of(
-    host_seen(
-        "a", job_folders=("old-aaaa", "train-bbbb"), containers=(master("train-bbbb", "{}", created=1),)
-    ),
-    host_seen(
-        "b", job_folders=("gone-cccc",), containers=(master("new-dddd", "{}", "exited", "b", created=2),)
-    ),
+    host_seen("a", job_folders=("old-aaaa", "train-bbbb"), containers=(master("train-bbbb", "{}", created=1),)),
+    host_seen("b", job_folders=("gone-cccc",), containers=(master("new-dddd", "{}", "exited", "b", created=2),)),
 )
 
 

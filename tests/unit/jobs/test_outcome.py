@@ -23,9 +23,7 @@ def judged(end: JobEnd, propagates_exit: bool = False, restarts_before: int = 0)
     return caught.value
 
 
-@pytest.mark.parametrize(
-    "end", [JobEnd(record("succeeded"), 0), JobEnd(None, 0)], ids=["record", "exit code"]
-)
+@pytest.mark.parametrize("end", [JobEnd(record("succeeded"), 0), JobEnd(None, 0)], ids=["record", "exit code"])
 def test_success_is_silence(end: JobEnd) -> None:
     raise_unless_succeeded(EndedJob("train-abcd", PLACEMENT, end, {}))
 
@@ -86,15 +84,11 @@ def test_no_record_at_all_and_out_of_memory() -> None:
 
 
 def test_a_master_that_was_killed_left_its_record_running() -> None:
-    assert str(judged(JobEnd(record("running"), 137))) == (
-        "b: the master of job train-abcd was killed (exit code 137)"
-    )
+    assert str(judged(JobEnd(record("running"), 137))) == ("b: the master of job train-abcd was killed (exit code 137)")
 
 
 def test_a_lost_host_is_the_cause_whoever_failed_first() -> None:
-    lost = record(
-        "failed", RankEnd(0, "b", 1), lost_hosts=("a",), ranks=(RankEnd(0, "b", 1), RankEnd(1, "a", None))
-    )
+    lost = record("failed", RankEnd(0, "b", 1), lost_hosts=("a",), ranks=(RankEnd(0, "b", 1), RankEnd(1, "a", None)))
     error = judged(JobEnd(lost, 1))
     assert str(error) == "host a stopped answering; rank 1 was there"
     assert error.lines == ("rank 1: one", "rank 1: two")

@@ -222,9 +222,7 @@ def test_a_host_that_is_too_slow_to_be_probed_is_tried_again_and_then_asked_afte
 
 @pytest.mark.parametrize("heard", [b"", None])
 def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(heard: bytes | None) -> None:
-    logs = (
-        "hvdocker-file rank-1.log\nhvdocker: rank 1 on b, start 2, now\nhvdocker: rank 1 on b, start 2, now\n"
-    )
+    logs = "hvdocker-file rank-1.log\nhvdocker: rank 1 on b, start 2, now\nhvdocker: rank 1 on b, start 2, now\n"
     logs += "epoch 3\nConnection closed by peer\n\nhvdocker-file rank-2.log\n\n"
     error = judge(
         b=Link("b", heard=heard, logs=logs, worker=Answering(1)),
@@ -238,9 +236,7 @@ def test_a_head_that_nobody_hears_is_gone_and_the_last_words_of_others_are_told(
 
 
 def wish(restarts: int) -> JobInputs:
-    return JobInputs(
-        TrainRequest(), UserCommand((), Path("/x"), "x"), None, {}, {}, Resilience(restarts=restarts)
-    )
+    return JobInputs(TrainRequest(), UserCommand((), Path("/x"), "x"), None, {}, {}, Resilience(restarts=restarts))
 
 
 @pytest.mark.parametrize(
@@ -252,18 +248,12 @@ def wish(restarts: int) -> JobInputs:
     ],
     ids=["the first", "after what ranks were started with", "after another head"],
 )
-def test_a_job_whose_head_is_gone_is_started_anew(
-    restarts: int, before: int, seen: int, endurance: Resilience
-) -> None:
+def test_a_job_whose_head_is_gone_is_started_anew(restarts: int, before: int, seen: int, endurance: Resilience) -> None:
     notes: list[str] = []
     env = Env(listener=lambda event: notes.append(event.text))
-    job = replace(
-        JOB, resilience=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de"
-    )
+    job = replace(JOB, resilience=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de")
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
-    assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch(
-        "train-abcd", endurance, 3, "c0de", gone
-    )
+    assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch("train-abcd", endurance, 3, "c0de", gone)
     assert notes == [
         "the head a does not answer: the job ended with it; train-abcd is started again on the hosts "
         f"that still respond (restart {endurance.first_restart} of {restarts})"

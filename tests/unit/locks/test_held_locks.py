@@ -99,16 +99,12 @@ def test_all_hosts_are_locked_for_as_long_as_the_block_lasts(hosts: dict[str, Ma
     with hold_locks(hosts, ADA) as held:
         assert locked(hosts) == ["a", "b", "c"]
         held.raise_if_lost()
-        assert {answer.holder and answer.holder.who for answer in query_locks(hosts).done.values()} == {
-            "ada@laptop"
-        }
+        assert {answer.holder and answer.holder.who for answer in query_locks(hosts).done.values()} == {"ada@laptop"}
     assert locked(hosts) == []
 
 
 @pytest.mark.parametrize("error", [HvdockerError("no"), KeyboardInterrupt(), SystemExit()])
-def test_whatever_ends_the_block_gives_the_locks_back(
-    hosts: dict[str, Machine], error: BaseException
-) -> None:
+def test_whatever_ends_the_block_gives_the_locks_back(hosts: dict[str, Machine], error: BaseException) -> None:
     with pytest.raises(type(error)), hold_locks(hosts, ADA):
         raise error
     assert locked(hosts) == []
@@ -136,13 +132,11 @@ def test_what_to_do_about_a_lock_means_this_cluster(hosts: dict[str, Machine]) -
     manner = LockOptions(" -i ../lab.yaml")
     HeldLocks(only(hosts, "a"), replace(BOB, owner="ada")).take(0)
     _make_old(hosts["a"])
-    with pytest.raises(Locked) as caught, hold_locks(only(hosts, "a"), ADA, manner=manner):
+    with pytest.raises(Locked) as caught, hold_locks(only(hosts, "a"), ADA, options=manner):
         raise AssertionError
     assert str(caught.value.fix).endswith("if that run is dead: hvdocker lock release a -i ../lab.yaml")
-    with hold_locks(only(hosts, "b"), ADA, beat_s=0.02, manner=manner) as held:
-        release_locks_of(
-            hosts, {name: a.holder for name, a in query_locks(only(hosts, "b")).done.items() if a.holder}
-        )
+    with hold_locks(only(hosts, "b"), ADA, beat_s=0.02, options=manner) as held:
+        release_locks_of(hosts, {name: a.holder for name, a in query_locks(only(hosts, "b")).done.items() if a.holder})
         until(lambda: held.is_lost)
         with pytest.raises(Locked) as lost:
             held.raise_if_lost()
@@ -159,7 +153,7 @@ def test_a_full_disk_is_shown_as_one_and_stops_only_who_needs_the_lock(hosts: di
     assert "nothing can be written in its /tmp" in error.what and "%" in error.lines[-1]
     assert error.fix and "rm -rf" not in error.fix and "du -xah /tmp" in error.fix
     assert locked(hosts) == [] and told == []
-    with hold_locks(hosts, ADA, told.append, manner=LockOptions(is_needed=False)) as held:
+    with hold_locks(hosts, ADA, told.append, options=LockOptions(is_needed=False)) as held:
         assert locked(hosts) == ["a", "c"]
         held.raise_if_lost()
     assert locked(hosts) == []
@@ -171,7 +165,7 @@ def test_a_full_disk_is_no_way_around_a_lock_that_somebody_holds(hosts: dict[str
     HeldLocks(only(hosts, "b"), BOB).take(0)
     _make_old(hosts["b"])
     hosts["b"].is_full = True
-    with pytest.raises(Locked), hold_locks(hosts, ADA, manner=LockOptions(is_needed=False)):
+    with pytest.raises(Locked), hold_locks(hosts, ADA, options=LockOptions(is_needed=False)):
         raise AssertionError
     assert locked(hosts) == ["b"]
 
@@ -197,9 +191,7 @@ def _make_old(host: Machine) -> None:
     who.write_text(text.replace(since, str(int(since) - 3600)))
 
 
-def test_a_host_is_waited_for_and_the_others_are_taken_in_order(
-    hosts: dict[str, Machine], asked: list[str]
-) -> None:
+def test_a_host_is_waited_for_and_the_others_are_taken_in_order(hosts: dict[str, Machine], asked: list[str]) -> None:
     first = HeldLocks(only(hosts, "b"), BOB)
     first.take(0)
     told: list[Event] = []
@@ -263,9 +255,7 @@ def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine
         # Its own beat may have come first.
         until(lambda: _robs(other, hosts["a"]))
         until(lambda: held.is_lost)
-        with pytest.raises(
-            Locked, match=r"^the lock of a was taken away from this run: bob@desk is running `train`"
-        ):
+        with pytest.raises(Locked, match=r"^the lock of a was taken away from this run: bob@desk is running `train`"):
             held.raise_if_lost()
     assert locked(hosts) == ["a"], "what is another's is not given back"
     other.give_back()

@@ -135,9 +135,7 @@ def test_a_process_of_this_machine_that_is_gone_waits_for_nothing(hosts: dict[st
             assert owners(ada.renew_and_list()) == ["bob", "ada"]
             child.kill()
             child.wait()
-            assert owners(query_tickets(hosts).done["a"]) == ["ada"] and len(hosts["a"].tickets) == 2, (
-                "only looked"
-            )
+            assert owners(query_tickets(hosts).done["a"]) == ["ada"] and len(hosts["a"].tickets) == 2, "only looked"
             assert owners(ada.renew_and_list()) == ["ada"] and len(hosts["a"].tickets) == 1
 
 
@@ -158,9 +156,7 @@ def test_a_lost_link_is_named_with_what_becomes_of_the_place(hosts: dict[str, Ma
         ada.renew_and_list()
     assert caught.value.exit_code == ExitCode.UNREACHABLE and caught.value.host == "a"
     assert "where the queue is kept" in caught.value.what and "kept there for 60 s" in str(caught.value.fix)
-    assert [event.text for event in said] == [
-        "the place in the queue could not be given back: it is free in 60 s"
-    ]
+    assert [event.text for event in said] == ["the place in the queue could not be given back: it is free in 60 s"]
 
 
 def test_a_host_on_which_no_ticket_can_be_written_is_named(hosts: dict[str, Machine]) -> None:

@@ -132,19 +132,13 @@ def test_a_beat_keeps_a_lock_alive_and_brings_none_back(lock: Lock, parent: Path
 def test_whoever_took_over_and_died_before_tidying_up_is_the_holder(lock: Lock, parent: Path) -> None:
     """Dead between the two renames: the chain is followed."""
     lock.take(ADA)
-    (lock.folder / "next.aaaa").write_text(
-        '{"token": "bbbb", "since": 1, "owner": "bob", "machine": "desk"}\n'
-    )
+    (lock.folder / "next.aaaa").write_text('{"token": "bbbb", "since": 1, "owner": "bob", "machine": "desk"}\n')
     assert (found := lock.look().holder) and found.who == "bob@desk"
     assert lock.beat(ADA).state == "held" and lock.beat(BOB).is_taken
     assert lock.release(ADA).state == "held", "the first of the chain is not removed from under the last"
     lock.age(90, "next.aaaa")
     cyd = replace(ADA, token="cccc", owner="cyd")
-    assert (
-        (taken := lock.take(cyd)).is_taken
-        and taken.replaced_holder
-        and taken.replaced_holder.who == "bob@desk"
-    )
+    assert (taken := lock.take(cyd)).is_taken and taken.replaced_holder and taken.replaced_holder.who == "bob@desk"
     assert (found := lock.look().holder) and found.who == "cyd@laptop"
     lock.release(cyd)
     assert list(parent.iterdir()) == []
@@ -159,9 +153,7 @@ def test_a_name_that_was_linked_too_late_leads_nowhere(lock: Lock, parent: Path)
     assert list(parent.iterdir()) == []
 
 
-def test_a_lock_that_is_being_given_back_is_not_taken_over_until_it_is_stale(
-    lock: Lock, parent: Path
-) -> None:
+def test_a_lock_that_is_being_given_back_is_not_taken_over_until_it_is_stale(lock: Lock, parent: Path) -> None:
     lock.take(ADA)
     (lock.folder / "next.aaaa").write_text("")
     assert (found := lock.look().holder) and found.owner == "?"
@@ -320,9 +312,7 @@ def test_a_holder_that_comes_back_too_late_removes_nothing_of_its_successor(
 
 
 def test_nothing_in_a_record_reaches_a_terminal() -> None:
-    record = json.dumps(
-        {"token": "\x1b[2J", "owner": "e\x1b[31mve", "machine": "x\ny", "since": "soon", "verb": 7}
-    )
+    record = json.dumps({"token": "\x1b[2J", "owner": "e\x1b[31mve", "machine": "x\ny", "since": "soon", "verb": 7})
     holder = read_holder(record, -5, 100)
     assert (holder.token, holder.owner, holder.machine) == ("0", "e?[31mve", "x?y")
     assert (holder.verb, holder.cluster, holder.age_s, holder.held_s) == ("?", "?", 0, 0)

@@ -153,9 +153,7 @@ def test_what_others_put_in_the_way_is_never_written_through(queue: Queue, tmp_p
     assert list(target.iterdir()) == [] and not (tmp_path / "nowhere").exists()
 
 
-def test_what_others_put_into_the_folder_is_neither_read_nor_written_through(
-    queue: Queue, tmp_path: Path
-) -> None:
+def test_what_others_put_into_the_folder_is_neither_read_nor_written_through(queue: Queue, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text('{"token": "aaaa", "owner": "eve"}\n')
     queue.folder.mkdir()

@@ -25,9 +25,7 @@ def test_a_split_card_offers_its_slices_and_not_itself() -> None:
     process = GpuProcess(4711, "/usr/bin/python3 train.py --sizes=1,2", "bob", 9873, CONTAINER)
 
     def part(uuid: str, profile: str, memory_mb: int) -> GpuSeen:
-        return GpuSeen(
-            1, uuid, f"{a100} MIG {profile}", memory_mb, temperature=44, parent=split, processes=(process,)
-        )
+        return GpuSeen(1, uuid, f"{a100} MIG {profile}", memory_mb, temperature=44, parent=split, processes=(process,))
 
     assert found.gpus == (
         GpuSeen(0, card, a100, 40960, 3, 0, 31),

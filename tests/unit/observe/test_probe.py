@@ -150,9 +150,7 @@ def test_nobody_holds_a_port_that_nobody_listens_on() -> None:
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
-def test_a_jobs_folder_cannot_speak_for_the_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str
-) -> None:
+def test_a_jobs_folder_cannot_speak_for_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     """A rank may make folders of any name there; dash's own echo would turn a backslash into a new line."""
     monkeypatch.setenv("HOME", str(tmp_path))
     names = ["x\ngpu 0, GPU-evil, fake", "y\\ngpu 1, GPU-evil, fake", "z\u2028gpu 2", "t\\c", "train-abcd"]

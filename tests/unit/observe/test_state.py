@@ -8,9 +8,7 @@ from hvdocker.protocol.resilience import Elastic
 from tests.unit.builders import host_seen, master
 
 
-def container(
-    name: str, role: str, state: str = "running", created: int = 0, host: str = "a"
-) -> ContainerSeen:
+def container(name: str, role: str, state: str = "running", created: int = 0, host: str = "a") -> ContainerSeen:
     labels = {"hvdocker.role": role, "hvdocker.host": host, "hvdocker.job": name}
     return ContainerSeen(f"id-{name}", name, state, "sha256:1", labels, created)
 

@@ -86,17 +86,13 @@ def test_a_driver_that_hangs_is_not_asked_at_every_look(monkeypatch: Any) -> Non
 
     def observe(wanted: object, links: object, without_gpus: set[str]) -> HostOutcomes[HostSeen]:
         asked.append(sorted(without_gpus))
-        return HostOutcomes(
-            {n: replace(s, gpu_error="") if n in without_gpus else s for n, s in answers.items()}, {}
-        )
+        return HostOutcomes({n: replace(s, gpu_error="") if n in without_gpus else s for n, s in answers.items()}, {})
 
     monkeypatch.setattr("hvdocker.observe.hosts.observe_hosts", observe)
     looker = verb._GpuObserver(Env(now=lambda: now[0]), inventory("hosts: [a]"), Session({}, {}))
     for moment in (0.0, 2.0, 59.0, 61.0):
         now[0] = moment
-        assert [str(error) for error in looker.take_report().errors] == [
-            "a: its GPUs are not known: it hangs"
-        ]
+        assert [str(error) for error in looker.take_report().errors] == ["a: its GPUs are not known: it hangs"]
     assert asked == [[], ["a"], ["a"], []]
     now[0], answers["a"] = 122.0, host_seen("a", gpus=cards())
     assert looker.take_report().errors == [] and not looker.last_errors

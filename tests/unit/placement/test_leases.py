@@ -13,9 +13,7 @@ MEBI = 1 << 20
 GPUS = tuple(GpuSeen(index, f"GPU-{index}", "T4") for index in range(3))
 
 
-def container(
-    id: str, role: str, cluster: str = "lab", state: str = "running", **labels: str
-) -> ContainerSeen:
+def container(id: str, role: str, cluster: str = "lab", state: str = "running", **labels: str) -> ContainerSeen:
     known = {"cluster": cluster, "role": role, "owner": "kim", **labels}
     named = {f"hvdocker.{name}": value for name, value in known.items()}
     return ContainerSeen(id, id, state, "sha256:i", named)
@@ -73,9 +71,7 @@ def test_a_master_on_another_host_counts_where_all_are_looked_at() -> None:
 
 
 def test_clusters_that_overlap_both_hold_it() -> None:
-    (first, *_) = uses(
-        worker(), worker("v", cluster="other"), master('{"a":["GPU-0"]}', "n", cluster="other")
-    )
+    (first, *_) = uses(worker(), worker("v", cluster="other"), master('{"a":["GPU-0"]}', "n", cluster="other"))
     assert [(lease.cluster, lease.job) for lease in first.leases] == [("other", "mnist-4kq2"), ("lab", "")]
     assert first.lease and first.lease.job == "mnist-4kq2" and not first.is_free_in("lab")
 
@@ -127,9 +123,7 @@ def test_slices_of_one_card_are_shared_without_taking_each_other_for_strangers()
     assert own.is_free_in("lab") and other.lease and free.is_free
     # Somebody who holds none of them is one.
     stranger = tuple(
-        GpuSeen(
-            0, f"MIG-{n}", "A100 MIG 1g.5gb", 5120, parent="GPU-0", processes=(GpuProcess(8, used_mb=9000),)
-        )
+        GpuSeen(0, f"MIG-{n}", "A100 MIG 1g.5gb", 5120, parent="GPU-0", processes=(GpuProcess(8, used_mb=9000),))
         for n in range(3)
     )
     assert not any(use.is_free or use.is_free_in("lab") for use in uses(*containers, gpus=stranger))

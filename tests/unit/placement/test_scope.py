@@ -65,9 +65,7 @@ def made(wanted: Inventory, state: ClusterState, extent: ClusterScope) -> Cluste
 def of_others(seen: HostSeen, held: tuple[str, ...], state: str = "running") -> HostSeen:
     labels = {"hvdocker.cluster": "theirs", "hvdocker.owner": "kim", "hvdocker.role": "worker",
               "hvdocker.host": "x", "hvdocker.gpus": ",".join(held)}  # fmt: skip
-    return replace(
-        seen, other_containers=(ContainerSeen("id-x", "hvdocker-theirs-worker", state, "i", labels),)
-    )
+    return replace(seen, other_containers=(ContainerSeen("id-x", "hvdocker-theirs-worker", state, "i", labels),))
 
 
 def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
@@ -235,9 +233,7 @@ def test_a_job_gets_what_running_jobs_and_strangers_leave() -> None:
         master("done-cccc", '{"a":["GPU-a0"]}', state="exited"),
         master("old-bbbb", '{"c":1}'),  # of a version that told only how many
     )
-    seen = replace(
-        after.hosts["a"], containers=(*after.hosts["a"].containers, *jobs), gpus=gpus("a", 4, at3=LEE)
-    )
+    seen = replace(after.hosts["a"], containers=(*after.hosts["a"].containers, *jobs), gpus=gpus("a", 4, at3=LEE))
     after = replace(after, hosts={**after.hosts, "a": seen})
     assert offers_to_job(LAB, after, host_plans(LAB, after)) == [
         Offer("a", (Slot("GPU-a0", "A100", 81920),),
@@ -288,9 +284,7 @@ def test_a_request_is_told_by_its_words(request_: SlotRequest, np: int | None) -
 
 def test_all_gpus_of_a_kind_without_a_number() -> None:
     mixed = (*gpus("a", 1), GpuSeen(1, "GPU-a1", "T4", 16384))
-    state = state_of(
-        of_others(host_seen("a", gpus=mixed), ()), host_seen("b", gpus=gpus("b", 2)), host_seen("c")
-    )
+    state = state_of(of_others(host_seen("a", gpus=mixed), ()), host_seen("b", gpus=gpus("b", 2)), host_seen("c"))
     extent = requested_scope(LAB, state, SlotRequest(gpu=GpuRequest("T4")), {})
     assert extent.shares == {"a": Share("a", 1, ("GPU-a1",))}
 
@@ -316,9 +310,7 @@ def test_a_cluster_of_a_kind_knows_how_much_it_got() -> None:
     assert expected_slots(current_scope(LAB, after).request_label) == 3
     away = replace(after, hosts={name: after.hosts[name] for name in "ab"})
     assert is_complete(LAB, away) and not is_complete(LAB, replace(after, hosts={"a": after.hosts["a"]}))
-    assert plan_up(
-        LAB, after, host_plans(LAB, after, requested_scope(LAB, after, request, {})), MAKER
-    ).is_empty
+    assert plan_up(LAB, after, host_plans(LAB, after, requested_scope(LAB, after, request, {})), MAKER).is_empty
 
 
 def test_a_paused_job_holds_its_gpus() -> None:
@@ -359,10 +351,7 @@ def test_why_there_is_told_only_of_what_is_placed_now() -> None:
     state, request = lab(), SlotRequest(np=6)
     told = explain_requested_scope(LAB, state, request, {})
     assert told and told.winner.hosts == ("c", "a")
-    assert (
-        explain_requested_scope(LAB, made(LAB, state, requested_scope(LAB, state, request, {})), request, {})
-        is None
-    )
+    assert explain_requested_scope(LAB, made(LAB, state, requested_scope(LAB, state, request, {})), request, {}) is None
 
 
 TWO = inventory("local: 2\ncluster: lab\nimage: doc-hvd:cpu\n")
@@ -386,9 +375,7 @@ def test_local_workers_keep_what_they_have_while_a_job_runs() -> None:
 
 
 def test_a_broken_driver_keeps_nobody_from_working_on_this_machine() -> None:
-    broken = state_of(
-        *(host_seen(name, gpu_error="driver/library version mismatch") for name in ("w1", "w2"))
-    )
+    broken = state_of(*(host_seen(name, gpu_error="driver/library version mismatch") for name in ("w1", "w2")))
     assert [share.slots for share in full_scope(TWO, broken).shares.values()] == [1, 1]
 
 
@@ -404,9 +391,7 @@ def test_a_worker_that_came_back_is_not_taken_for_a_part_of_the_cluster() -> Non
     labels = {**back.labels, "hvdocker.host": "c", "hvdocker.gpus": "GPU-c0"}
     seen = replace(first.hosts["c"], containers=(replace(back, labels=labels),))
     torn = replace(first, hosts={**first.hosts, "c": seen})
-    with pytest.raises(
-        HvdockerError, match="a worker is left of before: it was asked for 2 slots, and has 3"
-    ):
+    with pytest.raises(HvdockerError, match="a worker is left of before: it was asked for 2 slots, and has 3"):
         check_workers(LAB, host_plans(LAB, torn), torn)
     assert not is_complete(LAB, torn)
     again = requested_scope(LAB, torn, SlotRequest(np=2, exclude=("c",)), {})

@@ -39,9 +39,7 @@ TRUST = Trust("lab", 1, (ClusterMember("a", "10.0.0.11", "hvd"),), new_host_keys
             "take the client key from c, make host keys for a",
         ),
         (
-            steps.MakeKeys(
-                CONTROLLER, Trust("lab", 1, (), user_key_files=("k", "k.pub"), new_host_keys=("a",))
-            ),
+            steps.MakeKeys(CONTROLLER, Trust("lab", 1, (), user_key_files=("k", "k.pub"), new_host_keys=("a",))),
             "use the client key you brought, make host keys for a",
         ),
         (steps.MakeFolders("a", "/h/.hvdocker/lab", ()), "make /h/.hvdocker/lab"),

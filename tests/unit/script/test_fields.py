@@ -62,9 +62,7 @@ def parsed(place: str, text: str) -> Inventory | None:
 
 def ran(wanted: Inventory, folder: Path, home: str) -> ScriptRun:
     folder.mkdir()
-    state = state_of(
-        host_seen(wanted.hosts[0].name, home=home, reached_at="10.0.0.11", addresses=("10.0.0.11",))
-    )
+    state = state_of(host_seen(wanted.hosts[0].name, home=home, reached_at="10.0.0.11", addresses=("10.0.0.11",)))
     return ScriptRun(plan_up(wanted, state, host_plans(wanted, state), MAKER), wanted, folder)
 
 
@@ -132,12 +130,8 @@ SHELLS = ("sh", "dash", "bash")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize(
-    "name", [PRINTABLE.replace("/", ""), "a\nb", "\n", "-rf", "é한국🐳", *INJECTIONS], ids=ascii
-)
-def test_folders_of_any_name_are_made_filled_packed_and_removed(
-    tmp_path: Path, shell: str, name: str
-) -> None:
+@pytest.mark.parametrize("name", [PRINTABLE.replace("/", ""), "a\nb", "\n", "-rf", "é한국🐳", *INJECTIONS], ids=ascii)
+def test_folders_of_any_name_are_made_filled_packed_and_removed(tmp_path: Path, shell: str, name: str) -> None:
     def run(command: Command, stdin: bytes = b"") -> bytes:
         """As a login shell would read it."""
         done = subprocess.run([shell, "-c", command.line()], input=stdin, capture_output=True, cwd=tmp_path)

@@ -22,9 +22,7 @@ JOB, MASTER, WORKER = "train-abcd", "hvdocker-lab-train-abcd", "hvdocker-lab-wor
 # Lines of other places that look like those that are changed.
 ENV = {"X": ' "host": "z",\n "hosts": [\n ],', "host": "nobody", "hosts": "none"}
 ON_A = Placement((Share("a", 1),))
-SPEC = JobSpec(
-    JOB, "lab", ON_A, {"a": "10.0.0.11"}, 1, ("python", "a b's.py"), ("horovodrun",), "/train", ENV
-)
+SPEC = JobSpec(JOB, "lab", ON_A, {"a": "10.0.0.11"}, 1, ("python", "a b's.py"), ("horovodrun",), "/train", ENV)
 # A master whose secrets can be copied out of it.
 DOCKER = f"""\
 #!/bin/sh
@@ -70,9 +68,7 @@ def test_what_the_new_host_gets(tmp_path: Path, spec: JobSpec) -> None:
     ran, step = joined_by_hand(tmp_path, spec)
     home = tmp_path / "c" / ".hvdocker" / "lab"
     told = (home / "jobs" / JOB / "job.json").read_text()
-    assert json.loads(told) == json.loads(
-        job_file_for_new_host(spec.for_host("a"), step.job_host, step.devices)
-    )
+    assert json.loads(told) == json.loads(job_file_for_new_host(spec.for_host("a"), step.job_host, step.devices))
     assert json.loads(told)["env"] == ENV
     assert (home / "code" / "train.py").read_text() == "print(1)\n"
     assert (home / "jobs" / JOB / "capsule.json").read_text() == "{}"

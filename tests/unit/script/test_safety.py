@@ -98,9 +98,7 @@ def test_a_script_piped_into_bash_is_not_eaten_by_ssh(tmp_path: Path, eager: Pat
     for name in "ab":
         (tmp_path / name / ".hvdocker" / "lab").mkdir(parents=True)
     hosts = [host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
-    ran = ScriptRun(
-        plan_down(LAB, state_of(*hosts), ()), LAB, tmp_path, ScriptOptions(programs=eager, is_piped=True)
-    )
+    ran = ScriptRun(plan_down(LAB, state_of(*hosts), ()), LAB, tmp_path, ScriptOptions(programs=eager, is_piped=True))
     assert [words[0] for words in ran.calls] == ["a", "b"]
     assert list((tmp_path / "a").iterdir()) == list((tmp_path / "b").iterdir()) == []
 

@@ -43,10 +43,7 @@ WORKER = "hvdocker-lab-worker"
 
 def content(archive: Path) -> dict[str, tuple[int, int, int, str]]:
     with tarfile.open(archive) as tar:
-        return {
-            member.name: (member.mode, member.uid, member.gid, _text(tar, member))
-            for member in tar.getmembers()
-        }
+        return {member.name: (member.mode, member.uid, member.gid, _text(tar, member)) for member in tar.getmembers()}
 
 
 def _text(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:
@@ -70,9 +67,7 @@ def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
     created = {name: created_by_hand(name, placed[name]) for name in "ab"}
     for host, before in (("a", [["docker", "save", "doc-hvd:cpu"]]), ("b", [["docker", "load", "--quiet"]])):
         address = placed[host].address
-        mesh = (
-            [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
-        )
+        mesh = [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
         assert ran.calls_on("root@b" if host == "b" else host) == [
             *before,
             created[host],
@@ -93,11 +88,7 @@ def created_by_hand(name: str, place: HostPlan) -> list[str]:
     labels = {word for flag, word in pairwise(words) if flag == "--label"}
     labels |= {f"hvdocker.hostkey=ssh-ed25519 host_{name}", "hvdocker.clientkey=ssh-ed25519 id_ed25519"}
     start = words.index("--label")
-    plain = [
-        word
-        for label in sorted(labels, key=lambda text: text.partition("=")[0])
-        for word in ("--label", label)
-    ]
+    plain = [word for label in sorted(labels, key=lambda text: text.partition("=")[0]) for word in ("--label", label)]
     return [*words[:start], *plain, *words[-2:]]
 
 
@@ -119,9 +110,7 @@ def test_what_a_worker_gets_by_hand_is_owned_by_its_user(tmp_path: Path) -> None
     assert given["hvdocker/ssh/known_hosts"][3] == (
         "[10.0.0.11]:12345 ssh-ed25519 host_a\n[10.0.0.12]:12345 ssh-ed25519 host_b\n"
     )
-    assert given["hvdocker/ssh/authorized_keys"][3] == (
-        'restrict,from="10.0.0.11,10.0.0.12" ssh-ed25519 id_ed25519\n'
-    )
+    assert given["hvdocker/ssh/authorized_keys"][3] == ('restrict,from="10.0.0.11,10.0.0.12" ssh-ed25519 id_ed25519\n')
     assert given["hvdocker/ssh/host_ed25519_key"][3] == "PRIVATE host_a\n"
     assert given["hvdocker/ssh/id_ed25519"][3] == "PRIVATE id_ed25519\n"
     assert "ListenAddress 10.0.0.11\n" in given["hvdocker/ssh/sshd_config"][3]
@@ -149,9 +138,7 @@ def test_a_joining_worker_by_hand(tmp_path: Path) -> None:
     assert {name: entry[:3] for name, entry in told.items()} == dict.fromkeys(
         ("config", "known_hosts", "authorized_keys"), (0o600, 1000, 1001)
     )
-    assert told["known_hosts"][3] == (
-        "[10.0.0.11]:12345 ssh-ed25519 host_a\n[10.0.0.12]:12345 ssh-ed25519 HOSTKEYB\n"
-    )
+    assert told["known_hosts"][3] == ("[10.0.0.11]:12345 ssh-ed25519 host_a\n[10.0.0.12]:12345 ssh-ed25519 HOSTKEYB\n")
     assert told["authorized_keys"][3] == 'restrict,from="10.0.0.11,10.0.0.12" ssh-ed25519 KEPT\n'
 
 

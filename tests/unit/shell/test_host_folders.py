@@ -29,10 +29,7 @@ def test_private_folders_are_their_owners_only(tmp_path: Path) -> None:
 
 def test_shared_folders_are_open_below_a_private_one(tmp_path: Path) -> None:
     root = tmp_path / ".hvdocker" / "lab"
-    assert (
-        run(host_folders.make_folders(str(root), [f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode
-        == 0
-    )
+    assert run(host_folders.make_folders(str(root), [f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode == 0
     assert [mode(root / name) for name in ("code", "jobs")] == [0o777, 0o777]
     assert mode(root) == mode(root.parent) == 0o700
 

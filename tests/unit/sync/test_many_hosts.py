@@ -102,9 +102,7 @@ def test_more_hosts_than_are_fed_at_once(tmp_path: Path) -> None:
     parcel = StreamFiles(Changes(("data.bin",)), ("data.bin",))
     bases = dict.fromkeys(site.targets(), UNKNOWN_BASE)
     how = SyncOptions()
-    courier = StreamSender(
-        site.targets(), tree, {False: tree.id()}, bases, "token", how.progress, how.on_interrupt, 3
-    )
+    courier = StreamSender(site.targets(), tree, {False: tree.id()}, bases, "token", how.progress, how.on_interrupt, 3)
     assert set(courier.send(dict.fromkeys(site.links, parcel)).or_raise("")) == set(site.links)
     assert {tuple(site.held(name)) for name in site.links} == {("data.bin",)}
 

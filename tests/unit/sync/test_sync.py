@@ -47,9 +47,7 @@ class Pair:
 
 
 def listed(folder: Path) -> list[str]:
-    return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if not is_real_folder(path)
-    )
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not is_real_folder(path))
 
 
 def is_real_folder(path: Path) -> bool:
@@ -434,9 +432,7 @@ def test_a_folder_that_became_a_link_leads_nothing_astray(pair: Pair, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["code", "code.sync"])
-def test_nothing_is_written_through_a_link_in_place_of_our_folders(
-    pair: Pair, tmp_path: Path, name: str
-) -> None:
+def test_nothing_is_written_through_a_link_in_place_of_our_folders(pair: Pair, tmp_path: Path, name: str) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "theirs.txt").write_text("theirs")
@@ -658,9 +654,7 @@ def forge(pair: Pair) -> None:
     paths = (pair.state / "paths").read_bytes()
     argv = ["xargs", "-0", "stat", "-c", "//%f/%s/%y/%z/%n"]
     environment = {**os.environ, "TZ": "UTC0", "LC_ALL": "C"}
-    listing = subprocess.run(
-        argv, input=paths, cwd=pair.there, env=environment, check=True, capture_output=True
-    ).stdout
+    listing = subprocess.run(argv, input=paths, cwd=pair.there, env=environment, check=True, capture_output=True).stdout
     header, rows, _ = (pair.state / "index").read_bytes().split(b"\n", 2)
     digest = hashlib.sha256(listing).hexdigest().encode()
     whole = b"%b %b\n%b\n%b" % (header.split()[0], digest, rows, listing)

@@ -62,9 +62,7 @@ def test_a_time_alone_is_no_change() -> None:
 
 
 def test_what_was_touched_or_lost_there_travels_again() -> None:
-    assert compute_changes(tree(file("a"), file("b")), held(file("a"), file("b"), touched="b")) == Changes(
-        ("b",)
-    )
+    assert compute_changes(tree(file("a"), file("b")), held(file("a"), file("b"), touched="b")) == Changes(("b",))
     lost = parse_host_index(answer(tree(file("a")), look("a"), b""))
     assert compute_changes(tree(file("a")), lost) == Changes(("a",))
 
@@ -83,9 +81,7 @@ def test_what_an_unfinished_sync_put_there_is_dropped_too() -> None:
 @pytest.mark.parametrize("name", ["new\nline", "caf\udce9", "a b", "-rf", "한국어", "x\n81a4/1/y"])
 def test_odd_names_are_told_apart(name: str) -> None:
     assert compute_changes(tree(file(name), file("z")), held(file(name), file("z"))).is_empty
-    assert compute_changes(tree(file(name), file("z")), held(file(name), file("z"), touched=name)).send == (
-        name,
-    )
+    assert compute_changes(tree(file(name), file("z")), held(file(name), file("z"), touched=name)).send == (name,)
 
 
 @pytest.mark.parametrize("damage", [b"", b"\0", b"x\0y\0z", b"id digest\n{\0\0", b"id digest\n[[1]]\n\0\0"])

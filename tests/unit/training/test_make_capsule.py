@@ -37,14 +37,10 @@ JOB = JobSpec(
 )
 
 
-def filled(
-    folder: Path, request: TrainRequest, events: list[Event], needs: Requirements | None = None
-) -> Capsule:
+def filled(folder: Path, request: TrainRequest, events: list[Event], needs: Requirements | None = None) -> Capsule:
     (folder / "train.py").write_text("x")
     env = Env(folder, {"HVDOCKER_OWNER": MAKER.owner}, events.append, now=lambda: 1000.0)
-    scene = CapsuleInputs(
-        Located(LAB, Path("/lab/inventory.yaml")), Session({}, {}), STATE, Plan("train", "lab")
-    )
+    scene = CapsuleInputs(Located(LAB, Path("/lab/inventory.yaml")), Session({}, {}), STATE, Plan("train", "lab"))
     wish = JobInputs(request, UserCommand((), folder, "train"), needs, {}, {})
     return make_capsule(env, scene, wish, read_tree(folder), JOB).capsule
 
@@ -80,9 +76,7 @@ def test_what_a_capsule_says(tmp_path: Path) -> None:
         },
     )
     hash = read_tree(tmp_path).hash
-    assert capsule.code == CodeUsed(
-        hash, str(tmp_path), 1, 1, GitSeen(why="the folder is in no git repository")
-    )
+    assert capsule.code == CodeUsed(hash, str(tmp_path), 1, 1, GitSeen(why="the folder is in no git repository"))
     assert capsule.request["script"] == "train.py" and capsule.request["np"] == 2
     assert capsule.inventory["inventory"] == "/lab/inventory.yaml"
     assert "hunter2" not in capsule.text()
@@ -92,9 +86,7 @@ def test_a_replay_knows_where_its_code_came_from_and_says_what_differs(tmp_path:
     events: list[Event] = []
     (tmp_path / "train.py").write_text("x")
     code = replace(CAPSULE.code, hash=read_tree(tmp_path).hash)
-    first = StoredCapsule(
-        replace(CAPSULE, code=code, image=replace(CAPSULE.image, content="sha256:old")), b"patch"
-    )
+    first = StoredCapsule(replace(CAPSULE, code=code, image=replace(CAPSULE.image, content="sha256:old")), b"patch")
     capsule = filled(tmp_path, TrainRequest(script="train.py", replay=first), events)
     assert (capsule.code, capsule.replay_of) == (code, CAPSULE.job)
     assert [event.text for event in events] == [

@@ -19,17 +19,11 @@ from tests.unit.builders import MAKER, host_with_worker, inventory, master, stat
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")
 FREE = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
-BUSY = state_of(
-    host_with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), host_with_worker(LAB, "b")
-)
+BUSY = state_of(host_with_worker(LAB, "a", containers=(master("train-abcd", '{"a":2}'),)), host_with_worker(LAB, "b"))
 
 
-def ticket(
-    owner: str, wish: str = "4 slots", number: int = 1, cluster: str = "lab", kind: str = "waits"
-) -> Ticket:
-    return Ticket(
-        "aaaa", owner, "desk", owner, "train", cluster, kind=kind, wish=wish, number=number, held_s=5
-    )
+def ticket(owner: str, wish: str = "4 slots", number: int = 1, cluster: str = "lab", kind: str = "waits") -> Ticket:
+    return Ticket("aaaa", owner, "desk", owner, "train", cluster, kind=kind, wish=wish, number=number, held_s=5)
 
 
 def place(np: int, state: ClusterState) -> Placement:
@@ -41,9 +35,7 @@ def place(np: int, state: ClusterState) -> Placement:
 def test_slots_that_others_wait_for_are_nobody_elses() -> None:
     want = partial(place, 2)
     assert place_unless_others_wait(want, FREE, []).np == 2
-    with pytest.raises(
-        NotEnoughSlots, match="2 slots are free, but kim's train of 4 slots waits before you"
-    ) as caught:
+    with pytest.raises(NotEnoughSlots, match="2 slots are free, but kim's train of 4 slots waits before you") as caught:
         place_unless_others_wait(want, FREE, [ticket("kim")])
     assert caught.value.fix == "queue up behind: --queue (without -d)"
     with pytest.raises(NotEnoughSlots, match=r"1 slot is free, but .* and 2 others wait before you"):
@@ -68,9 +60,7 @@ def test_as_if_no_job_ran() -> None:
 def test_what_is_said_while_waiting() -> None:
     with pytest.raises(NotEnoughSlots) as caught:
         place(6, BUSY)
-    assert queue_status([], caught.value) == (
-        "1st in the queue: 6 wanted, 4 free: 2 on a are held by train-abcd of ?"
-    )
+    assert queue_status([], caught.value) == ("1st in the queue: 6 wanted, 4 free: 2 on a are held by train-abcd of ?")
     assert queue_status([ticket("kim")], None) == "2nd in the queue: after kim's train of 4 slots"
     crowd = [ticket(name) for name in ("kim", "lee", "max", "ned")]
     assert queue_status(crowd, NotEnoughSlots("6 wanted, 4 free: 2 on b are held by mnist of kim")) == (

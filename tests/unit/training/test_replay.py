@@ -93,9 +93,7 @@ def test_secrets_are_read_by_our_own_word_only() -> None:
     assert again(secrets=("KEY=@mine",)).secrets == ("TOKEN", "KEY=@mine")
 
 
-LAB = Located(
-    inventory("hosts: [a]\nenv: {MODE: slow, API_KEY: hunter2, NEW: x}\n"), Path("/lab/inventory.yaml")
-)
+LAB = Located(inventory("hosts: [a]\nenv: {MODE: slow, API_KEY: hunter2, NEW: x}\n"), Path("/lab/inventory.yaml"))
 
 
 def env_of(kept: StoredCapsule, **options: object) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -99,9 +99,7 @@ def world(tmp_path: Path) -> World:
         made.did.append(f"fetch {job}")
         return type("Report", (), {"fetched": None, "complain": lambda: None})
 
-    def check(
-        env: Env, located: Located, accept_new: bool, request: SlotRequest | None
-    ) -> SlotRequest | None:
+    def check(env: Env, located: Located, accept_new: bool, request: SlotRequest | None) -> SlotRequest | None:
         made.did.append("check")
         return request
 
@@ -165,9 +163,7 @@ def test_a_failed_job_is_given_back_and_is_what_the_run_ends_with(world: World) 
     [(Interrupted("by Ctrl-C"), 130), (KeyboardInterrupt(), 130), (JobStopped("by kim"), 103)],
 )
 @pytest.mark.parametrize("keep", ["never", "failed"])
-def test_whoever_ends_it_gets_the_machines_back(
-    world: World, error: BaseException, code: int, keep: str
-) -> None:
+def test_whoever_ends_it_gets_the_machines_back(world: World, error: BaseException, code: int, keep: str) -> None:
     world.train = raising(error)
     final = final_error(world.run(keep))
     assert world.did == WHOLE
@@ -186,12 +182,7 @@ def test_a_failed_job_can_be_kept(world: World) -> None:
 def test_always_keeps_also_what_succeeded(world: World) -> None:
     report = world.run("always")
     assert world.did == [*WHOLE[:4], f"fetch {JOB}", "gone"]
-    assert (
-        report.is_kept
-        and report.leftover_hint
-        and DOWN in report.leftover_hint
-        and final_error(report) is None
-    )
+    assert report.is_kept and report.leftover_hint and DOWN in report.leftover_hint and final_error(report) is None
 
 
 def test_a_lost_link_leaves_the_job_alone(world: World) -> None:

@@ -91,9 +91,7 @@ def test_flags_that_cannot_be_meant(request_: dict[str, object], problem: str) -
         check_request(TrainRequest(**request_))
 
 
-BUSY = state_of(
-    host_with_worker(LAB, "a"), host_with_worker(LAB, "b", containers=(master("x-aaaa", '{"b":3}'),))
-)
+BUSY = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", containers=(master("x-aaaa", '{"b":3}'),)))
 
 
 @pytest.mark.parametrize(
@@ -104,9 +102,7 @@ BUSY = state_of(
         ({}, Elastic(2), Placement((Share("a", 2), Share("b", 4)))),
     ],
 )
-def test_an_elastic_jobs_placement(
-    request_: dict[str, object], elastic: Elastic, placement: Placement
-) -> None:
+def test_an_elastic_jobs_placement(request_: dict[str, object], elastic: Elastic, placement: Placement) -> None:
     assert placed(elastic=elastic, **request_) == placement
 
 
@@ -130,9 +126,7 @@ LEFT = state_of(host_with_worker(LAB, "b"))
         ({"hosts": "a:2,b:3"}, Placement((Share("b", 3),))),
     ],
 )
-def test_a_job_whose_head_is_gone_takes_what_is_left(
-    request_: dict[str, object], placement: Placement
-) -> None:
+def test_a_job_whose_head_is_gone_takes_what_is_left(request_: dict[str, object], placement: Placement) -> None:
     assert placed(LEFT, anew=ANEW, **request_) == placement
 
 

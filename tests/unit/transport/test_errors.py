@@ -74,9 +74,7 @@ def test_a_bug_stays_a_bug() -> None:
             "the disk is full: doing",
         ),
         (
-            docker.errors.APIError(
-                "x", explanation='could not select device driver "" with capabilities: [[gpu]]'
-            ),
+            docker.errors.APIError("x", explanation='could not select device driver "" with capabilities: [[gpu]]'),
             HostUnfit,
             "the NVIDIA container toolkit is missing or broken: doing",
         ),

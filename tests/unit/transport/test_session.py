@@ -15,9 +15,7 @@ from hvdocker.transport.ssh.key_pairs import make_pair
 from tests.unit.builders import inventory
 from tests.unit.fakes import Answer, FakeLink
 
-UNKNOWN = [
-    UnknownHostKey("a", "[10.0.0.11]:22", "ssh-ed25519", "AAAA", "SHA256:abc", "/home/me/.ssh/known_hosts")
-]
+UNKNOWN = [UnknownHostKey("a", "[10.0.0.11]:22", "ssh-ed25519", "AAAA", "SHA256:abc", "/home/me/.ssh/known_hosts")]
 
 
 def test_a_flag_is_an_answer() -> None:
@@ -67,9 +65,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     """A home of the test's own, whose hosts are reached through a ProxyCommand: no socket is opened."""
     server = Server(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(
-        paramiko.SSHClient, "connect", lambda client, **words: server.connect(client, **words)
-    )
+    monkeypatch.setattr(paramiko.SSHClient, "connect", lambda client, **words: server.connect(client, **words))
     monkeypatch.setattr(paramiko.SSHClient, "get_transport", lambda client: Asleep())
     return server
 
@@ -166,9 +162,7 @@ def test_a_passphrase_that_nobody_knows_is_given_up(locked_key: str, answers: tu
 
 
 def test_a_second_try_may_be_the_right_one(locked_key: str) -> None:
-    assert _unlock_key_files(Person("no", "open sesame").env(), {"a": PassphraseRequired(locked_key)}) == {
-        "a"
-    }
+    assert _unlock_key_files(Person("no", "open sesame").env(), {"a": PassphraseRequired(locked_key)}) == {"a"}
 
 
 def test_without_a_terminal_a_locked_key_says_what_to_do(locked_key: str) -> None:

@@ -154,9 +154,7 @@ def test_a_worker_holds_its_devices_and_no_others() -> None:
     assert "hvdocker.gpus" not in worker_spec(LAB, place_of(), MAKER).labels
 
 
-@pytest.mark.parametrize(
-    ("slots", "gpus", "count"), [(None, (), 1), (None, GPUS, 2), (1, GPUS, 1), (3, (), 3)]
-)
+@pytest.mark.parametrize(("slots", "gpus", "count"), [(None, (), 1), (None, GPUS, 2), (1, GPUS, 1), (3, (), 3)])
 def test_slots_are_gpus_else_one_or_what_the_inventory_says(slots: int | None, gpus, count: int) -> None:
     wanted = replace(LAB, hosts=(Host("a", "a", slots=slots),))
     assert place_of(wanted=wanted, gpus=gpus).slots == count

@@ -135,8 +135,7 @@ def test_the_containers_user() -> None:
 def test_passwd_gets_the_user_once() -> None:
     before = "root:x:0:0::/root:/bin/sh\nhvd:x:7:7::/:/bin/sh\ndaemon:x:1:1::/:/bin/false"
     assert with_user(before, 1000, 1001) == (
-        "root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/false\n"
-        "hvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n"
+        "root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/false\nhvd:x:1000:1001:hvdocker:/run/hvdocker/home:/bin/sh\n"
     )
     assert with_user("", 5, 6) == "hvd:x:5:6:hvdocker:/run/hvdocker/home:/bin/sh\n"
     assert with_user(before, 0, 0) == before

@@ -191,17 +191,13 @@ def unfit(text: str, **changes: object) -> list[HvdockerError]:
         ("10.0.0.77", (), False),
     ],
 )
-def test_a_training_address_that_is_on_no_interface(
-    address: str, seen: tuple[str, ...], is_refused: bool
-) -> None:
+def test_a_training_address_that_is_on_no_interface(address: str, seen: tuple[str, ...], is_refused: bool) -> None:
     found = unfit(f"hosts: [{{host: a, address: {address}}}, b]", addresses=seen)
     assert [str(error) for error in found] == [
         "a: the training address 10.0.0.77 is on no interface of this host"
     ] * is_refused
     for error in found:
-        assert error.exit_code == ExitCode.UNFIT and error.lines == (
-            "it has 127.0.0.1, 172.17.0.1, 10.0.0.11",
-        )
+        assert error.exit_code == ExitCode.UNFIT and error.lines == ("it has 127.0.0.1, 172.17.0.1, 10.0.0.11",)
         assert error.fix is not None and "`address: 10.0.0.11`" in error.fix
 
 
@@ -240,9 +236,7 @@ def test_the_addresses_of_a_local_cluster_are_not_the_machines() -> None:
         ),
     ],
 )
-def test_what_an_engine_or_a_disk_would_refuse(
-    text: str, changes: dict[str, object], what: str, fix: str
-) -> None:
+def test_what_an_engine_or_a_disk_would_refuse(text: str, changes: dict[str, object], what: str, fix: str) -> None:
     (error,) = unfit(text, **changes)
     assert (error.host, error.what, error.fix) == ("a", what, fix)
     assert error.exit_code == ExitCode.UNFIT and error.lines and error.command

@@ -53,9 +53,7 @@ LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd
 PAIR = inventory("hosts: [a, b]\nport: 12345\nimage: doc-hvd:cpu\n")
 WORKER, MASTER, JOB = "hvdocker-lab-worker", "hvdocker-lab-train-abcd", "train-abcd"
 MEMBERS = tuple(ClusterMember(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
-TOLD = tuple(
-    WriteMembers(name, f"/home/{name}/.hvdocker/lab", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
-)
+TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc")
 A, B = JobHost("a", "10.0.0.11", 1), JobHost("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
@@ -198,9 +196,7 @@ def test_a_job_that_is_not_elastic_learns_keys_and_gets_no_hosts() -> None:
 
 
 def test_a_head_that_lost_its_worker_still_runs_its_ranks_in_the_master() -> None:
-    state = state_of(
-        host_seen("a", containers=(elastic(),)), host_with_worker(LAB, "b"), host_with_worker(LAB, "c")
-    )
+    state = state_of(host_seen("a", containers=(elastic(),)), host_with_worker(LAB, "b"), host_with_worker(LAB, "c"))
     steps = [step for step in up(LAB, state).steps if isinstance(step, JoinJob | UpdateMaster)]
     assert steps == [UpdateMaster("a", MASTER, 1000, 1001, (A, B))]
 
@@ -214,9 +210,7 @@ def test_a_host_that_joined_and_lost_its_worker_joins_anew() -> None:
 
 def test_an_up_that_was_cut_off_is_mended_while_the_job_runs() -> None:
     """Its worker was made and never started: it is nobody's, and the job is not hurt when it goes."""
-    state = state_of(
-        running(host_with_worker(PAIR, "a"), elastic()), host_with_worker(PAIR, "b", state="created")
-    )
+    state = state_of(running(host_with_worker(PAIR, "a"), elastic()), host_with_worker(PAIR, "b", state="created"))
     plan = up(PAIR, state)
     assert RemoveContainer("b", WORKER, "id-b", "it is created") in list(plan.steps)
     assert [step.host for step in plan.steps if isinstance(step, JoinJob)] == ["b"]
@@ -264,9 +258,7 @@ def test_why_a_new_host_does_not_join(job: ContainerSeen, why: str) -> None:
 def test_requirements_do_not_come_back_with_a_host() -> None:
     job = elastic(requirements="k")
     plan = up(PAIR, state_of(running(host_with_worker(PAIR, "a"), job), host_seen("b")))
-    assert plan.notes == (
-        "b does not come back to train-abcd: it runs with requirements, which a new worker lacks",
-    )
+    assert plan.notes == ("b does not come back to train-abcd: it runs with requirements, which a new worker lacks",)
     steps = [step for step in plan.steps if isinstance(step, JoinJob | UpdateMaster)]
     assert steps == [UpdateMaster("a", MASTER, 1000, 1001, (A,))]
 

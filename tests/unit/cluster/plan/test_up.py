@@ -154,9 +154,7 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
 def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
     lab = inventory("hosts: [a, c]")
     before = f"{BOTH} c=10.0.0.13"
-    state = state_of(
-        host_with_worker(lab, "a", members_line=before), host_with_worker(lab, "c", members_line=before)
-    )
+    state = state_of(host_with_worker(lab, "a", members_line=before), host_with_worker(lab, "c", members_line=before))
     keys = {name: HOST_KEYS[name] for name in "ac"}
     members = (MEMBERS[0], ClusterMember("c", "10.0.0.13", "hvd"))
     now = "a=10.0.0.11 c=10.0.0.13"
@@ -178,16 +176,12 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
             "rm -r ~/.hvdocker/lab",
         ),
     )
-    told = state_of(
-        host_with_worker(lab, "a", members_line=now), host_with_worker(lab, "c", members_line=now)
-    )
+    told = state_of(host_with_worker(lab, "a", members_line=now), host_with_worker(lab, "c", members_line=now))
     assert up(lab, told) == Plan("up", "lab")
 
 
 def test_where_it_is_not_known_whom_workers_trust_they_are_left_alone() -> None:
-    assert up(
-        LAB, state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", members_line=BOTH))
-    ).is_empty
+    assert up(LAB, state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", members_line=BOTH))).is_empty
 
 
 def test_an_exited_worker_is_only_started() -> None:
@@ -293,9 +287,7 @@ def test_a_disk_of_unknown_size_is_tried() -> None:
 
 
 def test_missing_mounts_are_named_for_every_host_at_once() -> None:
-    state = state_of(
-        host_seen("a", missing_paths=("/data",)), host_seen("b", missing_paths=("/data", "/more"))
-    )
+    state = state_of(host_seen("a", missing_paths=("/data",)), host_seen("b", missing_paths=("/data", "/more")))
     with pytest.raises(HostErrors) as caught:
         up(LAB, state)
     assert [str(error) for error in caught.value.errors] == [
@@ -342,9 +334,7 @@ def test_a_job_that_is_not_hurt_stops_nothing(job) -> None:
 def test_a_local_cluster_gets_a_network_and_shares_one_engine() -> None:
     local = inventory("local: 2\ncluster: lab\n")
     taken = NetworkSeen(None, ("198.18.200.0/24", "172.17.0.0/16", "fd00::/64"))
-    state = state_of(
-        host_seen("w1", image=None), host_seen("w2", image=None), network=taken, controller_engine=ENGINE
-    )
+    state = state_of(host_seen("w1", image=None), host_seen("w2", image=None), network=taken, controller_engine=ENGINE)
     members = (ClusterMember("w1", "198.18.201.11", "hvd"), ClusterMember("w2", "198.18.201.12", "hvd"))
     plan = up(local, state)
     assert plan.stages[:2] == (
@@ -385,9 +375,7 @@ def test_another_brought_key_replaces_every_worker() -> None:
     brought = inventory("hosts: [a, b]\nkeys: {private: keys/mine, public: keys/mine.pub}\n")
     state = state_of(host_with_worker(brought, "a"), host_with_worker(brought, "b"))
     assert up(brought, state, CLIENT_KEY).is_empty
-    removals = [
-        step for step in up(brought, state, "ssh-ed25519 NEW").steps if isinstance(step, RemoveContainer)
-    ]
+    removals = [step for step in up(brought, state, "ssh-ed25519 NEW").steps if isinstance(step, RemoveContainer)]
     assert removals == [
         RemoveContainer("a", WORKER, "id-a", "the client key changed"),
         RemoveContainer("b", WORKER, "id-b", "the client key changed"),

@@ -29,9 +29,7 @@ def said(capsys: pytest.CaptureFixture[str]):
 
 
 def pair(start: str, end: str, *findings: Finding) -> PairReport:
-    return PairReport(
-        start, end, findings or (Finding("ssh", Mark.GOOD, "ok"), Finding("rtt", Mark.GOOD, "0.2 ms"))
-    )
+    return PairReport(start, end, findings or (Finding("ssh", Mark.GOOD, "ok"), Finding("rtt", Mark.GOOD, "0.2 ms")))
 
 
 def cells(line: str) -> list[str]:
@@ -93,9 +91,7 @@ def test_every_finding_where_one_wants_them_all(said) -> None:
 
 
 def test_a_matrix_of_two(said) -> None:
-    blocked = Finding(
-        "high ports", Mark.BAD, "blocked", ("a → b: port 40000 did not answer",), fix="open them"
-    )
+    blocked = Finding("high ports", Mark.BAD, "blocked", ("a → b: port 40000 did not answer",), fix="open them")
     report = DoctorReport(
         "lab", (HostReport("a", GOOD), HostReport("b", GOOD)), (pair("a", "b", blocked), pair("b", "a"))
     )

@@ -44,9 +44,7 @@ def said(capsys: pytest.CaptureFixture[str]):
 def test_a_plan(said) -> None:
     show_plan(
         out(),
-        plan_of(
-            "up", "lab", ("image", [BuildImage(CONTROLLER, "x:y")]), ("start", [StartContainer("a", "c")])
-        ),
+        plan_of("up", "lab", ("image", [BuildImage(CONTROLLER, "x:y")]), ("start", [StartContainer("a", "c")])),
     )
     assert said() == [
         "image      this machine  build x:y (it is nowhere yet; this takes minutes)",
@@ -160,14 +158,10 @@ def test_locks(said) -> None:
 
 def test_the_history_of_jobs(said) -> None:
     two = Placement((Share("a", 1), Share("b", 1)))
-    running = ListedJob(
-        "train-abcd", "lab", "ada", "running", two, "a", 100.0, 60.0, "train.py", elastic=Elastic(1, 8)
-    )
+    running = ListedJob("train-abcd", "lab", "ada", "running", two, "a", 100.0, 60.0, "train.py", elastic=Elastic(1, 8))
     endless = replace(running, job="more-abcd", elastic=Elastic(1))
     failed = ListedJob("old-efgh", "lab", "bob", "failed", two, "a", 40.0, 5.0, "old.py", 1)
-    home = ListedJob(
-        "home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", local_folder="/x"
-    )
+    home = ListedJob("home-ijkl", "lab", "", "unknown", Placement(()), "", None, None, "home", local_folder="/x")
     report = JobsReport(inventory("hosts: [a, b]"), (running, endless, failed, home), ())
     show_jobs(out(), report, now=160.0)
     assert [" ".join(line.split()) for line in said()] == [

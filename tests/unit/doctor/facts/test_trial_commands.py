@@ -14,9 +14,7 @@ def inside(top: Path) -> dict[str, str]:
     _, *words = look_inside(str(top)).argv
     clean = {"PATH": os.environ["PATH"]}
     # -S: with no packages, so that only files tell.
-    said = subprocess.run(
-        [sys.executable, "-S", *words], capture_output=True, text=True, check=True, env=clean
-    )
+    said = subprocess.run([sys.executable, "-S", *words], capture_output=True, text=True, check=True, env=clean)
     seen = read_inside(said.stdout)
     assert seen is not None and seen.shm_bytes is not None
     return dict(seen.versions)

@@ -135,8 +135,7 @@ def of_pairs(interface: str) -> Iterator[Finding]:
     wrong = [answer(Problem(kind, "it failed")) for kind in kinds] + [answer(mtu=size) for size in sizes]
     for hosts in ("ab", "abc"):
         posts = {
-            name: Listener(name, f"10.0.0.{ord(name)}", "token", (41001,), 44004, interface, 9000)
-            for name in hosts
+            name: Listener(name, f"10.0.0.{ord(name)}", "token", (41001,), 44004, interface, 9000) for name in hosts
         }
         for one in wrong:
             answers = {(s, e): one if e == "b" else answer() for s in hosts for e in hosts if s != e}

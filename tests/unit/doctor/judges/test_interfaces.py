@@ -47,9 +47,7 @@ def test_an_ordinary_host() -> None:
         ("10.9.9.9", eth("10.9.9.9/24"), Mark.WARN, "another subnet", "not in 10.0.0.0/24"),
     ],
 )
-def test_what_speaks_against_it(
-    address: str, seen: InterfaceSeen, mark: Mark, shown: str, words: str
-) -> None:
+def test_what_speaks_against_it(address: str, seen: InterfaceSeen, mark: Mark, shown: str, words: str) -> None:
     finding = judge(address, seen)
     if address == "10.9.9.9":
         # Of two subnets neither is the usual one: the first host's counts.

@@ -40,9 +40,7 @@ def test_a_busy_machine_and_full_disks() -> None:
     seen = machine("full")
     assert judge_cpu(seen, 4).shown == "busy: 8 cores, load 40.0"
     images, home, mount = judge_disks(seen, 0)
-    assert (images.check, images.mark.value) == ("images-disk", "bad") and images.shown.startswith(
-        "full: 0 B"
-    )
+    assert (images.check, images.mark.value) == ("images-disk", "bad") and images.shown.startswith("full: 0 B")
     assert home.mark.value == "bad" and home.shown == "/home/ada is not writable"
     # A data set may well fill its disk.
     assert mount.check == "mount-disk" and mount.mark.value == "warn" and "/mnt/data set" in mount.shown

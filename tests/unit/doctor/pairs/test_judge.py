@@ -132,18 +132,14 @@ def test_a_host_that_gets_out_to_nobody_is_to_blame_itself() -> None:
     seen = found(survey({("a", "b"): blocked(TIMED_OUT), ("a", "c"): blocked(TIMED_OUT)}))
     assert seen["a", "b", "ports"] == seen["a", "c", "ports"]
     assert seen["a", "b", "ports"].evidence[0] == "a gets through to no host, others do"
-    assert seen["a", "b", "ports"].fix == (
-        "on a: sudo iptables -I OUTPUT -p tcp -d 10.0.0.12,10.0.0.13 -j ACCEPT"
-    )
+    assert seen["a", "b", "ports"].fix == ("on a: sudo iptables -I OUTPUT -p tcp -d 10.0.0.12,10.0.0.13 -j ACCEPT")
 
 
 def test_the_worker_port_alone() -> None:
     seen = found(survey({("a", "b"): replace(FINE, ssh=TIMED_OUT)}))
     assert set(seen) == {("a", "b", "ssh")}
     assert seen["a", "b", "ssh"].evidence[0] == "a → b 10.0.0.12:12345: timed out after 3 s"
-    assert seen["a", "b", "ssh"].fix == (
-        "on b: sudo iptables -I INPUT -p tcp -s 10.0.0.11 --dport 12345 -j ACCEPT"
-    )
+    assert seen["a", "b", "ssh"].fix == ("on b: sudo iptables -I INPUT -p tcp -s 10.0.0.11 --dport 12345 -j ACCEPT")
 
 
 def test_a_login_that_fails_is_no_firewall() -> None:
@@ -160,8 +156,7 @@ def test_a_worker_greets_and_a_stranger_is_not_asked() -> None:
     ways = {"a": SshCheck.LOGIN, "b": SshCheck.GREETING, "c": SshCheck.HELD}
     seen = survey(ssh_checks=ways)
     shown = {
-        (report.start, report.end): (report.findings[0].mark, report.findings[0].shown)
-        for report in judge_pairs(seen)
+        (report.start, report.end): (report.findings[0].mark, report.findings[0].shown) for report in judge_pairs(seen)
     }
     assert shown["b", "a"] == (Mark.GOOD, "login")
     assert shown["a", "b"] == (Mark.GOOD, "greets")
@@ -205,9 +200,7 @@ def test_the_loopbacks_size_is_more_than_a_packet_can_have() -> None:
 
 
 def test_long_trips_hurt_and_untimed_ones_are_unknown() -> None:
-    seen = found(
-        survey({("a", "b"): replace(FINE, round_trip_s=0.04), ("b", "a"): replace(FINE, round_trip_s=None)})
-    )
+    seen = found(survey({("a", "b"): replace(FINE, round_trip_s=0.04), ("b", "a"): replace(FINE, round_trip_s=None)}))
     assert (seen["a", "b", "rtt"].mark, seen["a", "b", "rtt"].shown) == (Mark.WARN, "40 ms")
     assert seen["b", "a", "rtt"].mark is Mark.UNKNOWN
 
@@ -221,9 +214,7 @@ def test_a_link_far_below_the_others() -> None:
     }
     assert shown["a", "b"] == (Mark.WARN, "0.094 Gbit/s")
     assert shown["b", "a"] == (Mark.UNKNOWN, "?")
-    assert {shown[pair] for pair in shown if pair not in (("a", "b"), ("b", "a"))} == {
-        (Mark.GOOD, "9.4 Gbit/s")
-    }
+    assert {shown[pair] for pair in shown if pair not in (("a", "b"), ("b", "a"))} == {(Mark.GOOD, "9.4 Gbit/s")}
     assert found(seen)["a", "b", "bandwidth"].evidence == (
         "a → b 10.0.0.12: 0.094 Gbit/s; the others' median is 9.4 Gbit/s",
     )

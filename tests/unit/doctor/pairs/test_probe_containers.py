@@ -34,9 +34,7 @@ def link() -> Link:
 
 
 def container(state: str, age_s: float = 1, role: str = "doctor", name: str = NAME) -> ContainerSeen:
-    return ContainerSeen(
-        f"id-{state}", name, state, "sha256:a", {"hvdocker.role": role}, created=int(NOW - age_s)
-    )
+    return ContainerSeen(f"id-{state}", name, state, "sha256:a", {"hvdocker.role": role}, created=int(NOW - age_s))
 
 
 @pytest.mark.parametrize(

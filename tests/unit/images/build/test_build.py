@@ -68,9 +68,7 @@ def test_a_toolkit_of_nvidias_brings_a_newer_tensorflow_along() -> None:
 
 def test_a_base_that_fails_stops_the_gpu_image() -> None:
     builder = Builder(fails_at="doc-hvd:base")
-    with pytest.raises(
-        HvdockerError, match=r"building doc-hvd:base failed: no space left on device"
-    ) as caught:
+    with pytest.raises(HvdockerError, match=r"building doc-hvd:base failed: no space left on device") as caught:
         built(builder, target="gpu")
     assert list(caught.value.lines) == ["Step 1 of doc-hvd:base"] and builder.asked == [BASE]
 

@@ -121,9 +121,7 @@ def test_a_host_that_is_not_reached_is_told_apart_from_one_that_lacks_a_layer(tm
     fetched = subprocess.run(["sh", str(tmp_path / "fetch"), *route], env=environment)
     assert fetched.returncode == commands.SSH_FAILED
     prepared(tmp_path, "cat > /dev/null; exit 1")
-    loaded = subprocess.run(
-        ["sh", str(tmp_path / "load"), *route], env=environment, stdout=subprocess.PIPE, text=True
-    )
+    loaded = subprocess.run(["sh", str(tmp_path / "load"), *route], env=environment, stdout=subprocess.PIPE, text=True)
     assert commands.missing_layer_status(loaded.stdout) == commands.SSH_FAILED
 
 

@@ -63,9 +63,7 @@ class Host(FakeLink):
 
     @property
     def did(self) -> list[str]:
-        return [
-            kind(command) for command, _ in self.ran if kind(command) not in ("unpack", "start", "progress")
-        ]
+        return [kind(command) for command, _ in self.ran if kind(command) not in ("unpack", "start", "progress")]
 
 
 def quiet(host: str, done: int, total: int, source: str) -> None:
@@ -80,8 +78,7 @@ def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> FanOut:
     able = FeedCapabilities(True, "ann", feed_disk_bytes=1 << 40)
     links: list[Any] = hosts  # Any: they stand in for HostLinks
     members = [
-        FanOutHost(host.name, link, LayersPresent(0), able, "10.0.0.1")
-        for host, link in zip(hosts, links, strict=True)
+        FanOutHost(host.name, link, LayersPresent(0), able, "10.0.0.1") for host, link in zip(hosts, links, strict=True)
     ]
     return FanOut(members, IMAGE, kept, tell)
 
@@ -123,9 +120,7 @@ def test_a_disk_that_fills_while_a_layer_is_stored_is_no_error(tmp_path: Path) -
     ids=["another socket", "sudo", "a layer went", "nothing said"],
 )
 @pytest.mark.parametrize("name", ["a", "c"], ids=["feeding", "fed"])
-def test_whatever_is_not_the_engines_own_word_lets_this_machine_send(
-    tmp_path: Path, said: bytes, name: str
-) -> None:
+def test_whatever_is_not_the_engines_own_word_lets_this_machine_send(tmp_path: Path, said: bytes, name: str) -> None:
     hosts = [Host(each, load=(1, b"", said)) for each in "abcd"]
     with swarm_of(hosts, tmp_path) as swarm:
         assert swarm.deliver(name) is False

@@ -142,9 +142,7 @@ def test_a_feed_into_which_one_layer_flows_stays(tmp_path: Path, left: Path) -> 
     assert left.exists()
 
 
-def test_a_host_that_still_loads_keeps_its_folder(
-    tmp_path: Path, left: Path, sleeper: subprocess.Popen[bytes]
-) -> None:
+def test_a_host_that_still_loads_keeps_its_folder(tmp_path: Path, left: Path, sleeper: subprocess.Popen[bytes]) -> None:
     (left / "loading").write_text(f"{sleeper.pid}\n")
     age(left)
     unpacked(tmp_path / "hvdocker-feed-new")

@@ -15,9 +15,7 @@ NO_LINK: Any = None
 
 
 def member(name: str, has: int = 0, room: int = 1 << 40) -> FanOutHost:
-    return FanOutHost(
-        name, NO_LINK, LayersPresent(has), FeedCapabilities(True, feed_disk_bytes=room), "10.0.0.1"
-    )
+    return FanOutHost(name, NO_LINK, LayersPresent(has), FeedCapabilities(True, feed_disk_bytes=room), "10.0.0.1")
 
 
 def test_feeding_begins_with_four_hosts_that_lack_enough() -> None:
@@ -60,18 +58,14 @@ def test_a_host_is_fed_only_by_one_that_lacks_as_much() -> None:
 def test_a_host_without_room_feeds_nobody() -> None:
     nodes = arrange_tree([member("a", room=10), *(member(name) for name in "bcd")], IMAGE)
     assert nodes[-1].member.name == "a" and not nodes[-1].is_feeding
-    assert not any(
-        node.is_feeding for node in arrange_tree([member(name, room=10) for name in "abcd"], IMAGE)
-    )
+    assert not any(node.is_feeding for node in arrange_tree([member(name, room=10) for name in "abcd"], IMAGE))
 
 
 def test_room_on_the_engines_own_disk_counts_once() -> None:
     """Passing on takes 36 MiB, loading 68 MiB more, and both come from the same bytes."""
     for room, is_feeding in ((100 * MIB, False), (110 * MIB, True)):
         able = FeedCapabilities(True, engine_disk_bytes=room, feed_disk_bytes=room, is_one_disk=True)
-        nodes = arrange_tree(
-            [FanOutHost(name, NO_LINK, LayersPresent(0), able, "") for name in "abcd"], IMAGE
-        )
+        nodes = arrange_tree([FanOutHost(name, NO_LINK, LayersPresent(0), able, "") for name in "abcd"], IMAGE)
         assert nodes[0].is_feeding == is_feeding
     assert arrange_tree([member(name, room=100 * MIB) for name in "abcd"], IMAGE)[0].is_feeding
 

@@ -75,9 +75,7 @@ def test_drafts_of_killed_runs_go(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["draft-new"]
 
 
-def test_its_place_and_bound_come_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_place_and_bound_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HVDOCKER_CACHE", "2GB")
     assert user_layer_cache() == LayerCache(tmp_path / "hvdocker" / "layers", 2 << 30)

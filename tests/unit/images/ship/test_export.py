@@ -131,9 +131,7 @@ def test_a_layer_of_a_known_size_is_passed_over(tmp_path: Path) -> None:
     assert engine.saves == 1 and cache.read(CHAIN[0]) == BODIES[0]
 
 
-def test_layers_of_equal_size_are_told_apart_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_layers_of_equal_size_are_told_apart_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The missing one has the size of a known one: all is read once more."""
     twin = BODIES[1].replace(b"u", b"x")
     chain = [f"sha256:{hashlib.sha256(twin).hexdigest()}", CHAIN[1]]

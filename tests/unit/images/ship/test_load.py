@@ -56,8 +56,6 @@ def test_other_complaints_are_shown_as_they_are(tmp_path: Path) -> None:
 
 def test_a_layer_that_the_engine_lacks_is_told_apart() -> None:
     folder = "/var/lib/docker/tmp/docker-import-2378271481"
-    assert isinstance(
-        load_error("x:y", f"open {folder}/{'a' * 64}.tar: no such file or directory"), LayersGone
-    )
+    assert isinstance(load_error("x:y", f"open {folder}/{'a' * 64}.tar: no such file or directory"), LayersGone)
     empty = load_error("x:y", f"open {folder}/repositories: no such file or directory")
     assert not isinstance(empty, LayersGone)

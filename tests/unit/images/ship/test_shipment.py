@@ -95,9 +95,7 @@ def errand(source: Any, links: dict[str, Any]) -> ShipmentRequest:
     def say(text: str, host: str, done: int, total: int) -> None:
         pass
 
-    return ShipmentRequest(
-        inventory(f"hosts: [{', '.join(links)}]"), "x:y", "this machine", source, links, say
-    )
+    return ShipmentRequest(inventory(f"hosts: [{', '.join(links)}]"), "x:y", "this machine", source, links, say)
 
 
 def tar_name(digest: str) -> str:
@@ -145,9 +143,7 @@ def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> No
     assert ends == ["stop"] * 4 + ["forget parts"] * 2
 
 
-def test_the_layers_that_were_sent_stay_in_the_cache(
-    monkeypatch: pytest.MonkeyPatch, cache: LayerCache
-) -> None:
+def test_the_layers_that_were_sent_stay_in_the_cache(monkeypatch: pytest.MonkeyPatch, cache: LayerCache) -> None:
     """Also where they are more than it should hold: the next change needs only what is new."""
     monkeypatch.setenv("HVDOCKER_CACHE", "1KB")
     with cache.draft() as draft:

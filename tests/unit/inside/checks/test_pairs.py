@@ -137,9 +137,7 @@ def test_the_kernels_errors_have_kinds(error: OSError, kind: str) -> None:
     assert found["kind"] == kind and found["words"]
 
 
-def test_bandwidth_is_what_the_other_end_counted(
-    doors: listen.OpenSockets, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bandwidth_is_what_the_other_end_counted(doors: listen.OpenSockets, capsys: pytest.CaptureFixture[str]) -> None:
     told = {"address": HOME, "timeout_s": 3, "seconds": 0.1, "peer": as_peer(doors)}
     assert main(["bandwidth", json.dumps(told)]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -200,9 +198,7 @@ def test_a_refused_datagram_is_an_answer(doors: listen.OpenSockets) -> None:
 def test_listening_goes_on_after_the_command_has_ended() -> None:
     """As the controller runs it: the output ends with the command, the listener with its time or a signal."""
     words = json.dumps({"address": HOME, "token": TOKEN, "seconds": 60, "sshd": None})
-    program = (
-        "import sys; sys.path[:0] = sys.argv[1:2]; from inside.checks.check import main; main(sys.argv[2:])"
-    )
+    program = "import sys; sys.path[:0] = sys.argv[1:2]; from inside.checks.check import main; main(sys.argv[2:])"
     command = [sys.executable, "-c", program, str(IMAGE / "lib"), "listen", words]
     told = json.loads(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
     try:

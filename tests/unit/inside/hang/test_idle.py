@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 from inside.hang.idle import IdleTimer
 
-WARNING = (
-    "[2024-05-05 10:00:00.1: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted"
-)
+WARNING = "[2024-05-05 10:00:00.1: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted"
 
 
 def beat(rank: int, cpu_s: float, out_bytes: int = 0) -> dict[str, Any]:  # Any: JSON

@@ -67,9 +67,7 @@ def test_what_is_no_stack_has_no_frames() -> None:
 
 def test_of_many_ranks_the_one_that_differs_is_odd() -> None:
     found = odd_rank(stacks(EXECUTES, EXECUTES, LOADS, EXECUTES))
-    assert found == OddRank(
-        2, "h2", "it is in load at data.py:12, 3 of 4 are in quick_execute at execute.py:53"
-    )
+    assert found == OddRank(2, "h2", "it is in load at data.py:12, 3 of 4 are in quick_execute at execute.py:53")
 
 
 def test_of_several_that_differ_it_is_one_that_waits_for_nobody() -> None:
@@ -95,9 +93,7 @@ def test_a_rank_without_a_stack_is_odd_first() -> None:
 
 
 def test_whom_horovod_waits_for_is_odd() -> None:
-    assert odd_rank(stacks(EXECUTES, EXECUTES, LOADS), missing={1}) == OddRank(
-        1, "h1", "Horovod waits for it"
-    )
+    assert odd_rank(stacks(EXECUTES, EXECUTES, LOADS), missing={1}) == OddRank(1, "h1", "Horovod waits for it")
     assert odd_rank(stacks(WAITS, WAITS), missing={0, 1}) is None
 
 

@@ -33,9 +33,7 @@ def test_a_mark_is_taken_out_of_its_line(line: bytes, kept: bytes) -> None:
     assert extract_mark(line) == (kept, EXIT)
 
 
-@pytest.mark.parametrize(
-    "line", [b"plain\n", b"\x1ehvdocker {broken\n", b"\x1ehvdocker 5\n", b"\x1e other\n", b""]
-)
+@pytest.mark.parametrize("line", [b"plain\n", b"\x1ehvdocker {broken\n", b"\x1ehvdocker 5\n", b"\x1e other\n", b""])
 def test_what_is_no_mark_stays(line: bytes) -> None:
     assert extract_mark(line) == (line, None)
 

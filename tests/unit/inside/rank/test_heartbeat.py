@@ -196,9 +196,7 @@ def used_in_five_seconds(table: Table, *own: int, reaped: int = 0) -> Usage:
         ((0, 0.26, 0.06), 0.2, 0.2),
     ],
 )
-def test_the_cycle_of_horovod_is_no_work(
-    table: Table, shares: tuple[float, ...], reaped: float, work: float
-) -> None:
+def test_the_cycle_of_horovod_is_no_work(table: Table, shares: tuple[float, ...], reaped: float, work: float) -> None:
     ticks = [round(share * 5 * TICKS_PER_S) for share in shares]
     usage = used_in_five_seconds(table, *ticks, reaped=round(reaped * 5 * TICKS_PER_S))
     assert usage.work_s == pytest.approx(work * 5)

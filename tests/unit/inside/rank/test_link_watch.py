@@ -8,9 +8,7 @@ from inside.rank.link_watch import DEAD_AFTER_S, POLL_S, LinkWatch, tcp_table_ro
 
 CONNECTION = "198.18.0.11 33354 198.18.0.12 12345"
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
-OTHER = (
-    "   0: 0C0012C6:3039 0B0012C6:824B 01 00000000:00000000 02:000004D2 00000007  1000        0 4711 2 0\n"
-)
+OTHER = "   0: 0C0012C6:3039 0B0012C6:824B 01 00000000:00000000 02:000004D2 00000007  1000        0 4711 2 0\n"
 OURS = "   1: 0C0012C6:3039 0B0012C6:824A 01 0000018C:00000000 01:00000123 {:08X}  1000        {} 4712 2 0\n"
 
 

@@ -52,9 +52,7 @@ def test_any_text_cut_anywhere() -> None:
     for _ in range(3000):
         letters = dice.choice([b"ab", b"abc\n", b"abcd ", b"s3crt\r\n"])
         words = tuple({bytes(dice.choices(letters.strip(), k=dice.randint(4, 7))) for _ in range(3)})
-        text = b"".join(
-            dice.choice([dice.choice(words), bytes(dice.choices(letters, k=3))]) for _ in range(9)
-        )
+        text = b"".join(dice.choice([dice.choice(words), bytes(dice.choices(letters, k=3))]) for _ in range(9))
         cuts = sorted(dice.choices(range(len(text) + 1), k=dice.randint(0, 6)))
         pieces = [text[a:b] for a, b in pairwise([0, *cuts, len(text)])]
         assert masked(words, *pieces) == whole(words, text), (words, pieces)

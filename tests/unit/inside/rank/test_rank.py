@@ -211,9 +211,7 @@ def test_orphans_are_reaped_while_the_rank_runs(container: Container) -> None:
 
 
 def test_a_wrapper_that_is_killed_leaves_no_session_of_its_rank_either(container: Container) -> None:
-    process = container.rank(
-        "sh", "-c", "setsid sh -c 'echo $$; exec sleep 600' & read x < fifo; echo $PPID; wait"
-    )
+    process = container.rank("sh", "-c", "setsid sh -c 'echo $$; exec sleep 600' & read x < fifo; echo $PPID; wait")
     os.mkfifo(container.run / "fifo")
     left = int(first_line(process))
     (container.run / "fifo").write_text("go\n")
@@ -276,9 +274,7 @@ def test_py_spy_is_asked_first_and_the_signal_where_it_fails(container: Containe
     spy = tools / "py-spy"
     spy.write_text("#!/bin/sh\necho Thread 1 of $4\n")
     spy.chmod(0o755)
-    process = container.rank(
-        sys.executable, "-c", ASKABLE + "print('ready', flush=True); import time; time.sleep(600)"
-    )
+    process = container.rank(sys.executable, "-c", ASKABLE + "print('ready', flush=True); import time; time.sleep(600)")
     assert first_line(process) == b"ready\n"
     (rank,) = container.stacks()["ranks"]
     assert (rank["how"], rank["text"].splitlines()[-1]) == ("py-spy", f"Thread 1 of {rank['pid']}")

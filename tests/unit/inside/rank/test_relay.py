@@ -130,17 +130,13 @@ def test_a_reader_that_does_not_read_cannot_keep_the_command_from_ending(tmp_pat
 
 
 @pytest.mark.parametrize("script", ["yes", "echo begun; exec sleep 600"])
-def test_a_launcher_that_is_not_reached_ends_the_command_though_nobody_reads(
-    script: str, tmp_path: Path
-) -> None:
+def test_a_launcher_that_is_not_reached_ends_the_command_though_nobody_reads(script: str, tmp_path: Path) -> None:
     env = {"SSH_CONNECTION": "198.18.0.11 33354 198.18.0.12 12345", "NET": str(tmp_path)}
     process = run_wait("sh", "-c", script, kept=str(tmp_path / "kept"), **env)
     assert process.stdout is not None
     os.read(process.stdout.fileno(), 6)
     assert process.poll() is None
-    (tmp_path / "tcp").write_text(
-        "   1: 0C0012C6:3039 0B0012C6:824A 01 0018C:0 01:00123 00000006  1000 0 1\n"
-    )
+    (tmp_path / "tcp").write_text("   1: 0C0012C6:3039 0B0012C6:824A 01 0018C:0 01:00123 00000006  1000 0 1\n")
     assert process.wait(timeout=60) == 143
     process.communicate()
 

@@ -104,9 +104,7 @@ def test_an_elastic_job_that_fails_is_run_again_with_the_slots_that_are_there(tm
 def test_a_failure_is_not_blamed_on_a_host_that_the_job_had_replaced(tmp_path: Path) -> None:
     stage = SupervisorHarness(tmp_path, elastic=ELASTIC, hosts=3)
     begins = "[start(n, f'h{n + 1}') for n in range(3)]; (stage / 'dead/h3').touch(); wait_for('missed')"
-    stage.set_launcher_script(
-        0, f"{begins}; end(1, 'h2', 137, signal=9); start(1, 'h2'); end(0, 'h1', 7); sys.exit(1)"
-    )
+    stage.set_launcher_script(0, f"{begins}; end(1, 'h2', 137, signal=9); start(1, 'h2'); end(0, 'h1', 7); sys.exit(1)")
     stage.start()
     stage.until(lambda: "h3 left the job" in stage.stderr_text())
     stage.touch("missed")

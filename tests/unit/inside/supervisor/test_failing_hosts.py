@@ -62,8 +62,7 @@ def test_an_elastic_job_goes_on_without_a_host_that_fails_at_every_start(tmp_pat
     stage.touch("done")
     assert stage.wait() == 0
     assert stage.supervisor_lines()[0] == (
-        "h2 is dropped from the job: a rank failed 3 times in a row within a minute of its start "
-        "(last: exit code 3)"
+        "h2 is dropped from the job: a rank failed 3 times in a row within a minute of its start (last: exit code 3)"
     )
     assert [one["host"] for one in stage.record()["struck"]] == ["h2"]
     assert stage.record()["lost_hosts"] == []

@@ -115,9 +115,7 @@ def test_if_all_others_are_gone_the_head_goes_on_alone(tmp_path: Path) -> None:
     stage.set_launcher_script(0, "start(1, 'h2'); (stage / 'dead/h2').touch(); sys.exit(1)")
     stage.set_launcher_script(1, SUCCEEDS)
     assert stage.run_job() == 0
-    assert stage.supervisor_lines()[1].startswith(
-        "run 1 failed (h2 stopped answering); running it again on h1:1 "
-    )
+    assert stage.supervisor_lines()[1].startswith("run 1 failed (h2 stopped answering); running it again on h1:1 ")
     assert stage.argv(1) == ["-np", "1", "-H", "127.0.0.1:1", str(stage.bin / "rank"), "j"]
 
 
@@ -186,9 +184,7 @@ def test_a_rank_that_raised_is_named_though_those_who_followed_it_were_faster(
     kept = {"rank": 1, "host": "h2", "code": code, "signal": number, "asked": True, "started": started}
     (stage.logs / "rank-1.json").write_text(json.dumps(kept))
     (stage.logs / "rank-1.log").write_text(f"Traceback (most recent call last):\n{said}\n")
-    stage.set_launcher_script(
-        0, f"start(0, 'h1'); start(1, 'h2'); {RAISED}; {FOLLOWED}; end(0, 'h1', 1); sys.exit(1)"
-    )
+    stage.set_launcher_script(0, f"start(0, 'h1'); start(1, 'h2'); {RAISED}; {FOLLOWED}; end(0, 'h1', 1); sys.exit(1)")
     assert stage.run_job() == 1
     record = stage.record()
     named = record["first_failure"]
@@ -214,9 +210,7 @@ def test_a_rank_that_told_its_end_lost_no_host(tmp_path: Path, end: str) -> None
 
 def test_a_rule_keeps_a_job_from_being_run_again(tmp_path: Path) -> None:
     stage = SupervisorHarness(tmp_path, restarts=3, rules=[{"pattern": "out of (memory)", "then": "stop"}])
-    stage.set_launcher_script(
-        0, "start(1, 'h2'); line(1, 'x: out of memory'); line(1, 'out of memory'); sys.exit(1)"
-    )
+    stage.set_launcher_script(0, "start(1, 'h2'); line(1, 'x: out of memory'); line(1, 'out of memory'); sys.exit(1)")
     assert stage.run_job() == 1
     rule = {"host": "h2", "pattern": "out of (memory)", "line": "x: out of memory", "rank": 1}
     assert stage.record()["stopped_by_rule"] == rule
@@ -240,9 +234,7 @@ def test_a_rule_drops_a_host_but_never_the_head(tmp_path: Path) -> None:
 
 def test_a_host_that_took_part_to_the_end_is_not_said_to_be_dropped(tmp_path: Path) -> None:
     stage = SupervisorHarness(tmp_path, restarts=1, rules=[{"pattern": "ECC", "then": "drop"}])
-    stage.set_launcher_script(
-        0, "start(0, 'h1'); start(1, 'h2'); line(1, 'ECC'); end(1, 'h2', 0); end(0, 'h1', 0)"
-    )
+    stage.set_launcher_script(0, "start(0, 'h1'); start(1, 'h2'); line(1, 'ECC'); end(1, 'h2', 0); end(0, 'h1', 0)")
     assert stage.run_job() == 0
     [said] = stage.supervisor_lines()
     assert said.endswith("h2 is left out should the job be run again")

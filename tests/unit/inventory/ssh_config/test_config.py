@@ -60,9 +60,7 @@ def test_files_that_include_each_other_end(home: Path) -> None:
     assert load(home).hosts == ("b", "a")
 
 
-@pytest.mark.parametrize(
-    "line", ["nonsense", "Port many", "User #", 'User "a', "Match host", "Match host a user"]
-)
+@pytest.mark.parametrize("line", ["nonsense", "Port many", "User #", 'User "a', "Match host", "Match host a user"])
 def test_a_line_that_cannot_be_understood_is_named(home: Path, line: str) -> None:
     write(home, "Include more\n")
     write(home, f"User kim\n\n{line}\n", "more")
@@ -104,9 +102,7 @@ def test_fabric_and_paramiko_stumble_over_nothing(home: Path) -> None:
     assert (connection.host, connection.port) == ("a", 2200)
 
 
-@pytest.mark.parametrize(
-    "rule", ["localnetwork 0.0.0.0/0", "!localnetwork 10.0.0.0/8", "version *", "command *"]
-)
+@pytest.mark.parametrize("rule", ["localnetwork 0.0.0.0/0", "!localnetwork 10.0.0.0/8", "version *", "command *"])
 def test_what_cannot_be_known_does_not_hold(home: Path, rule: str) -> None:
     write(home, f"Match {rule}\n  User kim\nMatch host a {rule}\n  User kim\n")
     assert "user" not in load(home).lookup("a")
@@ -134,9 +130,7 @@ def test_the_inventory_counts_then_the_users_file_then_the_systems(home: Path) -
     assert reach.jump == Setting("hop", str(home / "etc" / "ssh_config"))
     assert reach.address == Setting("10.0.0.1", "~/.ssh/config")
     assert reach.keys == (str(home / ".ssh" / "lab"),)
-    own = load(home).effective_ssh(
-        Host("a", "a", ssh=SshSettings("root", 22, "/k", "none")), {"user": "line 3"}
-    )
+    own = load(home).effective_ssh(Host("a", "a", ssh=SshSettings("root", 22, "/k", "none")), {"user": "line 3"})
     assert own.user == Setting("root", "line 3")
     assert (own.port.value, own.key.value, own.jump.value, own.keys) == (22, "/k", None, ())
 

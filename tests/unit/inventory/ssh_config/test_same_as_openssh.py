@@ -30,8 +30,7 @@ CASES = {
         "two": "Host *\n  User two\nHost gpu-a\n  Port 6\n",
     },
     "an include in a match": {
-        "config": "Match user corp\n  Include DIR/one\nUser corp\n"
-        "Match host gpu-* user root\n Include DIR/one\n",
+        "config": "Match user corp\n  Include DIR/one\nUser corp\nMatch host gpu-* user root\n Include DIR/one\n",
         "one": "Host gpu-a\n  Port 4\n",
     },
     "fedora": {"config": "", "system": "Match final all\n  User fed\n  Port 3\nHost *\n  Port 4\n"},
@@ -119,9 +118,7 @@ def compare(folder: Path, files: dict[str, str]) -> None:
     ours = ssh_config.load(folder, folder / "system")
     for host in HOSTS:
         default, said = ask(Path("/dev/null"), host), ours.lookup(host)
-        found = {
-            name: said[name] if name == "identityfile" else [said[name]] for name in ASKED if name in said
-        }
+        found = {name: said[name] if name == "identityfile" else [said[name]] for name in ASKED if name in said}
         found = {name: value for name, value in found.items() if value != ["none"]}
         assert {**default, **found} == ask(folder / "both", host), "\n".join(files.values())
 

@@ -71,9 +71,7 @@ def test_image_and_requirements() -> None:
 
 
 def test_command_and_environment() -> None:
-    found = changes(
-        command=("python", "two words"), env={"MODE": "fast"}, secrets=(SecretSource("TOKEN", "/a/file"),)
-    )
+    found = changes(command=("python", "two words"), env={"MODE": "fast"}, secrets=(SecretSource("TOKEN", "/a/file"),))
     assert found == [
         Change("command", "command", "python /train/train.py --epochs 3", "python 'two words'"),
         Change("environment", "SEED", "7", None),
@@ -116,6 +114,4 @@ def test_how_a_job_went() -> None:
 
 
 def test_a_record_that_is_none() -> None:
-    assert [read_record(text) for text in (None, "", "{", "[]", '{"state": "x"}')] == [None] * 4 + [
-        {"state": "x"}
-    ]
+    assert [read_record(text) for text in (None, "", "{", "[]", '{"state": "x"}')] == [None] * 4 + [{"state": "x"}]

@@ -13,9 +13,7 @@ from hvdocker.sync.walk import read_tree
 
 def git(folder: Path, *words: str) -> str:
     own = ("-c", "user.name=ada", "-c", "user.email=ada@lab", "-c", "protocol.file.allow=always")
-    return subprocess.run(
-        ["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout
+    return subprocess.run(["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture(autouse=True)

@@ -104,9 +104,7 @@ def test_a_host_does_not_replace_what_this_machine_wrote(tmp_path: Path, hosts: 
     home, own = located(tmp_path), replace(CAPSULE, owner="me")
     store_capsule(Env(cwd=tmp_path), home, CapsuleFiles(own))
     fetch_capsule_files(home, hosts.session, hosts.state, JOB, tmp_path / "elsewhere")
-    assert find_capsules(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [
-        StoredCapsule(own, b"", RECORD)
-    ]
+    assert find_capsules(Env(cwd=tmp_path), home, (JOB,), needs_record=True) == [StoredCapsule(own, b"", RECORD)]
 
 
 def test_damaged_job_files_are_reported_and_do_no_other_harm(tmp_path: Path, hosts: Hosts) -> None:

@@ -72,10 +72,7 @@ def test_modes_are_plain(lab: TwoHosts) -> None:
     lab.write("a", "out/private.txt").chmod(0o600)
     lab.write("a", "out/tool").chmod(0o4755)
     lab.fetch("a")
-    modes = {
-        name: stat.S_IMODE((lab.local_folder / "out" / name).stat().st_mode)
-        for name in ("private.txt", "tool")
-    }
+    modes = {name: stat.S_IMODE((lab.local_folder / "out" / name).stat().st_mode) for name in ("private.txt", "tool")}
     assert modes == {"private.txt": 0o644, "tool": 0o755}
 
 
@@ -217,9 +214,7 @@ def test_a_link_to_the_outside_is_told_not_silently_lost(lab: TwoHosts, target: 
     assert report.skipped == ["a: out/link: a link to something outside"]
 
 
-@pytest.mark.parametrize(
-    "archive", [b"", b"this is no archive" * 100, packed(("out/x", None, "x" * 9000))[:3000]]
-)
+@pytest.mark.parametrize("archive", [b"", b"this is no archive" * 100, packed(("out/x", None, "x" * 9000))[:3000]])
 def test_a_broken_archive_brings_nothing_half(tmp_path: Path, archive: bytes) -> None:
     with pytest.raises(HvdockerError, match="arrived damaged"):
         from_a_liar(tmp_path, archive)

@@ -161,8 +161,7 @@ def test_any_mixture_of_members(tmp_path: Path) -> None:
         (tmp_path / str(number)).mkdir()
         house = House(tmp_path / str(number))
         members = [
-            (f"out/{path(choice, 2)}", choice.choice(kinds), path(choice, 5))
-            for _ in range(choice.randint(1, 6))
+            (f"out/{path(choice, 2)}", choice.choice(kinds), path(choice, 5)) for _ in range(choice.randint(1, 6))
         ]
         try:
             house.fetch(packed(*members))
@@ -192,9 +191,7 @@ class LyingEngine:
         return [self.archive], {}
 
 
-def test_a_containers_files_are_read_and_never_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_containers_files_are_read_and_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     evil = packed(
         ("../x", FILE, "x"), ("/tmp/hvdocker-evil", FILE, "x"), ("l", LINK, "/etc/passwd"),

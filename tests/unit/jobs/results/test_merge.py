@@ -76,9 +76,7 @@ def test_another_jobs_outputs_are_a_strangers_too(lab: TwoHosts) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "null", '{"job": "train-abcd"}', '{"job": 1, "files": 2}'])
-def test_a_damaged_list_of_what_was_fetched_refuses_rather_than_overwrites(
-    lab: TwoHosts, damage: str
-) -> None:
+def test_a_damaged_list_of_what_was_fetched_refuses_rather_than_overwrites(lab: TwoHosts, damage: str) -> None:
     lab.write("a", "out/model.h5", "one")
     lab.fetch("a")
     (lab.local_folder / MANIFEST).write_text(damage)

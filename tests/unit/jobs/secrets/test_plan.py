@@ -47,11 +47,7 @@ def test_they_go_where_the_ranks_run_once_there_is_a_master_and_before_it_starts
     assert plan.lines()[-3].endswith(f"put TOKEN, CERT into {MASTER}")
     (made,) = [step for step in plan.steps if isinstance(step, CreateMaster)]
     assert made.spec.labels["hvdocker.secrets"] == "TOKEN,CERT"
-    told = {
-        step.host: json.loads(step.content)["secrets"]
-        for step in plan.steps
-        if isinstance(step, WriteJobFile)
-    }
+    told = {step.host: json.loads(step.content)["secrets"] for step in plan.steps if isinstance(step, WriteJobFile)}
     assert told == {"a": ["TOKEN", "CERT"], "b": ["TOKEN", "CERT"]}
 
 

@@ -98,8 +98,7 @@ def _spread(allocation: Allocation, table: FittingSlots) -> tuple[object, ...]:
     host."""
     shares = [len(places) for places in allocation]
     models = [
-        len({slots[place].model for place in places})
-        for slots, places in zip(table.slots, allocation, strict=True)
+        len({slots[place].model for place in places}) for slots, places in zip(table.slots, allocation, strict=True)
     ]
     return sum(share**2 for share in shares), [-share for share in shares], models, allocation
 
@@ -108,8 +107,7 @@ def _models_links_order(allocation: Allocation, table: FittingSlots) -> tuple[ob
     used = [host for host, places in enumerate(allocation) if places]
     models = {table.slots[host][place].model for host in used for place in allocation[host]}
     speeds = [
-        table.links.get(frozenset({table.hosts[one], table.hosts[other]}), -1.0)
-        for one, other in combinations(used, 2)
+        table.links.get(frozenset({table.hosts[one], table.hosts[other]}), -1.0) for one, other in combinations(used, 2)
     ]
     slowest = min(speeds, default=0.0)
     shares = [-len(allocation[host]) for host in used]

@@ -150,8 +150,7 @@ def test_hosts_to_include_and_to_exclude() -> None:
 def test_hosts_that_offer_nothing_may_be_named() -> None:
     """They may be away."""
     assert (
-        place(SlotRequest(1, exclude=("z",)), gpu_offers(5, 3)).hosts
-        == place(SlotRequest(1), gpu_offers(5, 3)).hosts
+        place(SlotRequest(1, exclude=("z",)), gpu_offers(5, 3)).hosts == place(SlotRequest(1), gpu_offers(5, 3)).hosts
     )
     with pytest.raises(NotEnoughSlots, match="1 wanted, 0 free"):
         place(SlotRequest(1, include=("z",)), gpu_offers(5, 3))
@@ -167,8 +166,7 @@ def test_an_exact_placement_may_mix_kinds_and_still_has_few_models() -> None:
     wanted = (Share("a", 2), Share("b", 2))
     assert place(SlotRequest(exact=wanted), offers) == Placement((Share("a", 2), Share("b", 2, ("b1", "b2"))))
     assert (
-        devices(place(SlotRequest(exact=wanted[1:], gpu=GpuRequest("T4")), [gpus("b", "A100", "T4", "T4")]))
-        == "b1 b2"
+        devices(place(SlotRequest(exact=wanted[1:], gpu=GpuRequest("T4")), [gpus("b", "A100", "T4", "T4")])) == "b1 b2"
     )
 
 

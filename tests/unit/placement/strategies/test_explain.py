@@ -67,9 +67,7 @@ def test_a_job_on_gpus_has_no_rival_on_processors() -> None:
 def test_an_exact_placement_has_no_rivals_but_strategies() -> None:
     told = explain(SlotRequest(exact=(Share("a", 1), Share("b", 1))), [cpus("a", 2), cpus("b", 2)])
     assert (told.strategy, shares(told.winner), told.merits) == ("exact", {"a": 1, "b": 1}, {})
-    assert [(runner.how, runner.lost_by) for runner in told.runners_up] == [
-        ("pack, balanced", "not what -H says")
-    ]
+    assert [(runner.how, runner.lost_by) for runner in told.runners_up] == [("pack, balanced", "not what -H says")]
 
 
 def test_all_of_it_and_very_many_hosts() -> None:

@@ -14,9 +14,7 @@ from tests.unit.placement.strategies.scorer import Links, best_allocation, fitti
 SPEEDS = (1e9, 2.5e9, 1e10, 2.5e10)
 
 
-def offers_of(
-    dice: random.Random, most_hosts: int, most_slots: int, models: str, has_cpus: bool
-) -> list[Offer]:
+def offers_of(dice: random.Random, most_hosts: int, most_slots: int, models: str, has_cpus: bool) -> list[Offer]:
     """Hosts are often alike, as they are in a rack."""
     offers = []
     left = most_slots
@@ -64,9 +62,7 @@ def expected(request: SlotRequest, offers: list[Offer], links: Links) -> Placeme
     given = best_allocation(request.strategy, request.np or 0, fitting_slots(request, offers, links))
     if given is None:
         return None
-    shares = [
-        Share(host, len(s), tuple(slot.device for slot in s if slot.device)) for host, s in given.items()
-    ]
+    shares = [Share(host, len(s), tuple(slot.device for slot in s if slot.device)) for host, s in given.items()]
     smallest = min(share.slots for share in shares)
     head = next(share for share in shares if share.slots == smallest)
     return Placement((head, *[share for share in shares if share != head]))
@@ -142,8 +138,7 @@ def test_many_models_and_a_full_matrix_of_links_come_to_an_end() -> None:
     dice = random.Random(2)
     models = [f"M{n}" for n in range(40)]
     offers = [
-        Offer(f"h{host}", tuple(Slot(f"{host}-{n}", dice.choice(models)) for n in range(4)))
-        for host in range(60)
+        Offer(f"h{host}", tuple(Slot(f"{host}-{n}", dice.choice(models)) for n in range(4))) for host in range(60)
     ]
     links = {frozenset({a.host, b.host}): dice.random() * 1e10 for a in offers for b in offers if a != b}
     for strategy in ("pack", "balanced"):

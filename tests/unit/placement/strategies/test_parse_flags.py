@@ -29,9 +29,7 @@ def test_a_wish(text: str, wish: GpuRequest) -> None:
     assert parse_gpu(text) == wish
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", ":", "A100:", "A100:80", "A100:big", "A100:80GB:2", "-", "0GB", "A100:0GB"]
-)
+@pytest.mark.parametrize("text", ["", " ", ":", "A100:", "A100:80", "A100:big", "A100:80GB:2", "-", "0GB", "A100:0GB"])
 def test_a_wish_that_says_nothing_clear(text: str) -> None:
     with pytest.raises(UsageProblem, match="--gpu should look like A100, A100:80GB, 80GB or none"):
         parse_gpu(text)

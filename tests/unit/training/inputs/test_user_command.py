@@ -43,9 +43,7 @@ def test_any_command(project: Path) -> None:
 
 
 def test_an_absolute_script_and_one_through_a_symlink(project: Path) -> None:
-    assert (
-        user_command(Path("/"), str(project / "src" / "train.py"), None, (), None).source == project / "src"
-    )
+    assert user_command(Path("/"), str(project / "src" / "train.py"), None, (), None).source == project / "src"
     (project / "link.py").symlink_to("src/train.py")
     assert user_command(project, "link.py", None, (), None).source == project / "src"
 

@@ -58,7 +58,7 @@ def test_the_whole_plan() -> None:
 
 def test_every_host_has_the_jobs_papers_before_the_master() -> None:
     capsule = replace(CAPSULE, env={"SEED": "7", "API_KEY": "***"}, env_from_caller=("SEED", "API_KEY"))
-    plan = plan_train(LAB, PLACED, MAKER, JOB, None, papers=CapsuleFiles(capsule, b"patch"))
+    plan = plan_train(LAB, PLACED, MAKER, JOB, None, capsule=CapsuleFiles(capsule, b"patch"))
     text = capsule.text()
     assert [stage.name for stage in plan.stages] == ["files", "files", "files", "master", "master"]
     assert plan.stages[2] == Stage("files", (
@@ -83,9 +83,7 @@ def test_without_a_folder_nothing_is_synced() -> None:
 def test_another_users_containers_get_open_folders_and_readable_files() -> None:
     other = inventory("hosts: [a, b, c]\nuser: 2000:2000\n")
     plan = plan_train(other, host_plans(other, STATE), MAKER, JOB, "/home/me/project")
-    shared = [
-        step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJobFile))
-    ]
+    shared = [step.is_shared for step in plan.steps if isinstance(step, (SyncCode, MakeFolders, WriteJobFile))]
     assert shared == [True] * 6
 
 
@@ -96,9 +94,7 @@ def test_contents_are_compared_on_request() -> None:
 
 def test_every_host_reads_its_own_name() -> None:
     plan = plan_train(LAB, PLACED, MAKER, JOB, None)
-    files = {
-        step.host: json.loads(step.content)["host"] for step in plan.steps if isinstance(step, WriteJobFile)
-    }
+    files = {step.host: json.loads(step.content)["host"] for step in plan.steps if isinstance(step, WriteJobFile)}
     assert files == {"a": "a", "b": "b"}
 
 

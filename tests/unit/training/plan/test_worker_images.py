@@ -75,9 +75,7 @@ def made(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_the_base_is_what_the_hosts_of_the_job_have() -> None:
-    state = plain(
-        host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image=None), host_seen("c", image=OTHER_IMAGE)
-    )
+    state = plain(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image=None), host_seen("c", image=OTHER_IMAGE))
     assert requirements_layer(LAB, state, ("a", "b"), WANTED) == LAYER
     with pytest.raises(HostUnfit) as caught:
         requirements_layer(LAB, state, ("a", "c"), WANTED)

@@ -17,9 +17,7 @@ SECRET = "correct horse"
 
 def make(path: Path, kind: str = "ed25519", passphrase: str = "", form: str = "RFC4716") -> str:
     pem = ["-m", "PEM"] if form == "PEM" else []
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", kind, *pem, "-N", passphrase, "-C", path.name, "-f", path], check=True
-    )
+    subprocess.run(["ssh-keygen", "-q", "-t", kind, *pem, "-N", passphrase, "-C", path.name, "-f", path], check=True)
     return str(path)
 
 

@@ -32,9 +32,7 @@ def transport() -> paramiko.Transport:
 
 
 @pytest.mark.parametrize("part", (*channel.TRANSPORT_PRIVATE_NAMES, *connect.PREFERENCES_PRIVATE_NAMES))
-def test_the_private_parts_of_paramiko_that_we_use_are_there(
-    transport: paramiko.Transport, part: str
-) -> None:
+def test_the_private_parts_of_paramiko_that_we_use_are_there(transport: paramiko.Transport, part: str) -> None:
     assert hasattr(transport, part)
 
 
@@ -98,9 +96,7 @@ def test_no_part_of_the_docker_sdk_is_named_that_nobody_uses() -> None:
 def parts_of_the_sdk_in_our_client() -> set[str]:
     """What our client has of its own, or asks of itself: renamed in the SDK, it would be called no more."""
     tree = ast.parse(Path(docker_api.__file__).read_text(encoding="utf-8"))
-    client = next(
-        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "EngineClient"
-    )
+    client = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "EngineClient")
     own = {node.name for node in client.body if isinstance(node, ast.FunctionDef)}
     return own | {node.attr for node in ast.walk(client) if isinstance(node, ast.Attribute)}
 

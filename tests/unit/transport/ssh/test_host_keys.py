@@ -49,9 +49,7 @@ def written(path: Path, *lines: str) -> list[host_keys.KnownHostsLine]:
 def test_what_is_remembered_is_believed(tmp_path: Path) -> None:
     shown, path = some_key(tmp_path), tmp_path / "known_hosts"
     entry = host_keys.entry_for("10.0.0.11", 2222)
-    host_keys.append_known_host(
-        UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path
-    )
+    host_keys.append_known_host(UnknownHostKey("a", entry, shown.get_name(), shown.get_base64(), "", str(path)), path)
     lines = host_keys.KnownHosts().about(entry, [tmp_path / "not there", path])
     judge(lines).missing_host_key(paramiko.SSHClient(), entry, shown)
     assert judge(lines).key_types == {"ssh-ed25519"}
@@ -74,9 +72,7 @@ def test_how_known_hosts_names_a_host(host: str, port: int, entry: str) -> None:
 def test_an_unknown_key_is_refused_with_all_that_is_needed_to_accept_it(tmp_path: Path) -> None:
     offered = some_key(tmp_path)
     with pytest.raises(UnknownHostKey) as caught:
-        judge([], known=tmp_path / "known").missing_host_key(
-            paramiko.SSHClient(), "[10.0.0.11]:2222", offered
-        )
+        judge([], known=tmp_path / "known").missing_host_key(paramiko.SSHClient(), "[10.0.0.11]:2222", offered)
     error = caught.value
     assert (error.host, error.entry, error.key_type) == ("a", "[10.0.0.11]:2222", "ssh-ed25519")
     assert error.key_base64 == offered.get_base64()
@@ -94,9 +90,7 @@ def test_a_line_names_a_host_in_many_ways(tmp_path: Path, names: str) -> None:
     assert len(lines) == 1
 
 
-@pytest.mark.parametrize(
-    "names", ["gpu-b", "*,!gpu-a", "gpu", "[gpu-a]:2222", "|1|c2FsdA==|aGFzaA==", "|1|x", "|1|é|"]
-)
+@pytest.mark.parametrize("names", ["gpu-b", "*,!gpu-a", "gpu", "[gpu-a]:2222", "|1|c2FsdA==|aGFzaA==", "|1|x", "|1|é|"])
 def test_a_line_about_others_is_left_alone(tmp_path: Path, names: str) -> None:
     assert written(tmp_path / "known", f"{names} ssh-ed25519 AAAA", "# gpu-a", "", "gpu-a") == []
 

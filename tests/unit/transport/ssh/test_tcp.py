@@ -115,9 +115,7 @@ def resolves_to(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
 
 
-def test_every_address_of_a_host_is_tried(
-    monkeypatch: pytest.MonkeyPatch, server: Path, tmp_path: Path
-) -> None:
+def test_every_address_of_a_host_is_tried(monkeypatch: pytest.MonkeyPatch, server: Path, tmp_path: Path) -> None:
     resolves_to(monkeypatch, tmp_path / "nobody", server)
     with wire.connect("gpu-a", 22, 10.0) as connected:
         assert connected.recv(5) == b"hello" and connected.gettimeout() == 10.0

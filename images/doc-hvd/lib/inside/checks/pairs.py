@@ -156,11 +156,7 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
             told = json.loads(line.makefile().readline() or "{}")
     except OSError as error:
         return f"{BULK_BYTES} bytes over TCP: {os_error_problem(error, start.timeout_s)['words']}"
-    return (
-        None
-        if told.get("bytes") == BULK_BYTES
-        else f"only {told.get('bytes', 0)} of {BULK_BYTES} bytes arrived"
-    )
+    return None if told.get("bytes") == BULK_BYTES else f"only {told.get('bytes', 0)} of {BULK_BYTES} bytes arrived"
 
 
 def bandwidth(text: str) -> int:

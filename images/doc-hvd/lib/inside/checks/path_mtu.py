@@ -66,9 +66,7 @@ def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: floa
     return low
 
 
-def acknowledged_sizes(
-    line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS
-) -> set[int]:
+def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS) -> set[int]:
     """Return which of these packet sizes are acknowledged. Lost packets are sent again."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):

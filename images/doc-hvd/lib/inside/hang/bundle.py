@@ -23,9 +23,7 @@ Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 MAX_BUNDLES = 10
 
 
-def start_collecting(
-    loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]
-) -> ParallelCommands:
+def start_collecting(loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
     """Start collecting the stacks on the head and on all other hosts, at once."""
     words = [str(places.bin / "stacks"), job]
     commands = {host: words if host == head else places.ssh(host, shlex.join(words)) for host in hosts}

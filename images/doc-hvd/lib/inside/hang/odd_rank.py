@@ -67,9 +67,7 @@ def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
     others = [stack for stack in stacks if innermost_calls(stack) != common]
     chosen = next((stack for stack in others if not is_in_collective(stack)), others[0])
     usual = next(stack for stack in stacks if innermost_calls(stack) == common)
-    return as_odd_rank(
-        chosen, f"it is in {chosen.frames[0]}, {count} of {len(stacks)} are in {usual.frames[0]}"
-    )
+    return as_odd_rank(chosen, f"it is in {chosen.frames[0]}, {count} of {len(stacks)} are in {usual.frames[0]}")
 
 
 def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
@@ -92,7 +90,4 @@ def innermost_calls(stack: RankStack) -> tuple[tuple[str, str], ...]:
 
 def is_in_collective(stack: RankStack) -> bool:
     """Return whether a rank waits for other ranks, in Horovod or in a collective operation of TensorFlow."""
-    return any(
-        "/horovod/" in frame.file or COLLECTIVE.search(frame.function)
-        for frame in stack.frames[:SEARCH_DEPTH]
-    )
+    return any("/horovod/" in frame.file or COLLECTIVE.search(frame.function) for frame in stack.frames[:SEARCH_DEPTH])

@@ -70,9 +70,7 @@ def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: J
     """Return the stacks of all ranks of the job in this container, and the use of its GPUs."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
-    members = {
-        entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)
-    }
+    members = {entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)}
     pool = ThreadPoolExecutor(AT_ONCE)
     gpus = pool.submit(gpu_use, smi)
     stacks = stacks_of_processes(

@@ -59,7 +59,7 @@ class HangWatch:
         self._collect = collect
         self._found = found
         self._has_begun = False
-        self._errands: ParallelCommands | None = None
+        self._commands: ParallelCommands | None = None
         self._ranks: Sequence[tuple[int, str]] = ()
         # The start of the silence that was reported, so that it is reported only once.
         self._reported: float | None = None
@@ -69,7 +69,7 @@ class HangWatch:
         self._has_begun = True
 
     def due(self) -> float | None:
-        if self._errands and self._errands.is_done:
+        if self._commands and self._commands.is_done:
             # The commands may have ended after this member's last tick.
             return time.monotonic()
         if not self._is_armed():
@@ -79,9 +79,9 @@ class HangWatch:
     def tick(self) -> None:
         """Report a hang when the silence is long enough, or finish the report when the stacks are
         collected."""
-        if self._errands:
-            if self._errands.is_done:
-                self._conclude(self._errands)
+        if self._commands:
+            if self._commands.is_done:
+                self._conclude(self._commands)
         elif self._settings.is_excused():
             self.idle_timer.end(time.monotonic())
             self._reported = None
@@ -93,17 +93,12 @@ class HangWatch:
 
     def close(self) -> None:
         """Stop watching: the run is over."""
-        if self._errands:
-            self._errands.cancel()
+        if self._commands:
+            self._commands.cancel()
         self._loop.remove(self)
 
     def _is_armed(self) -> bool:
-        return (
-            self._settings.after_s > 0
-            and self._has_begun
-            and self._errands is None
-            and self._reported is None
-        )
+        return self._settings.after_s > 0 and self._has_begun and self._commands is None and self._reported is None
 
     def _report(self) -> None:
         self._reported = self.idle_timer.since
@@ -112,11 +107,11 @@ class HangWatch:
             f"no output and no work from any rank for {self._settings.after_s:g} s: this looks like a hang; "
             "collecting the stacks"
         )
-        self._errands = self._collect(list(dict.fromkeys(host for _rank, host in self._ranks)))
+        self._commands = self._collect(list(dict.fromkeys(host for _rank, host in self._ranks)))
 
-    def _conclude(self, errands: ParallelCommands) -> None:
-        self._errands = None
-        answers = bundle.parse_answers(errands.outputs)
+    def _conclude(self, commands: ParallelCommands) -> None:
+        self._commands = None
+        answers = bundle.parse_answers(commands.outputs)
         stacks = bundle.rank_stacks(self._ranks, answers)
         odd = odd_rank(stacks, self.idle_timer.missing if self._settings.trusts_rank_numbers else ())
         lines = bundle.summary(stacks, odd)

@@ -16,8 +16,8 @@ class HostPrefix:
     """Rewrites the start of a line of the launcher's output. `host_of` returns the host of a rank, or
     None."""
 
-    def __init__(self, seats: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
-        self._usual = [seat.name for seat in seats for _ in range(seat.slots)]
+    def __init__(self, job_hosts: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
+        self._usual = [job_host.name for job_host in job_hosts for _ in range(job_host.slots)]
         self._host_of = host_of
 
     def __call__(self, piece: bytes) -> bytes:

@@ -46,9 +46,7 @@ class Masker:
     def feed(self, data: bytes) -> bytes:
         """Take the next piece of the stream; return what may be shown of it and of the bytes held back."""
         data = self._held + data
-        return self._settle(
-            data, min((partial_match_at(word, data) for word in self._words), default=len(data))
-        )
+        return self._settle(data, min((partial_match_at(word, data) for word in self._words), default=len(data)))
 
     def close(self) -> bytes:
         """Take the end of the stream; return the bytes held back."""

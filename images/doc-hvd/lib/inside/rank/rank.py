@@ -112,9 +112,7 @@ class Rank:
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
         env = rank_env(self._job, image, os.environ, interface, self._run)
         self._report.started(interface)
-        log = RankLog(
-            paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say_unbuffered
-        )
+        log = RankLog(paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say_unbuffered)
         log.begin(self._number, self._job.host, env["HVDOCKER_RESTART"], self._report.start)
         rank_registry.make_stacks_folder(self._job.name, self._number, self._run)
         try:
@@ -146,18 +144,18 @@ class Rank:
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(message_line(message))
         every_s = beat_interval_s(self._job.resilience.hang_after_s)
-        vigil = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
-        vigil.keep(child, Heartbeat(self._report.who, UsageMeter(child.pid), (err, out), every_s))
+        rank_wait = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
+        rank_wait.keep(child, Heartbeat(self._report.who, UsageMeter(child.pid), (err, out), every_s))
         how = child.reap()
-        for_memory = not vigil.has_sent_end and memory.ended(how)
-        vigil.drain()
-        if vigil.launcher_is_gone:
+        for_memory = not rank_wait.has_sent_end and memory.ended(how)
+        rank_wait.drain()
+        if rank_wait.launcher_is_gone:
             log.write(message_line(LINK_LOST))
         log.close()
-        if vigil.launcher_is_gone and not self._job.resilience.goes_on:
+        if rank_wait.launcher_is_gone and not self._job.resilience.goes_on:
             # The job cannot restart, and no supervisor is left that would remove its secrets from this host.
             remove_secrets(self._job.name, self._run)
-        code = self._report.ended(how, for_memory, vigil.has_sent_end)
+        code = self._report.ended(how, for_memory, rank_wait.has_sent_end)
         # Last, because the rank whose exit arrives first counts as the one that failed first.
         end_children(CHILDREN_GRACE_S)
         return code

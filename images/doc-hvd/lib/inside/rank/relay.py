@@ -14,9 +14,7 @@ MAX_WRITE = select.PIPE_BUF
 class Relay:
     """From the command's pipe to one of our own streams. `keep` gets the same masked data as it arrives."""
 
-    def __init__(
-        self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len
-    ) -> None:
+    def __init__(self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len) -> None:
         self._source = source
         self._target = target
         self._masker = masker

@@ -27,9 +27,7 @@ class Report:
 
     def started(self, interface: str | None) -> None:
         """Report that the command is about to start."""
-        write_stderr(
-            encode_mark({"event": "rank-start", **self.who, "started": self.start, "interface": interface})
-        )
+        write_stderr(encode_mark({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
 
     def ended(self, how: ChildExit, for_memory: bool = False, was_asked: bool = False) -> int:
         """Report that the command has ended; `was_asked` says that we ended it. Returns the code to exit

@@ -97,7 +97,7 @@ def run_parallel(
 ) -> ParallelCommands:
     """Run commands until all have ended or the limit is reached. A stop request ends the wait early, except
     for the first `obeyed` ones."""
-    errands = ParallelCommands(loop, commands, limit_s)
-    loop.run_until(lambda: errands.is_done or loop.stop_requests > obeyed)
-    errands.cancel()
-    return errands
+    queued = ParallelCommands(loop, commands, limit_s)
+    loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
+    queued.cancel()
+    return queued

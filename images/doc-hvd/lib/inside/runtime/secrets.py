@@ -40,9 +40,7 @@ def remove_secrets_on_hosts(job: str, hosts: Sequence[str], programs: Path = pat
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
     words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={REMOVE_CONNECT_S}"]
     quiet = subprocess.DEVNULL
-    logins = [
-        subprocess.Popen([*words, host, line], stdin=quiet, stdout=quiet, stderr=quiet) for host in hosts
-    ]
+    logins = [subprocess.Popen([*words, host, line], stdin=quiet, stdout=quiet, stderr=quiet) for host in hosts]
     deadline = time.monotonic() + REMOVE_S
     return [host for host, login in zip(hosts, logins, strict=True) if not _succeeds(login, deadline)]
 

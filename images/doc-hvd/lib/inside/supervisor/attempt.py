@@ -28,9 +28,7 @@ from inside.supervisor.record import Record
 # Ranks get the job's grace before they are killed; the launcher needs a little longer to report that.
 LAUNCHER_EXTRA_GRACE_S = 3.0
 # Errors that Horovod raises in a rank because another rank failed, or the network to it.
-CONSEQUENCE_ERRORS = re.compile(
-    r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed"
-)
+CONSEQUENCE_ERRORS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
 TRACEBACK_START = "Traceback (most recent call last):"
 # horovodrun's last output: the first process that failed, and its exit code one line further down.
 FIRST_FAILED_RANK = re.compile(r"Process name: (\d+)")
@@ -76,9 +74,9 @@ class Attempt:
     it."""
 
     def __init__(
-        self, around: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
+        self, context: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
     ) -> None:
-        self._around = around
+        self._context = context
         self._may_go_on = may_go_on
         self._leads_nowhere = leads_nowhere
         self._pump: LauncherOutput | None = None
@@ -86,35 +84,35 @@ class Attempt:
         self._was_hung = False
         self._was_given_up = False
         self._is_killed = False
-        job, loop = around.job, around.loop
+        job, loop = context.job, context.loop
         settings = HangSettings(
             job.resilience.hang_after_s,
-            paths.logs_folder(job.name, around.layout.run),
+            paths.logs_folder(job.name, context.layout.run),
             trusts_rank_numbers=job.resilience.elastic is None,
-            is_excused=around.lacks_hosts,
+            is_excused=context.lacks_hosts,
         )
-        collect = partial(bundle.start_collecting, loop, around.layout, job.name, job.host)
-        self._watch = HangWatch(loop, settings, around.record.rank_states.living, collect, self._hangs)
+        collect = partial(bundle.start_collecting, loop, context.layout, job.name, job.host)
+        self._watch = HangWatch(loop, settings, context.record.rank_states.living, collect, self._hangs)
 
     def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
         """Run the launcher with these words until it ends. `is_alone`: the run has only the head. `restart`:
         how often the job was restarted before, for the environment of the ranks."""
-        around = self._around
-        env = launcher_env(read_image_env(around.layout.image_env), around.job.grace_s, restart)
+        context = self._context
+        env = launcher_env(read_image_env(context.layout.image_env), context.job.grace_s, restart)
         try:
             child = start(
-                launcher_command(around.job, around.layout, words, is_alone, env.get("PATH")),
+                launcher_command(context.job, context.layout, words, is_alone, env.get("PATH")),
                 env,
-                around.job.workdir,
-                around.job.grace_s + LAUNCHER_EXTRA_GRACE_S,
+                context.job.workdir,
+                context.job.grace_s + LAUNCHER_EXTRA_GRACE_S,
                 subprocess.PIPE,
             )
         except StartError as error:
             say(str(error))
             return Outcome(error.code, is_final=True)
-        naming = HostPrefix(around.job.hosts, around.record.rank_states.host_of)
-        self._pump = LauncherOutput(around.loop, child, self._report, self._hear, naming, self._overhear)
-        around.loop.add(self._watch)
+        host_prefix = HostPrefix(context.job.hosts, context.record.rank_states.host_of)
+        self._pump = LauncherOutput(context.loop, child, self._report, self._hear, host_prefix, self._on_line)
+        context.loop.add(self._watch)
         code = self._pump.run()
         self._watch.close()
         was_stopped = self._pump.was_stopped
@@ -128,7 +126,7 @@ class Attempt:
             return
         self._watch.idle_timer.end(now)
         self._watch.begin()
-        record = self._around.record
+        record = self._context.record
         record.rank_states.add(mark)
         if self._was_hung or self._was_given_up:
             # The supervisor is ending the run: this mark only reports that, and is no cause.
@@ -143,7 +141,7 @@ class Attempt:
 
     def _hear(self, rank: int, line: str) -> None:
         """Handle a line that a rank wrote."""
-        record, judge = self._around.record, self._around.rule_matcher
+        record, judge = self._context.record, self._context.rule_matcher
         now = time.monotonic()
         self._watch.idle_timer.note_line(rank, line, now)
         if CONSEQUENCE_ERRORS.search(line):
@@ -152,12 +150,12 @@ class Attempt:
             record.rank_states.note_exception(rank, now)
         if judge.match_line(rank, line, record.rank_states.host_of):
             record.stopped_by = judge.stopped_by
-            if self._around.job.resilience.elastic:
+            if self._context.job.resilience.elastic:
                 # A job that is not elastic keeps the host until its next restart.
                 record.dropped = tuple(judge.dropped.values())
             record.change()
 
-    def _overhear(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         """Handle a line that the launcher itself wrote."""
         if found := FIRST_FAILED_RANK.fullmatch(line):
             self._first_gone = int(found[1])
@@ -166,7 +164,7 @@ class Attempt:
 
     def _miss(self, rank: int, code: int) -> None:
         """Handle the launcher's statement that this rank was the first to fail, with this exit code."""
-        record = self._around.record
+        record = self._context.record
         record.rank_states.note_first_failed(rank, code)
         if not (self._was_hung or self._was_given_up):
             record.attempts[-1].first_failure = record.rank_states.first_failure()
@@ -174,11 +172,11 @@ class Attempt:
 
     def _hangs(self, hang: Hang) -> None:
         """Act on a hang after its stacks were collected: wait, end the run, or end the job."""
-        then = self._around.job.resilience.on_hang
+        then = self._context.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
-        self._around.record.hang = hang.as_json(then)
-        self._around.record.change()
+        self._context.record.hang = hang.as_json(then)
+        self._context.record.change()
         if then == "wait":
             say("the job is left as it is (--on-hang wait)")
             return
@@ -188,9 +186,7 @@ class Attempt:
             say("ending the run" if then == "restart" else "ending the job")
 
 
-def launcher_command(
-    job: Job, places: Layout, words: Sequence[str], is_alone: bool, search: str | None
-) -> list[str]:
+def launcher_command(job: Job, places: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
     """Return the launcher's command line, with the rank wrapper in place of the user's command. The user's
     command is in job.json, so no shell on a remote host parses anything that the user typed. A run on the
     head alone gets no network interface: there horovodrun insists on loopback, and naming an interface is an

@@ -31,7 +31,7 @@ class Discovery:
         self._file = HostsFile(places.hosts_file)
         self._dropped: set[str] = set()
         self._known: set[str] = set()
-        self._seats = job.hosts
+        self._job_hosts = job.hosts
         self._is_gathered = False
         self._is_closed = False
         self._written = ""
@@ -57,16 +57,16 @@ class Discovery:
         if not self._loop.stop_requests:
             self._tell_shortage()
 
-    def seats(self) -> tuple[JobHost, ...]:
+    def job_hosts(self) -> tuple[JobHost, ...]:
         """Return the hosts that take part now, the head first: Horovod places rank 0 on the first host."""
         head = self._job.host
         inside = self._sessions.logged_in()
-        others = [seat for seat in self._seats if seat.name != head and seat.name in inside]
-        return (*(seat for seat in self._job.hosts if seat.name == head), *others)
+        others = [job_host for job_host in self._job_hosts if job_host.name != head and job_host.name in inside]
+        return (*(job_host for job_host in self._job.hosts if job_host.name == head), *others)
 
     def names(self) -> list[str]:
         """Return the names of all known hosts except the head, dropped ones included."""
-        return [seat.name for seat in self._seats if seat.name != self._job.host]
+        return [job_host.name for job_host in self._job_hosts if job_host.name != self._job.host]
 
     def drop(self, host: str) -> None:
         """Leave a host out for the rest of the job."""
@@ -82,11 +82,11 @@ class Discovery:
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + POLL_S
-        seats = self._file.read_if_new()
-        if seats is not None:
-            self._seats = seats
+        job_hosts = self._file.read_if_new()
+        if job_hosts is not None:
+            self._job_hosts = job_hosts
         self._keep_sessions()
-        if seats is not None or discovered_text(self.seats()) != self._written:
+        if job_hosts is not None or discovered_text(self.job_hosts()) != self._written:
             self._changed()
 
     def close(self) -> None:
@@ -106,11 +106,11 @@ class Discovery:
         """Update the list after a host joined or left, and report the change."""
         if self._is_closed:
             return
-        seats = self.seats()
-        names = {seat.name for seat in seats} - {self._job.host}
+        job_hosts = self.job_hosts()
+        names = {job_host.name for job_host in job_hosts} - {self._job.host}
         came, gone = sorted(names - self._known), sorted(self._known - names)
         self._known = names
-        text = discovered_text(seats)
+        text = discovered_text(job_hosts)
         if text != self._written:
             self._write(text)
         for host in gone:
@@ -127,7 +127,7 @@ class Discovery:
         """Say when the job has too few slots, and when it has enough again: Horovod waits for slots without a
         message and then gives up."""
         least = self._job.resilience.elastic.min_np if self._job.resilience.elastic else 0
-        slots = total_slots(self.seats())
+        slots = total_slots(self.job_hosts())
         if (slots < least) == self.is_short:
             return
         self.is_short = slots < least
@@ -180,6 +180,6 @@ def parse_hosts(text: str) -> tuple[JobHost, ...]:
     )
 
 
-def discovered_text(seats: Sequence[JobHost]) -> str:
+def discovered_text(job_hosts: Sequence[JobHost]) -> str:
     """Return the text that the discovery script prints: one ADDRESS:SLOTS a line."""
-    return "".join(f"{seat.address}:{seat.slots}\n" for seat in seats)
+    return "".join(f"{job_host.address}:{job_host.slots}\n" for job_host in job_hosts)

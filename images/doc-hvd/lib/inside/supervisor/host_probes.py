@@ -20,10 +20,10 @@ MAX_LOG_TAIL_BYTES = 16384
 def responding_hosts(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
     """Return the hosts whose worker accepts a login. If a stop is requested meanwhile, return all hosts:
     those that have not answered yet may still respond."""
-    errands = run_parallel(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
+    parallel = run_parallel(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
     if loop.stop_requests:
         return set(hosts)
-    return {host for host in hosts if errands.codes.get(host) == 0}
+    return {host for host in hosts if parallel.codes.get(host) == 0}
 
 
 def wait_for_old_ranks(
@@ -33,22 +33,20 @@ def wait_for_old_ranks(
     that respond."""
     words = check_gone_words(places, job, wait_s)
     commands = {host: places.ssh(host, shlex.join(words)) for host in hosts}
-    errands = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
+    parallel = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
     # 255 is ssh's own failure. 1 means that a rank still runs there, so the worker does respond.
-    return {host for host in hosts if errands.codes.get(host, 255) in (0, 1)}
+    return {host for host in hosts if parallel.codes.get(host, 255) in (0, 1)}
 
 
-def hosts_with_leftover_ranks(
-    loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s: float
-) -> list[str]:
+def hosts_with_leftover_ranks(loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
     """Wait up to `wait_s` for the ranks of an ended job; return the hosts where some still run. The
     launcher ends a rank on another host by closing its connection, and does not wait for the rank to end.
     The first stop request does not interrupt this, whether it ended the job or came after a failure; the
     second does."""
     line = shlex.join(check_gone_words(places, job, wait_s))
     commands = {host: places.ssh(host, line) for host in hosts}
-    errands = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
-    return [host for host in hosts if errands.codes.get(host) == 1]
+    parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
+    return [host for host in hosts if parallel.codes.get(host) == 1]
 
 
 def read_rank_end(
@@ -65,8 +63,8 @@ def read_rank_end(
     ]
     look = "; ".join(map(shlex.join, words))
     command = ["sh", "-c", look] if is_here else places.ssh(host, look)
-    errands = run_parallel(loop, {host: command}, wait_s + PROBE_S)
-    text = errands.outputs[host].decode("utf-8", "replace")
+    parallel = run_parallel(loop, {host: command}, wait_s + PROBE_S)
+    text = parallel.outputs[host].decode("utf-8", "replace")
     try:
         found, length = json.JSONDecoder().raw_decode(text)
     except ValueError:

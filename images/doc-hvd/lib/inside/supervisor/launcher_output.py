@@ -16,7 +16,7 @@ DRAIN_SILENCE_S = 0.5
 
 class LauncherOutput:
     """The output of one run of the launcher; a member of the loop meanwhile. `report` gets the marks, `hear`
-    the lines of ranks, `overhear` the launcher's own lines. `naming` rewrites the prefix of a rank's line."""
+    the lines of ranks, `on_line` the launcher's own lines. `host_prefix` rewrites the prefix of a rank's line."""
 
     def __init__(
         self,
@@ -24,8 +24,8 @@ class LauncherOutput:
         child: Child,
         report: Callable[[Mark], None],
         hear: Callable[[int, str], None],
-        naming: Callable[[bytes], bytes],
-        overhear: Callable[[str], None] = lambda line: None,
+        host_prefix: Callable[[bytes], bytes],
+        on_line: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.was_stopped = False
         self._loop = loop
@@ -36,8 +36,8 @@ class LauncherOutput:
         self._lines: dict[int, LineSplitter] = {}
         for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
             if stream is not None:
-                lines = self._lines[stream.fileno()] = LineSplitter(hear, overhear)
-                self._filters[stream.fileno()] = MarkFilter(partial(forward, out, lines), report, naming)
+                lines = self._lines[stream.fileno()] = LineSplitter(hear, on_line)
+                self._filters[stream.fileno()] = MarkFilter(partial(forward, out, lines), report, host_prefix)
 
     def run(self) -> int:
         """Wait until the launcher has ended and all its output is read; return its exit code."""

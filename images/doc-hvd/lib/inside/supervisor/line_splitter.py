@@ -12,14 +12,12 @@ RANK_LINE = re.compile(TIMESTAMP + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)
 
 
 class LineSplitter:
-    """Splits one stream into lines. `hear` gets the rank and text of a rank's line, `overhear` any other
+    """Splits one stream into lines. `hear` gets the rank and text of a rank's line, `on_line` any other
     line."""
 
-    def __init__(
-        self, hear: Callable[[int, str], None], overhear: Callable[[str], None] = lambda line: None
-    ) -> None:
+    def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
         self._hear = hear
-        self._overhear = overhear
+        self._on_line = on_line
         self._begun = b""
 
     def feed(self, data: bytes) -> None:
@@ -41,4 +39,4 @@ class LineSplitter:
         if found:
             self._hear(int(found[1]), text)
         else:
-            self._overhear(text)
+            self._on_line(text)

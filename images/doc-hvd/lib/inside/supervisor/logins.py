@@ -52,9 +52,7 @@ class Login:
     def _begin(self) -> None:
         pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
         try:
-            process = subprocess.Popen(
-                self._command, stdin=pipe, stdout=pipe, stderr=quiet, start_new_session=True
-            )
+            process = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=quiet, start_new_session=True)
         except OSError:
             self._due = time.monotonic() + RETRY_S
             return

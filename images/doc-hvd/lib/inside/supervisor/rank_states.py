@@ -122,9 +122,7 @@ class RankStates:
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
-        crying = {
-            rank for rank, when in self._cries.items() if now - when < EXCEPTION_TO_EXIT_S
-        } - self._followers
+        crying = {rank for rank, when in self._cries.items() if now - when < EXCEPTION_TO_EXIT_S} - self._followers
         return next((key for key in self._living if key[0] in crying), None)
 
     def is_of_this_start(self, end: Mark) -> bool:

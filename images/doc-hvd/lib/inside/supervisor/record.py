@@ -61,9 +61,9 @@ class Record:
         """How many restarts have been used."""
         return max(0, len(self.attempts) - 1)
 
-    def begin(self, np: int, hosts: Sequence[str], ledger: RankStates) -> AttemptRecord:
+    def begin(self, np: int, hosts: Sequence[str], rank_states: RankStates) -> AttemptRecord:
         """Add the next run, with new rank states."""
-        self.rank_states = ledger
+        self.rank_states = rank_states
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
         self.write()
         return self.attempts[-1]

@@ -16,9 +16,9 @@ HOST_LOSS_DELAY_S = 60.0
 LONG_RUN_S = 60.0
 
 
-def may_restart(endurance: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
+def may_restart(resilience: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
     """Return whether a failed run is followed by a restart. `used`: restarts so far."""
-    return used < endurance.restarts and not is_stopped_by_rule
+    return used < resilience.restarts and not is_stopped_by_rule
 
 
 def restart_pause_s(run_seconds: Sequence[float]) -> float:
@@ -33,19 +33,21 @@ def restart_pause_s(run_seconds: Sequence[float]) -> float:
 
 
 def remaining_hosts(
-    seats: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
+    job_hosts: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
 ) -> tuple[JobHost, ...]:
     """Return the hosts of the next run. The head always takes part: the supervisor runs on it."""
     return tuple(
-        seat for seat in seats if seat.name == head or (seat.name in answering and seat.name not in dropped)
+        job_host
+        for job_host in job_hosts
+        if job_host.name == head or (job_host.name in answering and job_host.name not in dropped)
     )
 
 
-def launcher_words(launcher: Sequence[str], seats: Sequence[JobHost]) -> list[str]:
+def launcher_words(launcher: Sequence[str], job_hosts: Sequence[JobHost]) -> list[str]:
     """Return the launcher's words with these hosts in place of its own. Hosts are given by address, because
     horovodrun takes a name that does not resolve to a local address for a remote host."""
-    hosts = ",".join(f"{seat.address}:{seat.slots}" for seat in seats)
-    return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(seats))), "-H", hosts)
+    hosts = ",".join(f"{job_host.address}:{job_host.slots}" for job_host in job_hosts)
+    return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(job_hosts))), "-H", hosts)
 
 
 def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
@@ -89,21 +91,21 @@ def flag_value(words: Sequence[str], flag: str) -> str | None:
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 
-def total_slots(seats: Sequence[JobHost]) -> int:
-    return sum(seat.slots for seat in seats)
+def total_slots(job_hosts: Sequence[JobHost]) -> int:
+    return sum(job_host.slots for job_host in job_hosts)
 
 
-def hosts_by_rank(seats: Sequence[JobHost]) -> dict[int, str]:
+def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
     """Return the host of each rank of a job that is not elastic: the launcher fills the hosts in order."""
-    names = [seat.name for seat in seats for _slot in range(seat.slots)]
+    names = [job_host.name for job_host in job_hosts for _slot in range(job_host.slots)]
     return dict(enumerate(names))
 
 
-def restart_sentence(run: int, why: str, seats: Sequence[JobHost], endurance: Resilience, used: int) -> str:
+def restart_sentence(run: int, why: str, job_hosts: Sequence[JobHost], resilience: Resilience, used: int) -> str:
     """Return the message for the `used`th restart of this master. `first_restart` counts those of earlier
     masters."""
-    hosts = ",".join(f"{seat.name}:{seat.slots}" for seat in seats)
-    number, most = endurance.first_restart + used, endurance.first_restart + endurance.restarts
+    hosts = ",".join(f"{job_host.name}:{job_host.slots}" for job_host in job_hosts)
+    number, most = resilience.first_restart + used, resilience.first_restart + resilience.restarts
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
@@ -132,8 +134,7 @@ def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
     minutes, rest = divmod(timeout_s, 60)
     time_ = f"{minutes:g} min" if minutes and not rest else f"{timeout_s:g} s"
     return (
-        f"{slots} slot(s) left, at least {least} needed: waiting up to {time_} for a host "
-        "(hvdocker up brings one back)"
+        f"{slots} slot(s) left, at least {least} needed: waiting up to {time_} for a host (hvdocker up brings one back)"
     )
 
 

@@ -75,10 +75,10 @@ class Supervisor:
         self._loop = Loop()
         self._record = Record(job, places, find_versions(job, places))
         drop = self._drop if job.resilience.elastic else None
-        self._judge = RuleMatcher(job.resilience.rules, job.host, drop)
-        self._strikes = FailingHosts(job.host, self._drop)
+        self._rule_matcher = RuleMatcher(job.resilience.rules, job.host, drop)
+        self._failing_hosts = FailingHosts(job.host, self._drop)
         self._discovery = Discovery(self._loop, places, job, self._left) if job.resilience.elastic else None
-        self._around = AttemptContext(job, places, self._loop, self._record, self._judge, self._lacks_hosts)
+        self._context = AttemptContext(job, places, self._loop, self._record, self._rule_matcher, self._lacks_hosts)
 
     def run(self) -> int:
         """Run the job to its end, then remove its secrets everywhere; return the exit code."""
@@ -100,46 +100,46 @@ class Supervisor:
     def _runs(self) -> str:
         """Run the launcher until the job succeeds, is stopped, or has no restart left; return the job's final
         state."""
-        seats = self._first_seats()
+        job_hosts = self._first_seats()
         while not self._loop.stop_requests:
-            outcome = self._run_on(seats)
+            outcome = self._run_on(job_hosts)
             attempt = self._record.attempts[-1]
             self._settle(attempt, outcome)
             if outcome.state != "failed" or outcome.is_final or not self._may_restart():
                 return outcome.state
-            seats = self._next_seats()
+            job_hosts = self._next_seats()
             if not self._loop.stop_requests:
-                self._say_restart(attempt, outcome, seats)
+                self._say_restart(attempt, outcome, job_hosts)
         return "stopped"
 
     def _first_seats(self) -> tuple[JobHost, ...]:
         if self._discovery is None:
             return self._job.hosts
         self._discovery.gather()
-        return self._discovery.seats()
+        return self._discovery.job_hosts()
 
-    def _run_on(self, seats: Sequence[JobHost]) -> Outcome:
-        words = self._words(seats)
-        np = int(flag_value(words, "-np") or total_slots(seats))
-        hosts = [seat.name for seat in seats]
-        self._record.dropped = self._judge.left_out(hosts)
-        attempt = self._record.begin(np, hosts, self._new_ledger(seats, np))
-        is_alone = self._discovery is None and len(seats) < 2
+    def _run_on(self, job_hosts: Sequence[JobHost]) -> Outcome:
+        words = self._words(job_hosts)
+        np = int(flag_value(words, "-np") or total_slots(job_hosts))
+        hosts = [job_host.name for job_host in job_hosts]
+        self._record.dropped = self._rule_matcher.left_out(hosts)
+        attempt = self._record.begin(np, hosts, self._new_ledger(job_hosts, np))
+        is_alone = self._discovery is None and len(job_hosts) < 2
         restart = self._job.resilience.first_restart + attempt.number - 1
-        self._strikes.begin()
-        return Attempt(self._around, self._may_restart, self._should_give_up).run(words, is_alone, restart)
+        self._failing_hosts.begin()
+        return Attempt(self._context, self._may_restart, self._should_give_up).run(words, is_alone, restart)
 
-    def _new_ledger(self, seats: Sequence[JobHost], np: int) -> RankStates:
+    def _new_ledger(self, job_hosts: Sequence[JobHost], np: int) -> RankStates:
         elastic = self._job.resilience.elastic
         if elastic is None:
-            return RankStates(hosts_by_rank(seats))
-        return RankStates(first_np=initial_rank_count(np, total_slots(seats), elastic.max_np))
+            return RankStates(hosts_by_rank(job_hosts))
+        return RankStates(first_np=initial_rank_count(np, total_slots(job_hosts), elastic.max_np))
 
-    def _words(self, seats: Sequence[JobHost]) -> list[str]:
+    def _words(self, job_hosts: Sequence[JobHost]) -> list[str]:
         elastic, launcher = self._job.resilience.elastic, self._job.launcher
         if elastic:
-            return elastic_launcher_words(launcher, elastic.min_np, total_slots(seats))
-        return launcher_words(launcher, seats) if seats != self._job.hosts else list(launcher)
+            return elastic_launcher_words(launcher, elastic.min_np, total_slots(job_hosts))
+        return launcher_words(launcher, job_hosts) if job_hosts != self._job.hosts else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
         """Note how the run ended and which hosts were lost. A rank that failed because a peer's host is gone
@@ -159,20 +159,16 @@ class Supervisor:
         peers fail because of that and may end sooner, and the launcher then closes the connection of the rank
         that raised. So if all reported failures are consequences, read the end of the rank that raised from
         its own host."""
-        ledger = self._record.rank_states
-        if (suspect := ledger.suspected_cause(time.monotonic())) is None:
+        rank_states = self._record.rank_states
+        if (suspect := rank_states.suspected_cause(time.monotonic())) is None:
             return
         rank, host = suspect[0], str(suspect[1])
         is_here, wait_s = host == self._job.host, self._job.grace_s + EXTRA_GRACE_S
         end = read_rank_end(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
         # Its last lines may have been lost on the way here; in its log they may show that it failed because
         # of another rank.
-        if (
-            end.get("code")
-            and not CONSEQUENCE_ERRORS.search(end.pop("said"))
-            and ledger.is_of_this_start(end)
-        ):
-            ledger.add({"event": "rank-exit", **end})
+        if end.get("code") and not CONSEQUENCE_ERRORS.search(end.pop("said")) and rank_states.is_of_this_start(end):
+            rank_states.add({"event": "rank-exit", **end})
             # Our own launcher killed it during its shutdown: report the exception, not the signal.
             attempt.first_failure = {**end, **UNCAUGHT_EXCEPTION} if end.get("asked") else end
 
@@ -198,16 +194,16 @@ class Supervisor:
         elastic job is one run for hours, so earlier losses must not be named as the cause."""
         if self._discovery is None:
             return set()
-        ledger, first = self._record.rank_states, attempt.first_failure
-        is_own = first is not None and not ledger.is_consequence(first)
-        return ledger.lost_before(time.monotonic() - loss_is_cause_within_s(self._job.launcher, is_own))
+        rank_states, first = self._record.rank_states, attempt.first_failure
+        is_own = first is not None and not rank_states.is_consequence(first)
+        return rank_states.lost_before(time.monotonic() - loss_is_cause_within_s(self._job.launcher, is_own))
 
     def _away(self, hosts: Sequence[str]) -> list[str]:
         """Return the hosts that are known to be gone without asking them. Only the logins of an elastic job
         show that."""
         if self._discovery is None:
             return []
-        there = {seat.name for seat in self._discovery.seats()} | self._dropped
+        there = {job_host.name for job_host in self._discovery.job_hosts()} | self._dropped
         return [host for host in hosts if host not in there]
 
     def _wait_for_last_ranks(self) -> None:
@@ -234,7 +230,7 @@ class Supervisor:
         return [host for host in others if host not in away]
 
     def _may_restart(self) -> bool:
-        stopped = self._judge.stopped_by is not None
+        stopped = self._rule_matcher.stopped_by is not None
         return may_restart(self._job.resilience, self._record.restarts, stopped)
 
     def _next_seats(self) -> tuple[JobHost, ...]:
@@ -247,10 +243,10 @@ class Supervisor:
         wait_s = self._job.grace_s + EXTRA_GRACE_S
         there = wait_for_old_ranks(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
         if self._discovery:
-            return self._discovery.seats()
+            return self._discovery.job_hosts()
         return remaining_hosts(self._job.hosts, self._job.host, there, self._dropped)
 
-    def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, seats: Sequence[JobHost]) -> None:
+    def _say_restart(self, attempt: AttemptRecord, outcome: Outcome, job_hosts: Sequence[JobHost]) -> None:
         if outcome.was_hung:
             why = "hung"
         elif attempt.lost_hosts:
@@ -259,15 +255,15 @@ class Supervisor:
         else:
             why = describe_failure(attempt.first_failure, outcome.code)
         used = self._record.restarts + 1
-        say(restart_sentence(attempt.number, why, seats, self._job.resilience, used))
+        say(restart_sentence(attempt.number, why, job_hosts, self._job.resilience, used))
 
     def _should_give_up(self, end: Mark) -> bool:
         """Note the exit of a rank; return whether to end the run because its head keeps failing. Only Horovod
         Elastic restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
-        is_nowhere = self._strikes.note_exit(end, self._record.rank_states.fails_by_itself(end))
-        self._record.failing_hosts = tuple(self._strikes.dropped.values())
+        is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.fails_by_itself(end))
+        self._record.failing_hosts = tuple(self._failing_hosts.dropped.values())
         return is_nowhere
 
     def _lacks_hosts(self) -> bool:
@@ -276,7 +272,7 @@ class Supervisor:
     @property
     def _dropped(self) -> set[str]:
         """The hosts that were dropped by a log rule or because their ranks fail at every start."""
-        return {*self._judge.dropped, *self._strikes.dropped}
+        return {*self._rule_matcher.dropped, *self._failing_hosts.dropped}
 
     def _drop(self, host: str) -> None:
         if self._discovery:
@@ -285,7 +281,7 @@ class Supervisor:
 
     def _left(self, host: str) -> None:
         self._record.rank_states.lose(host, time.monotonic())
-        self._strikes.reset(host)
+        self._failing_hosts.reset(host)
 
     def _forget_secrets(self) -> None:
         if not self._job.secrets:
