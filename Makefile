@@ -66,7 +66,7 @@ lint: $(VENV)/.ready ## ruff and strict type checking
 format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-schema: $(VENV)/.ready ## Write the inventory's JSON Schema anew (a test compares it with the model)
+schema: $(VENV)/.ready ## Regenerate the inventory's JSON Schema (a test compares it with the model)
 	@$(BIN)/hvdocker config --schema > hvdocker/inventory/inventory.schema.json
 
 lab: engine $(VENV)/.ready ## N real hosts to play with (make lab N=3)

@@ -42,7 +42,7 @@ def main() -> None:
 
 @hvd.elastic.run
 def run(state: Any, digits: Any, args: argparse.Namespace) -> None:
-    """Called anew whenever hosts have come or gone; the state is that of the last commit."""
+    """Called again whenever hosts joined or left; the state is that of the last commit."""
     print(f"from step {state.step} with {hvd.size()} ranks, as rank {hvd.rank()}", flush=True)
     train = step_function(state.model, state.optimizer)
     while state.step < args.steps:
@@ -61,7 +61,7 @@ def run(state: Any, digits: Any, args: argparse.Namespace) -> None:
 
 
 def step_function(model: tf.keras.Model, optimizer: Any) -> Callable[..., tf.Tensor]:
-    """Traced anew after every change: how many ranks there are is a part of it."""
+    """Traced again after every change: the number of ranks is part of the graph."""
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy()
 
     @tf.function

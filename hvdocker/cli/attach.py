@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def attach(
-    ctx: typer.Context,
-    job: JobArgument = None,
-    inventory: InventoryFlag = None,
-    cluster: ClusterFlag = None,
+    ctx: typer.Context, job: JobArgument = None, inventory: InventoryFlag = None, cluster: ClusterFlag = None
 ) -> None:
     """Watch a running job to its end, as if it had been started here.
 

@@ -24,12 +24,7 @@ def logs(
     tail: Annotated[
         Optional[int],  # noqa: UP045  # as above
         typer.Option(
-            "-n",
-            "--tail",
-            metavar="N",
-            help="Only the last N of the lines that are wanted.",
-            min=0,
-            show_default=False,
+            "-n", "--tail", metavar="N", help="Only the last N of the lines that are wanted.", min=0, show_default=False
         ),
     ] = None,
     since: Annotated[

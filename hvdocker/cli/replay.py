@@ -30,12 +30,7 @@ def replay(
     np: Annotated[
         Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Option(
-            "-np",
-            "--np",
-            metavar="N",
-            help="Another number of ranks, wherever they fit.",
-            min=1,
-            show_default=False,
+            "-np", "--np", metavar="N", help="Another number of ranks, wherever they fit.", min=1, show_default=False
         ),
     ] = None,
     env_flags: EnvFlag = None,

@@ -91,9 +91,7 @@ def run(
     keep: Annotated[
         str,
         typer.Option(
-            "--keep",
-            metavar="WHEN",
-            help="When the cluster stays: never, failed (the job failed) or always.",
+            "--keep", metavar="WHEN", help="When the cluster stays: never, failed (the job failed) or always."
         ),
     ] = "never",
     inventory_flag: InventoryFlag = None,

@@ -30,11 +30,7 @@ class Invocation:
 InventoryFlag = Annotated[
     Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
     typer.Option(
-        "-i",
-        "--inventory",
-        metavar="FILE",
-        help="The inventory of the cluster that is meant.",
-        show_default=False,
+        "-i", "--inventory", metavar="FILE", help="The inventory of the cluster that is meant.", show_default=False
     ),
 ]
 ClusterFlag = Annotated[
@@ -51,8 +47,7 @@ QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", metavar="", help="No p
 YesFlag = Annotated[bool, typer.Option("-y", "--yes", metavar="", help="Do not ask.")]
 DryRunFlag = Annotated[bool, typer.Option("--dry-run", metavar="", help="Show the plan and change nothing.")]
 ScriptFlag = Annotated[
-    bool,
-    typer.Option("--script", metavar="", help="With --dry-run: print the plan as a runnable shell script."),
+    bool, typer.Option("--script", metavar="", help="With --dry-run: print the plan as a runnable shell script.")
 ]
 ForceFlag = Annotated[bool, typer.Option("--force", metavar="", help="Also where the cluster is another owner's.")]
 LockWaitFlag = Annotated[
@@ -67,8 +62,7 @@ LockWaitFlag = Annotated[
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", metavar="", help="One JSON object on stdout.")]
 AcceptFlag = Annotated[
-    bool,
-    typer.Option("--accept-new-host-keys", metavar="", help="Trust hosts that are not in known_hosts yet."),
+    bool, typer.Option("--accept-new-host-keys", metavar="", help="Trust hosts that are not in known_hosts yet.")
 ]
 
 

@@ -8,10 +8,7 @@ from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, env_and_pr
 
 
 def status(
-    ctx: typer.Context,
-    inventory: InventoryFlag = None,
-    cluster: ClusterFlag = None,
-    json: JsonFlag = False,
+    ctx: typer.Context, inventory: InventoryFlag = None, cluster: ClusterFlag = None, json: JsonFlag = False
 ) -> None:
     """Show every host's worker and the cluster's jobs.
 

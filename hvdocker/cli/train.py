@@ -87,8 +87,7 @@ def train(
     propagate_exit: PropagateExitFlag = False,
     detach: Annotated[bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")] = False,
     queue: Annotated[
-        bool,
-        typer.Option("--queue", metavar="", help="Wait for slots that others hold: first come, first served."),
+        bool, typer.Option("--queue", metavar="", help="Wait for slots that others hold: first come, first served.")
     ] = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,

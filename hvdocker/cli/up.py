@@ -44,8 +44,7 @@ def up(
         typer.Argument(help="The YAML file that names the hosts.", show_default=False),
     ] = None,
     hosts: Annotated[
-        str,
-        typer.Option("--hosts", metavar="A,B", help="Hosts instead of a file: a,user@b", show_default=False),
+        str, typer.Option("--hosts", metavar="A,B", help="Hosts instead of a file: a,user@b", show_default=False)
     ] = "",
     local: Annotated[
         Optional[int],  # noqa: UP045  # as above
@@ -54,8 +53,7 @@ def up(
         ),
     ] = None,
     image: Annotated[
-        str,
-        typer.Option("--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False),
+        str, typer.Option("--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False)
     ] = "",
     np: Annotated[
         Optional[int],  # noqa: UP045  # as above
@@ -77,8 +75,7 @@ def up(
     exclude: ExcludeFlag = None,
     explain: ExplainFlag = False,
     keep: Annotated[
-        str,
-        typer.Option("--keep", metavar="WHEN", help="What a failed run leaves: never (undo it), failed or always."),
+        str, typer.Option("--keep", metavar="WHEN", help="What a failed run leaves: never (undo it), failed or always.")
     ] = "never",
     inventory_flag: InventoryFlag = None,
     cluster: ClusterFlag = None,

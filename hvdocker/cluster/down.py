@@ -110,19 +110,14 @@ def down(
         env.listener(Event("note", former_note(name, reached), name))
     if report.errors:
         raise HostErrors(
-            f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back",
-            report.errors,
+            f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back", report.errors
         )
     forget(located)
     return report
 
 
 def observe_and_plan(
-    env: Env,
-    located: Located,
-    links: Mapping[str, HostLink],
-    options: DownOptions,
-    lost: tuple[HvdockerError, ...],
+    env: Env, located: Located, links: Mapping[str, HostLink], options: DownOptions, lost: tuple[HvdockerError, ...]
 ) -> ClusterToRemove:
     """Observe the hosts in `links` and plan the removal. `lost` are errors of hosts without a link."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts

@@ -135,8 +135,7 @@ def _run_on_hosts(
 
     def end() -> None:
         for_each_host(
-            workers,
-            lambda name: end_exec(observed.links[name], workers[name], what.token, GracePeriod(GRACE_S)),
+            workers, lambda name: end_exec(observed.links[name], workers[name], what.token, GracePeriod(GRACE_S))
         )
 
     outcomes = for_each_host(workers, run, on_interrupt=end)

@@ -52,10 +52,7 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
             report = _observe_and_plan(env, located, session, options, brought)
             show(report.plan)
             with _marking_unfinished(cluster_flag(env, located)):
-                apply(
-                    report.plan,
-                    Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost),
-                )
+                apply(report.plan, Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost))
         return report
 
 

@@ -45,15 +45,7 @@ def worker_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], ha
         raise_all("the host cannot be reached", missing)
         docker = _docker_argv(session.links[name], host, bool(observed.state.hosts[name].needs_sudo))
     terminal = ("-it",) if has_terminal else ("-i",)
-    words = (
-        *docker,
-        "exec",
-        *terminal,
-        "-w",
-        names.CODE_MOUNT,
-        workers[name],
-        *(rest or interactive_shell()),
-    )
+    words = (*docker, "exec", *terminal, "-w", names.CODE_MOUNT, workers[name], *(rest or interactive_shell()))
     return words if host.is_local else _through_ssh(host, words, has_terminal)
 
 

@@ -160,7 +160,7 @@ class UpdateMaster(Step):
     job_hosts: tuple[JobHost, ...] = ()
 
     def describe(self) -> str:
-        hosts = f", and that it has {', '.join(seat.name for seat in self.job_hosts)}" if self.job_hosts else ""
+        hosts = f", and that it has {', '.join(host.name for host in self.job_hosts)}" if self.job_hosts else ""
         return f"tell {self.container} about the workers{hosts}"
 
 

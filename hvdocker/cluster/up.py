@@ -94,11 +94,7 @@ def check_keep(keep: str) -> None:
 
 
 def up(
-    env: Env,
-    located: Located,
-    options: UpOptions,
-    show: Show = lambda plan: None,
-    tell: Explain | None = None,
+    env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None, tell: Explain | None = None
 ) -> UpReport:
     """Bring the cluster up.
 

@@ -106,8 +106,7 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
     """Return the image's /etc/passwd, read from one container, since all hosts run the same image."""
     return context.once(
-        f"passwd of {spec.image}",
-        lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or "",
+        f"passwd of {spec.image}", lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or ""
     )
 
 

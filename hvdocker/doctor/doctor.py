@@ -9,12 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
-from hvdocker.cluster.plan.fitness import (
-    address_problems,
-    architecture_problems,
-    cpu_problems,
-    missing_mounts,
-)
+from hvdocker.cluster.plan.fitness import address_problems, architecture_problems, cpu_problems, missing_mounts
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.doctor.examine_host import Examiner
 from hvdocker.doctor.facts.facts import HostFacts
@@ -133,11 +128,7 @@ def _say(env: Env, text: str, host: str | None = None) -> None:
 
 
 def _examine(
-    env: Env,
-    inventory: Inventory,
-    session: Session,
-    outcomes: HostOutcomes[HostSeen],
-    placed: Mapping[str, HostPlan],
+    env: Env, inventory: Inventory, session: Session, outcomes: HostOutcomes[HostSeen], placed: Mapping[str, HostPlan]
 ) -> dict[str, HostFacts]:
     """Examine every host. The hosts of a local cluster are one machine, which is examined once."""
     from hvdocker.transport.pool import for_each_host

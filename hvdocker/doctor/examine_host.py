@@ -41,13 +41,7 @@ class Examiner:
         `seen` is the result of the ordinary observation; where that failed it is None, and `unfit` is the
         error. Without `place` (the cheap checks, or a host that cannot be placed) no trial container is
         started and the code is not looked at."""
-        from hvdocker.doctor.facts.gather import (
-            DEFAULT_DOCKER_ROOT,
-            Attempts,
-            see_clock,
-            see_engine,
-            see_machine,
-        )
+        from hvdocker.doctor.facts.gather import DEFAULT_DOCKER_ROOT, Attempts, see_clock, see_engine, see_machine
         from hvdocker.locks.held_locks import run_lock_command
         from hvdocker.transport.ssh.link import SshLink
 

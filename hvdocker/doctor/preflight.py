@@ -59,9 +59,5 @@ def _findings_marked(report: DoctorReport, mark: Mark) -> list[tuple[str | None,
 def _error(host: str | None, finding: Finding) -> HvdockerError:
     kind = HostUnreachable if finding.is_unreachable else HostUnfit
     return kind(
-        f"{finding.check}: {finding.shown}",
-        host=host,
-        command=finding.command,
-        lines=finding.evidence,
-        fix=finding.fix,
+        f"{finding.check}: {finding.shown}", host=host, command=finding.command, lines=finding.evidence, fix=finding.fix
     )

@@ -67,11 +67,7 @@ def _runs_on_host(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
 
 
 def plan_other_leftovers(
-    cluster: str,
-    found: Mapping[str, HostLeftovers],
-    taken: Sequence[str],
-    owner: str | None,
-    is_whole: bool = True,
+    cluster: str, found: Mapping[str, HostLeftovers], taken: Sequence[str], owner: str | None, is_whole: bool = True
 ) -> Plan:
     """Plan the removal of all that belongs to no dead run.
 

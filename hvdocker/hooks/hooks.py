@@ -10,11 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hvdocker.env import Env
-from hvdocker.errors import (
-    ExitCode,
-    HvdockerError,
-    UsageProblem,
-)
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 
@@ -129,8 +125,7 @@ class Hooks:
         for part in (path.parent, path):
             if trouble := trust_problem(part):
                 raise HvdockerError(
-                    f"{part} is not run: {trouble.what}",
-                    fix=f"{trouble.fix}; or leave hooks out: --skip-hooks",
+                    f"{part} is not run: {trouble.what}", fix=f"{trouble.fix}; or leave hooks out: --skip-hooks"
                 )
         if path.is_dir() or not access(path, X_OK):
             make = shlex.join(("chmod", "+x", str(path)))

@@ -32,12 +32,7 @@ class HookResult:
 def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookResult:
     """Run the hook until it ends; `say` gets its output by lines. Raise OSError if it cannot be started."""
     process = subprocess.Popen(
-        [str(path)],
-        cwd=folder,
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        [str(path)], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     told = _OutputReader(process, say)
     try:

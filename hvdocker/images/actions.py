@@ -51,9 +51,7 @@ def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentReque
 def _build_image(step: BuildImage, context: Context) -> None:
     target = step.image.partition(":")[2]
     build_image(
-        context.engine(step.host),
-        BuildOptions(target),
-        lambda text: context.report_progress("image", text, step.host),
+        context.engine(step.host), BuildOptions(target), lambda text: context.report_progress("image", text, step.host)
     )
 
 

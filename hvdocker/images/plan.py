@@ -79,10 +79,7 @@ def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
 
 
 def _steps_to_deliver(
-    inventory: Inventory,
-    hosts: Mapping[str, HostSeen],
-    source: tuple[str, ImageSeen],
-    needs_label: bool = True,
+    inventory: Inventory, hosts: Mapping[str, HostSeen], source: tuple[str, ImageSeen], needs_label: bool = True
 ) -> tuple[Step, ...]:
     where, image = source
     lacking = [name for name, seen in hosts.items() if not _has_same_image(seen, image)]

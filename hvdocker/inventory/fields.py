@@ -264,13 +264,7 @@ TOP_FIELDS = (
         '["/mnt/datasets:/data:ro"]',
         "none",
     ),
-    Field(
-        "shm",
-        FieldKind.SIZE,
-        "Shared memory of each container.",
-        "16GB",
-        "half of RAM, at most 16 GB",
-    ),
+    Field("shm", FieldKind.SIZE, "Shared memory of each container.", "16GB", "half of RAM, at most 16 GB"),
     Field("memory", FieldKind.SIZE, "At most so much memory for each container.", "64GB", "no limit"),
     Field("cpus", FieldKind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS),
     Field(

@@ -122,13 +122,11 @@ def _describe_host(name: str, said: object) -> str:
 def _check_target_path(path: Path, is_forced: bool) -> None:
     if not path.parent.is_dir():
         raise UsageProblem(
-            f"there is no folder {path.parent}",
-            fix=f"make it first: mkdir -p {shlex.quote(str(path.parent))}",
+            f"there is no folder {path.parent}", fix=f"make it first: mkdir -p {shlex.quote(str(path.parent))}"
         )
     if path.is_dir():
         raise UsageProblem(
-            f"{path} is a folder",
-            fix=f"name a file in it: hvdocker init {shlex.quote(str(path / 'inventory.yaml'))}",
+            f"{path} is a folder", fix=f"name a file in it: hvdocker init {shlex.quote(str(path / 'inventory.yaml'))}"
         )
     if path.exists() and not is_forced:
         raise _exists_error(path)

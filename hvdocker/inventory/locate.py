@@ -195,8 +195,7 @@ def _default(env: Env) -> Path:
     found = [env.cwd / name for name in DEFAULT_NAMES if (env.cwd / name).is_file()]
     if len(found) > 1:
         raise UsageProblem(
-            "there are two inventories here: " + ", ".join(path.name for path in found),
-            fix="say which one with -i",
+            "there are two inventories here: " + ", ".join(path.name for path in found), fix="say which one with -i"
         )
     if not found:
         raise NoCluster(

@@ -66,8 +66,7 @@ def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
     is_same = isinstance(earlier, dict) and ("local" in earlier) == is_local
     if not is_same or earlier.get("cluster") != cluster:
         raise HvdockerError(
-            f"this folder already has a cluster: {path}",
-            fix="take it down first (hvdocker down), or work elsewhere",
+            f"this folder already has a cluster: {path}", fix="take it down first (hvdocker down), or work elsewhere"
         )
 
 

@@ -24,7 +24,4 @@ def _fetch_jobs(step: FetchJobs, context: Context) -> None:
         context.fetch(job)
 
 
-ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {
-    StopJob: _stop_job,
-    FetchJobs: _fetch_jobs,
-}
+ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {StopJob: _stop_job, FetchJobs: _fetch_jobs}

@@ -109,10 +109,7 @@ class JobFollower:
 
     def _show_line(self, line: Line) -> None:
         if line.rank is not None and line.text.strip():
-            self.last_lines[line.rank] = (
-                *self.last_lines.get(line.rank, ())[1 - LAST_LINES_PER_RANK :],
-                line.text,
-            )
+            self.last_lines[line.rank] = (*self.last_lines.get(line.rank, ())[1 - LAST_LINES_PER_RANK :], line.text)
         self.on_line(line)
 
     def _with_reconnect(self, reconnect: Reconnect, work: Callable[[HostLink], T]) -> T:

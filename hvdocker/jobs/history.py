@@ -63,10 +63,7 @@ def read_past_job(job: str, texts: JobTexts) -> PastJob:
     return PastJob(
         job=job,
         cluster=_text(
-            labels.get(names.LABEL_CLUSTER),
-            record.get("cluster"),
-            spec.get("cluster"),
-            capsule.get("cluster"),
+            labels.get(names.LABEL_CLUSTER), record.get("cluster"), spec.get("cluster"), capsule.get("cluster")
         ),
         owner=_text(labels.get(names.LABEL_OWNER), capsule.get("owner"), record.get("owner")),
         script=_text(labels.get(names.LABEL_SCRIPT), spec.get("script"), capsule.get("script"))

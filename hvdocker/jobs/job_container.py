@@ -57,12 +57,7 @@ def read_lines(
 
 
 def _all_lines(
-    link: HostLink,
-    container: str,
-    placement: Placement,
-    follow: bool,
-    tail: int | None,
-    since: float | None,
+    link: HostLink, container: str, placement: Placement, follow: bool, tail: int | None, since: float | None
 ) -> Iterator[Line]:
     from hvdocker.engine.container_errors import translating_container_errors
 
@@ -120,11 +115,7 @@ def read_job_end(link: HostLink, container: str) -> JobEnd:
 
     Waits up to 60 s for a container that still runs. Raises JobStopped if the container was removed."""
     from hvdocker.engine import archive
-    from hvdocker.engine.container_errors import (
-        container_gone_error,
-        is_container_gone,
-        translating_container_errors,
-    )
+    from hvdocker.engine.container_errors import container_gone_error, is_container_gone, translating_container_errors
 
     with translating_container_errors(link, container, "reading the job's record"):
         engine: APIClient = link.engine()

@@ -33,9 +33,7 @@ class OrphanRanks:
         at_once = GracePeriod(0.0)
         reached = [host for host in self.workers if host in self.links]
         outcomes = for_each_host_within(
-            reached,
-            lambda host: end_ranks(self.links[host], self.workers[host], self.job, at_once),
-            self.wait_s,
+            reached, lambda host: end_ranks(self.links[host], self.workers[host], self.job, at_once), self.wait_s
         )
         late = f"did not answer in {self.wait_s:.0f} s"
         told = {host: late if host in self.links else "it is not connected" for host in self.workers}

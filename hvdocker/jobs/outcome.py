@@ -123,7 +123,7 @@ def _host_lost(ended: EndedJob, record: JobRecord, hosts: Sequence[str]) -> JobF
         f"{which} stopped answering{there}",
         lines=lines,
         fix=f"is the machine up? then hvdocker up{ended.flag}, and train again; with --restarts N a job is "
-        "run anew on the hosts that are left",
+        "restarted on the hosts that still respond",
     )
 
 

@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def locked(
-    env: Env,
-    located: Located,
-    links: Mapping[str, HostLink],
-    verb: str,
-    wait_s: float,
-    is_needed: bool = True,
+    env: Env, located: Located, links: Mapping[str, HostLink], verb: str, wait_s: float, is_needed: bool = True
 ) -> Iterator[HeldLocks]:
     """Hold the locks of these hosts until the block ends.
 

@@ -58,10 +58,7 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
     be fit. Other engines are asked for `info`, which is slow: they start programs to answer it. The version
     is in a header of the ping, and needs no call of its own."""
     engine = link.engine()
-    image, (own, others) = (
-        see_image(engine, inventory.image),
-        see_own_and_other_containers(engine, inventory.cluster),
-    )
+    image, (own, others) = (see_image(engine, inventory.image), see_own_and_other_containers(engine, inventory.cluster))
     info = None if _runs_current_worker(image, own) else engine.info()
     return EngineAnswers(engine.engine_version, info, image, own, others)
 

@@ -14,21 +14,8 @@ from typing import Any
 from hvdocker import names
 from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.observe.engine import (
-    EngineAnswers,
-    ask_engine,
-    see_controller,
-    see_image,
-    see_own_and_other_containers,
-)
-from hvdocker.observe.gpu_query import (
-    HUNG_ERROR,
-    NVIDIA_SMI_TIMEOUT_S,
-    GpuAnswer,
-    count_gpus,
-    query_gpus,
-    read_gpus,
-)
+from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, see_image, see_own_and_other_containers
+from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S, GpuAnswer, count_gpus, query_gpus, read_gpus
 from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.shell.command import command
@@ -61,10 +48,7 @@ def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images
 
 
 def partial_state(
-    inventory: Inventory,
-    links: Mapping[str, HostLink],
-    with_images: bool = True,
-    without_gpus: Collection[str] = (),
+    inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True, without_gpus: Collection[str] = ()
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
     """Return the state of the hosts that can be used, and by host the error why others cannot."""
     with ThreadPoolExecutor(max_workers=1) as beside:

@@ -148,11 +148,7 @@ def gpu_report(inventory: Inventory, state: ClusterState, failed: Mapping[str, H
 
 
 def _host_gpus(
-    inventory: Inventory,
-    host: Host,
-    seen: HostSeen,
-    state: ClusterState,
-    jobs: Mapping[str, tuple[Lease, ...]],
+    inventory: Inventory, host: Host, seen: HostSeen, state: ClusterState, jobs: Mapping[str, tuple[Lease, ...]]
 ) -> HostGpus:
     found = HostGpus(
         host.name,

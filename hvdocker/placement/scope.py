@@ -57,8 +57,7 @@ def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> Cluster
     inside = current_scope(inventory, state)
     offers = offers_to_cluster(inventory, state)
     return replace(
-        inside,
-        shares={offer.host: inside.shares.get(offer.host, _share_of_whole_offer(offer)) for offer in offers},
+        inside, shares={offer.host: inside.shares.get(offer.host, _share_of_whole_offer(offer)) for offer in offers}
     )
 
 
@@ -77,10 +76,7 @@ def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
 
 
 def requested_scope(
-    inventory: Inventory,
-    state: ClusterState,
-    request: SlotRequest,
-    links: Mapping[frozenset[str], float],
+    inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> ClusterScope:
     """Return the scope for the requested slots. Raises NotEnoughSlots.
 
@@ -103,10 +99,7 @@ def requested_scope(
 
 
 def explain_requested_scope(
-    inventory: Inventory,
-    state: ClusterState,
-    request: SlotRequest,
-    links: Mapping[frozenset[str], float],
+    inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> Explanation | None:
     """Explain the placement of `requested_scope`; None if the cluster for this request already exists."""
     offers = _offers_for_request(inventory, state, request)

@@ -85,6 +85,5 @@ def _parse_host_list(flag: str, text: str | None, names: list[str], aliases: Map
 
 def _unknown_hosts_error(flag: str, strangers: list[str], names: list[str]) -> UsageProblem:
     return UsageProblem(
-        f"{flag} names {', '.join(map(repr, strangers))}, not in the inventory",
-        fix=f"hosts are {', '.join(names)}",
+        f"{flag} names {', '.join(map(repr, strangers))}, not in the inventory", fix=f"hosts are {', '.join(names)}"
     )

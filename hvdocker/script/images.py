@@ -37,10 +37,7 @@ def build_layer(writer: ScriptWriter, step: BuildLayer, trust: Any) -> Iterator[
 
     The docker CLI gets no configuration: it would put its proxy settings into the container, and so into the
     image."""
-    folder, name = (
-        f'"$keys/layer/{layer_commands.FOLDER}',
-        layer_commands.build_container_name(step.key, "by-hand"),
-    )
+    folder, name = (f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_container_name(step.key, "by-hand"))
     yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'
     for wheel in step.requirements.wheels:
         yield f'cp -- {shlex.quote(wheel.path)} {folder}/{layer_commands.WHEELS}/"'

@@ -87,8 +87,7 @@ def _hash(root: Path, path: str) -> str:
 def unreadable_error(error: OSError, path: str) -> UsageProblem:
     """Return the error for a local file that cannot be read."""
     return UsageProblem(
-        f"cannot read {error.filename or path}: {error.strerror}",
-        fix="make it readable, or name it in .hvdockerignore",
+        f"cannot read {error.filename or path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
     )
 
 

@@ -138,12 +138,7 @@ def _host_without_jobs(seen: HostSeen) -> HostSeen:
 
 
 def wait_in_queue(
-    env: Env,
-    located: Located,
-    session: Session,
-    wish: str,
-    place: ChoosePlacement,
-    launch: Callable[[HeldTicket], T],
+    env: Env, located: Located, session: Session, wish: str, place: ChoosePlacement, launch: Callable[[HeldTicket], T]
 ) -> T:
     """Wait for the turn and for slots, then return what `launch` returns.
 

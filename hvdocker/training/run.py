@@ -21,14 +21,7 @@ from hvdocker.cluster.down import DownOptions, DownReport, down
 from hvdocker.cluster.up import UpOptions, UpReport, check_keep, up
 from hvdocker.doctor.preflight import run_preflight
 from hvdocker.env import Env
-from hvdocker.errors import (
-    HeadLost,
-    HostErrors,
-    HvdockerError,
-    Interrupted,
-    JobFailed,
-    JobStopped,
-)
+from hvdocker.errors import HeadLost, HostErrors, HvdockerError, Interrupted, JobFailed, JobStopped
 from hvdocker.events import Event
 from hvdocker.hooks.hooks import Hooks
 from hvdocker.inventory.locate import Located, named

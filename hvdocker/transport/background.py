@@ -26,7 +26,7 @@ class BackgroundThreads:
         """Run the task in a background thread and return at once. Exceptions of the task are dropped."""
         self._tasks.put(task)
         if not self._free.acquire(blocking=False):
-            threading.Thread(target=self._work, name="aside", daemon=True).start()
+            threading.Thread(target=self._work, name="background", daemon=True).start()
 
     def _work(self) -> None:
         while True:
@@ -48,7 +48,7 @@ class UninterruptedTask:
         self._work = work
         self._over = threading.Event()
         self._errors: list[Exception] = []
-        self._thread = threading.Thread(target=self._run, name="apart", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="uninterrupted", daemon=True)
 
     def _run(self) -> None:
         try:
@@ -79,12 +79,12 @@ class UninterruptedTask:
 
 def run_uninterrupted(work: Callable[[], object]) -> None:
     """Run the work to its end despite Ctrl-C, then raise its error, else the KeyboardInterrupt."""
-    apart, interrupts = UninterruptedTask(work), list[KeyboardInterrupt]()
-    while not apart.is_over:
+    task, interrupts = UninterruptedTask(work), list[KeyboardInterrupt]()
+    while not task.is_over:
         try:
-            apart.wait()
+            task.wait()
         except KeyboardInterrupt as interrupt:
             interrupts.append(interrupt)
-    apart.raise_error()
+    task.raise_error()
     for pressed in interrupts:
         raise pressed

@@ -40,10 +40,7 @@ class HostLink(Protocol):
     name: str
 
     def run(
-        self,
-        command: Command,
-        stdin: Iterable[bytes] | None = None,
-        timeout_s: float | None = COMMAND_TIMEOUT_S,
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         """Run a command to its end. A non-zero exit is a normal result; a lost host raises an error.
 

@@ -29,10 +29,7 @@ class LocalLink:
         self._engine: APIClient | None = None
 
     def run(
-        self,
-        command: Command,
-        stdin: Iterable[bytes] | None = None,
-        timeout_s: float | None = COMMAND_TIMEOUT_S,
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         spool = _spool_stdin(stdin)
         try:
@@ -65,10 +62,7 @@ class LocalLink:
         if process.returncode != 0:
             lines = b"".join(errors).decode("utf-8", "replace").splitlines()[-10:]
             raise HvdockerError(
-                f"a command failed (exit {process.returncode})",
-                host=self.name,
-                command=command.line(),
-                lines=lines,
+                f"a command failed (exit {process.returncode})", host=self.name, command=command.line(), lines=lines
             )
 
     def engine(self) -> APIClient:

@@ -25,10 +25,7 @@ class ReconnectingLink:
         self._opening = threading.Lock()
 
     def run(
-        self,
-        command: Command,
-        stdin: Iterable[bytes] | None = None,
-        timeout_s: float | None = COMMAND_TIMEOUT_S,
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         link = self._link
         try:

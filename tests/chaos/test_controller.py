@@ -157,7 +157,7 @@ def test_two_controllers_at_once(trial: TrialFactory) -> None:
 
 
 def test_up_and_down_at_once(trial: TrialFactory) -> None:
-    """Whoever comes second is told, or finds the other's work; nothing is torn."""
+    """The second one gets an error, or finds the other's work; nothing is torn."""
     with trial() as t:
         t.site.up()
         t.hosts[1].docker("rm", "-f", t.site.worker)

@@ -97,7 +97,7 @@ def test_inventory_gets_a_host_while_up(trial: TrialFactory, lab: Lab, cli: Cli)
 
 
 def test_inventory_loses_a_host_while_up(trial: TrialFactory, lab: Lab, cli: Cli) -> None:
-    """Its worker stands on a host that nobody names any more: whoever takes the cluster down is told."""
+    """Its worker stands on a host that nobody names any more: `down` says so."""
     with trial() as t:
         t.site.up()
         LabCluster.write(lab, cli, t.hosts[:1])

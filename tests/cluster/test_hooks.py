@@ -64,7 +64,7 @@ def test_a_hook_that_fails_before_stops_the_verb_and_skip_hooks_does_not_ask_it(
 
 
 def test_a_hook_may_call_hvdocker_and_does_not_call_itself(site: LabCluster) -> None:
-    """It would wait for ever if it ran under the locks, or start itself again."""
+    """It would wait without end if it ran under the locks, or start itself again."""
     calls = '#!/bin/sh\necho "again" >> told\nexec "$HVDOCKER_BIN_OF_TEST" up "$HVDOCKER_INVENTORY"\n'
     hook(site, "post-up", calls)
     from tests.cluster.cli import binary

@@ -25,8 +25,8 @@ cat > {folder}/jobs/{job}/job.json
 
 
 def start_master(site: LabCluster, head: LabHost) -> None:
-    seats = [{"name": host.name, "address": host.address, "slots": 1} for host in site.hosts]
-    told = {"job": JOB, "host": head.name, "hosts": seats, "env": {"X": "a b"}, "secrets": ["TOKEN"]}
+    job_hosts = [{"name": host.name, "address": host.address, "slots": 1} for host in site.hosts]
+    told = {"job": JOB, "host": head.name, "hosts": job_hosts, "env": {"X": "a b"}, "secrets": ["TOKEN"]}
     head.exec(f"printf %s '{json.dumps(told)}' | ({GUIDE.format(folder=FOLDER, job=JOB)})", user="trainer")
     labels = {
         "cluster": "lab", "host": head.name, "role": "master", "job": JOB, "owner": "ada", "elastic": "1:4",
@@ -69,7 +69,7 @@ def in_master(site: LabCluster, path: str) -> str:
     return site.hosts[0].docker("exec", MASTER, "cat", path)
 
 
-def seats(site: LabCluster) -> dict[str, Any]:
+def job_hosts_of(site: LabCluster) -> dict[str, Any]:
     told = json.loads(in_master(site, "/run/hvdocker/hosts.json"))
     return {host["name"]: (host["address"], host["slots"]) for host in told["hosts"]}
 
@@ -93,7 +93,7 @@ def test_a_new_host_has_all_that_the_job_needs_there(site: LabCluster) -> None:
 
 
 def test_the_master_knows_its_hosts_and_their_keys(site: LabCluster) -> None:
-    assert seats(site) == {host.name: (host.address, 1) for host in site.hosts}
+    assert job_hosts_of(site) == {host.name: (host.address, 1) for host in site.hosts}
     assert in_master(site, f"{SSH_FOLDER}/known_hosts") == known(site)
     assert all(host.address in in_master(site, f"{SSH_FOLDER}/config") for host in site.hosts)
 
@@ -114,7 +114,7 @@ def test_a_host_that_lost_its_worker_comes_back(site: LabCluster, victim: int) -
     gone.docker("rm", "-f", site.worker)
     gone.exec(f"rm -rf {FOLDER}")
     site.up()
-    assert seats(site) == {host.name: (host.address, 1) for host in site.hosts}
+    assert job_hosts_of(site) == {host.name: (host.address, 1) for host in site.hosts}
     assert in_master(site, f"{SSH_FOLDER}/known_hosts") == known(site)
     assert site.exec_in_worker(gone, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
     told = json.loads(gone.exec(f"cat {FOLDER}/jobs/{JOB}/job.json"))
@@ -131,7 +131,7 @@ def test_a_worker_that_was_never_started_joins_when_up_runs_again(site: LabClust
     third.docker("create", "--name", site.worker, *words, SMALL_IMAGE)
     site.up()
     assert site.inspect_worker(third)["State"]["Running"] is True
-    assert seats(site)[third.name] == (third.address, 1)
+    assert job_hosts_of(site)[third.name] == (third.address, 1)
 
 
 @pytest.mark.parametrize("leaver", [1, 2], ids=["one of the first", "one that joined"])
@@ -142,7 +142,7 @@ def test_a_host_that_leaves_the_inventory_is_trusted_no_more(
     rest = LabCluster.write(lab, desk, [host for host in site.hosts if host != gone])
     told = rest.up()
     assert f"{gone.name} is in the cluster no more" in told.err and "docker rm -f" in told.err
-    assert seats(rest) == {host.name: (host.address, 1) for host in rest.hosts}
+    assert job_hosts_of(rest) == {host.name: (host.address, 1) for host in rest.hosts}
     assert in_master(rest, f"{SSH_FOLDER}/known_hosts") == known(rest)
     for host in rest.hosts:
         assert gone.address not in rest.exec_in_worker(host, "cat", f"{SSH_FOLDER}/authorized_keys")[1]

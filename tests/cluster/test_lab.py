@@ -59,7 +59,7 @@ def test_users_reach_the_engine_as_declared(
     assert (ssh(lab, host, user, "sudo -n docker version").returncode == 0) is has_sudo
 
 
-def test_a_killed_host_comes_back_as_it_was_or_is_made_anew(lab: Lab, hosts: Hosts) -> None:
+def test_a_killed_host_comes_back_as_it_was_or_is_replaced(lab: Lab, hosts: Hosts) -> None:
     _, victim = hosts(2)
     key = victim.probe()
     image = victim.tiny_image()

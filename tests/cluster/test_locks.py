@@ -1,4 +1,4 @@
-"""Two people, one set of hosts: whoever changes a host holds its lock, and says so to the others."""
+"""Two people, one set of hosts: a run that changes a host holds its lock, and says so to the others."""
 
 import json
 import signal
@@ -161,7 +161,7 @@ def test_a_killed_run_leaves_its_locks_to_be_released_or_to_go_stale(
     assert "h1: released the lock of ada@" in two.run(*release, "h1", "-y", env=ours).out
     assert set(locks(pair)) == {"h2"}
 
-    # The other goes stale; whoever comes next says so, and takes it over.
+    # The other goes stale; the next run says so, and takes it over.
     pair[1].exec(["touch", "-d", "2 minutes ago", f"{LOCK_DIR}/who.json"])
     assert shown(two)["h2"]["state"] == "stale"
     assert "stale" in two.run("lock", "status", "-i", two.inventory).out

@@ -94,7 +94,7 @@ def test_a_stop_from_elsewhere_ends_the_watching_train_with_103(training: LabClu
 
 
 def test_a_stop_is_done_when_ranks_elsewhere_have_written_their_last(training: LabCluster) -> None:
-    """Whoever stops a job fetches its outputs next, and counts its slots as free."""
+    """The user who stops a job fetches its outputs next, and counts its slots as free."""
     job = train_detached(training, "code/diary.py", "--", "careful")
     await_ranks(training, "sleep 600")
     training.run("stop", job)

@@ -18,7 +18,7 @@ DEAD_SOCKET = (
     "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => \"/var/run/docker.sock\", Listen => 1)'"
     " && chgrp docker /var/run/docker.sock && chmod 660 /var/run/docker.sock"
 )
-# From there on whoever the rule names is told that nobody listens on the worker port.
+# From there on hosts that the rule names find that nobody listens on the worker port.
 CLOSED = "iptables -w -I INPUT -p tcp --dport 12345 -j REJECT --reject-with tcp-reset"
 
 

@@ -119,7 +119,7 @@ def test_a_killed_worker_is_started_again(site: LabCluster) -> None:
 
 
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_removed_worker_is_made_anew_and_trusted_by_the_others(site: LabCluster, victim: int) -> None:
+def test_a_removed_worker_is_replaced_and_trusted_by_the_others(site: LabCluster, victim: int) -> None:
     before = site.worker_ids()
     gone, kept = site.hosts[victim], site.hosts[1 - victim]
     gone.docker("rm", "-f", site.worker)

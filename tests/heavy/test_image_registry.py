@@ -81,7 +81,7 @@ def test_up_pulls_what_this_machine_does_not_have(site: LabCluster, registry: La
 
 @pytest.fixture
 def own(site: LabCluster, registry: LabHost, lab: Lab, cli: Cli) -> Iterator[LabCluster]:
-    """A cluster of an image that this machine builds anew."""
+    """A cluster of an image that this machine builds again."""
     yield LabCluster.write(lab, cli, site.hosts, image=OWN, registry=f"{registry.address}:5000/team")
     registry.exec(f"docker images -q {OWN} | xargs -r docker rmi -f")
 

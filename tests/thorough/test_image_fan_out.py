@@ -11,7 +11,7 @@ from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import in_parallel, until
 from tests.cluster.lab_cluster import LabCluster
 
-IMAGE = "swarm:test"
+IMAGE = "fan-out:test"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli, shop: Image
 
 
 @pytest.mark.parametrize("user", ["root", "sudoer"])
-def test_whoever_logs_in(lab: Lab, cli: Cli, shop: Images, user: str) -> None:
+def test_any_ssh_user(lab: Lab, cli: Cli, shop: Images, user: str) -> None:
     hosts = lab.fresh(4)
     wanted = shop.build(IMAGE, 40 * MIB)
     site = LabCluster.write(lab, cli, hosts, user=user)

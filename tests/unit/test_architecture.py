@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "hvdocker"
 FILES = sorted(PACKAGE.rglob("*.py"))
+INSIDE = ROOT / "images" / "doc-hvd" / "lib" / "inside"
 
 # Plain values: everybody may import these.
 GROUND = ("errors", "names", "units", "secret", "events")
@@ -46,6 +47,16 @@ MAY_IMPORT = {
     "cli": "env inventory observe locks plan placement images launchers jobs cluster gc doctor hooks "
     "training script console",
 }  # fmt: skip
+# The programs in the image, from the ground up.
+INSIDE_MAY_IMPORT = {
+    "protocol": "",
+    "runtime": "protocol",
+    "launchers": "protocol runtime",
+    "rank": "protocol runtime",
+    "checks": "protocol runtime",
+    "hang": "protocol runtime rank",
+    "supervisor": "protocol runtime launchers rank checks hang",
+}
 # Library → the only folders, or single files, that may import it.
 OWNERS = {
     "typer": "cli", "click": "cli", "rich": "console", "jinja2": "cluster/containers/ssh_files.py",
@@ -92,7 +103,7 @@ IMPURE = {
     "os", "time", "random", "secrets", "datetime", "getpass", "threading", "tempfile", "shutil", "uuid",
     "pwd", "concurrent", "importlib", *OWNERS,
 } - {"yaml", "jinja2"}  # fmt: skip
-# The seam to a host: whoever has a link may act.
+# The seam to a host: code with a link may act.
 SEAM = "transport.link"
 # One file per verb, or per thing that is shown: as many as there are.
 AS_MANY_AS_THERE_ARE = ("cli", "console/views")
@@ -259,6 +270,45 @@ def test_a_verb_has_a_file_of_its_name() -> None:
         for verb in VERBS
     }
     assert {verb: files for verb, files in homes.items() if len(files) != 1} == {}
+
+
+@pytest.mark.parametrize("tree", [PACKAGE, INSIDE], ids=["hvdocker", "inside"])
+def test_no_class_name_is_used_twice(tree: Path) -> None:
+    homes = defaultdict(list)
+    for file in sorted(tree.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(f"{file.relative_to(tree)}:{node.lineno}")
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+def test_imports_in_the_image_go_one_way() -> None:
+    """Each folder may import those named here, and itself: protocol and runtime, then what is built on them."""
+    wrong = []
+    for file in sorted(INSIDE.rglob("*.py")):
+        room = file.relative_to(INSIDE).parts[0]
+        allowed = (room, *INSIDE_MAY_IMPORT.get(room, "").split())
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for target in targets_in_image(node):
+                if target not in allowed:
+                    wrong.append(f"{file.relative_to(INSIDE)}:{getattr(node, 'lineno', 0)} imports {target}")
+    assert wrong == []
+
+
+def targets_in_image(node: ast.AST) -> list[str]:
+    """Return the folders of inside/ that an import statement names."""
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module == "inside":
+        names = [f"inside.{alias.name}" for alias in node.names]
+    else:
+        names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return [name.split(".")[1] for name in names if name.startswith("inside.")]
+
+
+def test_folders_in_the_image_are_small() -> None:
+    counts = Counter(file.parent.relative_to(INSIDE).as_posix() for file in INSIDE.rglob("*.py"))
+    assert {folder: count for folder, count in counts.items() if count > MOST_FILES} == {}
 
 
 def test_fabrics_env_is_never_used() -> None:

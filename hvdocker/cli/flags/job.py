@@ -10,11 +10,7 @@ import typer
 NpFlag = Annotated[
     Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
     typer.Option(
-        "-np",
-        "--np",
-        metavar="N",
-        help="How many ranks. Default: every GPU, else every slot.",
-        show_default=False,
+        "-np", "--np", metavar="N", help="How many ranks. Default: every GPU, else every slot.", show_default=False
     ),
 ]
 ModuleFlag = Annotated[
@@ -58,8 +54,7 @@ SecretFlag = Annotated[
     ),
 ]
 StartTimeoutFlag = Annotated[
-    int,
-    typer.Option("--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks."),
+    int, typer.Option("--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks.")
 ]
 ChecksumFlag = Annotated[
     bool,
@@ -103,16 +98,12 @@ HangAfterFlag = Annotated[
 OnHangFlag = Annotated[
     str,
     typer.Option(
-        "--on-hang",
-        metavar="WHAT",
-        help="After a hang, with every rank's stacks collected: wait, kill or restart.",
+        "--on-hang", metavar="WHAT", help="After a hang, with every rank's stacks collected: wait, kill or restart."
     ),
 ]
 PropagateExitFlag = Annotated[
     bool,
     typer.Option(
-        "--propagate-exit",
-        metavar="",
-        help="Exit with the failed rank's own code, not 100 (but for 125-127 and 255).",
+        "--propagate-exit", metavar="", help="Exit with the failed rank's own code, not 100 (but for 125-127 and 255)."
     ),
 ]

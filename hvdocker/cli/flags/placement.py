@@ -38,8 +38,7 @@ ExcludeFlag = Annotated[
     typer.Option("--exclude", metavar="HOSTS", help="Not on these hosts: a,b", show_default=False),
 ]
 ExplainFlag = Annotated[
-    bool,
-    typer.Option("--explain", metavar="", help="Show what else was possible, and why it was not chosen."),
+    bool, typer.Option("--explain", metavar="", help="Show what else was possible, and why it was not chosen.")
 ]
 
 

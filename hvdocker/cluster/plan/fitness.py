@@ -6,13 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 
-from hvdocker.cluster.plan.addresses import (
-    ALL_IPV4,
-    address_fix,
-    describe_addresses,
-    is_in_network,
-    is_loopback,
-)
+from hvdocker.cluster.plan.addresses import ALL_IPV4, address_fix, describe_addresses, is_in_network, is_loopback
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch

@@ -81,10 +81,7 @@ def worker_stages(
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
-        Stage(
-            "files",
-            tuple(_steps_to_prepare(inventory, state, placed, specs, fresh, trust)) if is_told else (),
-        ),
+        Stage("files", tuple(_steps_to_prepare(inventory, state, placed, specs, fresh, trust)) if is_told else ()),
         Stage("containers", tuple(removals)),
         # Two things wait for all hosts: keys exist before the first worker is created, and existing workers
         # are updated before a new one starts. Else no host waits for another.
@@ -151,11 +148,7 @@ def _steps_to_prepare(
         steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
     for name in fresh:
         place = placed[name]
-        paths = (
-            f"{place.folder}/code",
-            f"{place.folder}/jobs",
-            *_run_mark_folders(place.folder, specs[name]),
-        )
+        paths = (f"{place.folder}/code", f"{place.folder}/jobs", *_run_mark_folders(place.folder, specs[name]))
         steps.append(MakeFolders(name, place.folder, paths, place.needs_open_folders))
     return steps
 

@@ -41,11 +41,4 @@ def _host_row(host: HostStatus) -> tuple[str | Text, ...]:
     )
     engine = host.seen.engine.version if host.seen else ""
     problem = Text(host.error.what, style="quiet") if host.error else ""
-    return (
-        host.name,
-        Text(host.state, style=style),
-        address,
-        labels.get(names.LABEL_SLOTS, ""),
-        engine,
-        problem,
-    )
+    return (host.name, Text(host.state, style=style), address, labels.get(names.LABEL_SLOTS, ""), engine, problem)

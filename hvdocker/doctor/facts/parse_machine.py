@@ -56,12 +56,7 @@ def _disks(answer: ProbeAnswer) -> Iterator[DiskSeen]:
         # File systems that allocate inodes on demand (btrfs) report 0.
         has_nodes = nodes[0] > 0
         yield DiskSeen(
-            what,
-            path,
-            total * _KB,
-            free * _KB,
-            nodes[0] if has_nodes else None,
-            nodes[1] if has_nodes else None,
+            what, path, total * _KB, free * _KB, nodes[0] if has_nodes else None, nodes[1] if has_nodes else None
         )
 
 

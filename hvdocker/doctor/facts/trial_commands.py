@@ -29,10 +29,10 @@ wanted = {
     "horovod": ["horovod"], "keras": ["tf-keras", "keras"], "torch": ["torch"], "numpy": ["numpy"],
     "nccl": ["nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"],
 }
-for name, papers in wanted.items():
-    for paper in papers:
+for name, records in wanted.items():
+    for record in records:
         try:
-            found[name] = m.version(paper); break
+            found[name] = m.version(record); break
         except m.PackageNotFoundError:
             pass
 if "nccl" not in found:

@@ -49,7 +49,7 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
     if not worker.is_running:
         return bad("worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up)
     if why_new:
-        return warn("worker", f"`up` would make it anew: {why_new}", [worker.name], fix=up)
+        return warn("worker", f"`up` would replace it: {why_new}", [worker.name], fix=up)
     return good("worker", "running")
 
 

@@ -69,7 +69,9 @@ def _cards(machine: MachineSeen) -> Finding:
         evidence = [*split, "a rank gets a slice, and slices of one card cannot talk by NCCL"]
         return warn("gpus", f"split by MIG: {shown}", evidence, "nvidia-smi -L", fix)
     if any(gpu.is_persistent is False for gpu in machine.gpus):
-        evidence = ["the driver is loaded anew whenever nobody uses the cards: seconds for every start"]
+        evidence = [
+            "the driver is unloaded when no process uses the cards, and loading it takes seconds at every start"
+        ]
         return warn("gpus", f"persistence is off: {shown}", evidence, "nvidia-smi -q -d PERFORMANCE",
                     "sudo nvidia-smi -pm 1")  # fmt: skip
     return good("gpus", shown)

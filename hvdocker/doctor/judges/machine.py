@@ -19,7 +19,7 @@ LITTLE_SHARE = 0.1
 FEW_INODES = 10_000
 SLOW_CLOCK_S = 1.0
 WRONG_CLOCK_S = 30.0
-# Only what nobody uses: stopped containers are ended jobs, with their logs, and other people's.
+# Removes only unused images and build caches. Stopped containers stay: they are ended jobs with their logs.
 PRUNE = "docker image prune && docker builder prune"
 
 
@@ -31,7 +31,7 @@ def judge_memory(machine: MachineSeen, inventory: Inventory) -> Finding:
     for key, wanted in (("shm", inventory.shm_bytes), ("memory", inventory.memory_bytes)):
         if wanted and wanted > total:
             what = f"`{key}: {show_bytes(wanted)}` is more than it has"
-            evidence = [f"it has {show_bytes(total)}: whoever uses all of it is killed"]
+            evidence = [f"it has {show_bytes(total)}: a container that uses all of it is killed"]
             return warn("memory", what, evidence, "free -h", f"lower `{key}:` in the inventory")
     if free is not None and free < LITTLE_MEMORY:
         fix = "end what uses it: ps aux --sort=-rss | head"
@@ -60,7 +60,7 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
 
 
 def judge_clock(clock: ClockSeen | None) -> Finding:
-    """What half the round trip could explain is not held against it."""
+    """Judge the clock. Half of the round trip is subtracted, because the answer was under way that long."""
     if clock is None:
         return unknown("clock", "not told", command="date +%s")
     off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
@@ -74,7 +74,7 @@ def judge_clock(clock: ClockSeen | None) -> Finding:
 
 
 def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
-    """`needed_bytes` have to fit where images live."""
+    """Judge the disks. `needed_bytes` have to fit on the disk with the images."""
     for disk in machine.disks:
         yield _disk(disk, needed_bytes if disk.what == "images" else 0, machine)
 
@@ -103,7 +103,7 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
 
 
 def _is_little(disk: DiskSeen) -> bool:
-    """A small share of a large disk is still a lot."""
+    """Return whether little is left, in bytes and as a share: a small share of a large disk is enough."""
     is_small_share = disk.free_bytes < LITTLE_SHARE * disk.total_bytes
     return disk.free_bytes < LITTLE_DISK / 4 or (is_small_share and disk.free_bytes < 5 * LITTLE_DISK)
 

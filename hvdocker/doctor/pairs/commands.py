@@ -101,12 +101,7 @@ def pairs_argv(own: Listener, peers: Iterable[Listener], port: int, ways: Mappin
 
 def bandwidth_argv(own: Listener, peer: Listener) -> list[str]:
     """Return the argv that sends one TCP stream for MEASURE_S seconds; the receiver counts the bytes."""
-    order = {
-        "address": own.address,
-        "timeout_s": TIMEOUT_S,
-        "seconds": MEASURE_S,
-        "peer": _as_peer(peer, None),
-    }
+    order = {"address": own.address, "timeout_s": TIMEOUT_S, "seconds": MEASURE_S, "peer": _as_peer(peer, None)}
     return [CHECK_PROGRAM, "bandwidth", json.dumps(order)]
 
 

@@ -1,5 +1,7 @@
-"""Every pair of hosts, each way, from inside the training image. In the workers where the cluster is up, else
-in containers that live for the length of it. Ships nothing."""
+"""Tries every connection between hosts, in both directions, from inside the training image.
+
+Uses the workers if the whole cluster is up, else short-lived containers that end by themselves, so that neither
+Ctrl-C nor a lost controller leaves one. Ships no image: a host without it is skipped."""
 
 from __future__ import annotations
 
@@ -16,12 +18,7 @@ from hvdocker.doctor.pairs.commands import Listener, PairAnswer, Speed, SshCheck
 from hvdocker.doctor.pairs.judge import judge_pairs
 from hvdocker.doctor.pairs.pair_results import Pair, PairResults, SkipReason
 from hvdocker.doctor.pairs.round_robin import rounds
-from hvdocker.doctor.pairs.skip_reasons import (
-    failure_reason,
-    hosts_to_skip,
-    no_listener_reason,
-    old_image_reason,
-)
+from hvdocker.doctor.pairs.skip_reasons import failure_reason, hosts_to_skip, no_listener_reason, old_image_reason
 from hvdocker.doctor.report import PairReport
 from hvdocker.env import Env
 from hvdocker.events import Event
@@ -32,14 +29,14 @@ from hvdocker.placement.host_plan import HostPlan
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# How long all of it may take; what was started ends by itself then.
+# The limit for the whole examination. Containers and listeners end by themselves after it.
 LIFE_S = 120
 ROUND_S = 3
 
 
 @dataclass
 class _Visit:
-    """One examination: which container on which host, and what came of it."""
+    """One examination: the container on each host, and the results."""
 
     env: Env
     inventory: Inventory
@@ -59,7 +56,7 @@ class _Visit:
         return next((place.port for place in self.placed.values()), names.DEFAULT_PORT)
 
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
-        """On all hosts at once; one that fails is absent from then on, the others go on."""
+        """Work on all hosts at once. A host that fails is skipped from then on; the others continue."""
         from hvdocker.transport.pool import for_each_host
 
         outcomes = for_each_host(hosts, work, on_interrupt=on_interrupt)
@@ -67,7 +64,7 @@ class _Visit:
             self.skipped[name] = failure_reason(error)
 
     def survey(self) -> PairResults:
-        """In the inventory's order, whoever answered first."""
+        """Return the results in inventory order, whatever order the answers came in."""
         order = tuple(host.name for host in self.inventory.hosts)
         listeners = {name: self.listeners[name] for name in order if name in self.listeners}
         known = [(start, end) for start in listeners for end in listeners if start not in self.skipped]
@@ -84,7 +81,7 @@ def examine_pairs(
     is_deep: bool,
     inventory_flag: str = "",
 ) -> tuple[PairReport, ...]:
-    """`inventory_flag` is what a person has to add to a command so that it means this cluster: `-i FILE`."""
+    """Examine every pair of hosts. `inventory_flag` (`-i FILE`) completes the commands that findings suggest."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
     visit = _Visit(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
     visit.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
@@ -112,7 +109,7 @@ def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> 
 
 
 def _examine(visit: _Visit, stop: Callable[[], None]) -> None:
-    """Every host listens before the first one tries."""
+    """Start all listeners, then try all connections, then measure the bandwidth."""
     visit.each(list(visit.containers), lambda name: _listen(visit, name), stop)
     visit.each(list(visit.listeners), lambda name: _try_peers(visit, name), stop)
     if visit.speeds is not None:
@@ -165,7 +162,7 @@ def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
 
 @contextmanager
 def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
-    """What listens in a worker would go on for its whole time: it is ended."""
+    """Use the workers' containers, and end the listeners there, which would run until their time limit."""
     from hvdocker.transport.pool import for_each_host
 
     visit.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)

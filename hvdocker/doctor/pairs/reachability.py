@@ -167,11 +167,7 @@ def _no_login(survey: PairResults, pair: Pair, problem: Problem) -> Finding:
     lines = tuple(f"{where}: {line}" for line in problem.words.splitlines())
     if problem.kind == "stranger":
         return Finding(
-            "ssh",
-            Mark.BAD,
-            "stranger",
-            lines,
-            fix=f"write another one into the inventory: `port: {survey.port + 1}`",
+            "ssh", Mark.BAD, "stranger", lines, fix=f"write another one into the inventory: `port: {survey.port + 1}`"
         )
     fix = "give the hosts the `address:`es by which they see each other, or set `network:`"
     return Finding("ssh", Mark.BAD, "no login", lines, fix=fix)

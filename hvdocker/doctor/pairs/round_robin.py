@@ -1,4 +1,4 @@
-"""Who measures with whom, so that no host is in two measurements at a time."""
+"""Pairs hosts for measurements, so that no host is in two at a time. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 
 def rounds(hosts: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Every pair once, in as few rounds as can be, as in a tournament: one stays, the others go round it.
-    With an odd number one host pauses in each round."""
+    """Return rounds that contain every pair once, by the circle method of round-robin tournaments.
+
+    With an odd number of hosts, one host pauses in each round."""
     order: list[str | None] = [*hosts, *([None] if len(hosts) % 2 else [])]
     half = len(order) // 2
     made = []

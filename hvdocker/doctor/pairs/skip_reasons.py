@@ -17,11 +17,7 @@ _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 
 
 def hosts_to_skip(
-    inventory: Inventory,
-    state: ClusterState,
-    placed: Mapping[str, HostPlan],
-    reached: Set[str],
-    inventory_flag: str,
+    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], reached: Set[str], inventory_flag: str
 ) -> dict[str, SkipReason]:
     """Return the hosts on which no container of the training image can be started, each with the reason."""
     found: dict[str, SkipReason] = {}
@@ -93,7 +89,7 @@ def _build(image: str) -> str:
 def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
     """Return the reason for an image whose `check` does not know the subcommand and prints its usage."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
-    build = _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"build {inventory.image} anew"
+    build = _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"rebuild {inventory.image}"
     return SkipReason("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
 
 

@@ -102,13 +102,7 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
     base: Mapping[str, Any] = engine.inspect_image(step.base)["Config"]  # Any: the engine's JSON
     settings = {"Entrypoint": base.get("Entrypoint"), "Cmd": base.get("Cmd")}
     repository, _, tag = step.image.partition(":")
-    where = {
-        "container": container,
-        "repo": repository,
-        "tag": tag,
-        "pause": False,
-        "comment": "requirements",
-    }
+    where = {"container": container, "repo": repository, "tag": tag, "pause": False, "comment": "requirements"}
     response = engine._post_json(engine._url("/commit"), data=settings, params=where, timeout=None)
     engine._raise_for_status(response)
 

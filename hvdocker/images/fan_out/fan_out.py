@@ -1,5 +1,8 @@
-"""Hosts feed each other: this machine sends an image once, to the first host, and every host passes what
-arrives on to two more while it is still arriving. Where that does not work, this machine sends."""
+"""Distributes an image from host to host: the controller sends it once, to the first host, and every host
+forwards each layer to two more while it is still arriving.
+
+A host that cannot take part, because ssh or the docker CLI is missing, a disk is full or the hosts do not reach
+each other, is sent the image by the controller. Only what the engine itself refuses is an error."""
 
 from __future__ import annotations
 
@@ -21,17 +24,17 @@ from hvdocker.transport.link import CommandResult, run_or_raise
 from hvdocker.transport.pool import for_each_host
 
 _CHUNK = 1 << 20
-# How the docker CLI begins what the engine itself said about an archive.
+# How the docker CLI begins a message of the engine about an archive.
 _REFUSALS = ("error response from daemon", "error processing tar file")
-# What it says, or the shell does, where the engine was not even asked.
+# Parts of messages of the docker CLI or the shell that mean that the engine was never asked.
 _NOT_ASKED = ("connect", "sudo:", "not found", "permission denied")
 
-# Host, bytes done, bytes in all, from whom. Raises where the whole work was interrupted.
+# Called with host, bytes done, bytes in total and the feeding host. Raises if the shipment was interrupted.
 Tell = Callable[[str, int, int, str], None]
 
 
 class FanOut:
-    """Used as a context manager: feeds are set up at the start, and gone at the end."""
+    """A context manager: sets the feeds up on entry and removes them on exit."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
@@ -43,10 +46,10 @@ class FanOut:
 
     def __enter__(self) -> FanOut:
         try:
-            # A host on which this fails is sent the image by this machine.
+            # A host on which this fails is not ready, and gets the image from the controller.
             for_each_host(self._by_name, lambda name: self._set_up(self._by_name[name]))
         except BaseException:
-            # Nobody else would: what is not entered is not left either.
+            # `__exit__` is not called when `__enter__` fails.
             self._clean_up()
             raise
         return self
@@ -55,11 +58,11 @@ class FanOut:
         self._clean_up()
 
     def _clean_up(self) -> None:
-        # A host that is gone by now ends its feed by itself.
+        # The feed of a host that is unreachable now ends by itself.
         for_each_host(self._by_name, lambda name: self._by_name[name].member.link.run(words.stop_feed(self._folder)))
 
     def deliver(self, host: str) -> bool:
-        """False where this machine has to send this host the image after all."""
+        """Return whether the host has loaded the image. False: the controller has to send it."""
         node = self._by_name.get(host)
         if node is None or not node.is_ready:
             return False
@@ -75,10 +78,7 @@ class FanOut:
     def _set_up(self, node: FanOutNode) -> None:
         link, ability = node.member.link, node.member.ability
         run_or_raise(
-            link,
-            words.unpack_feed(self._folder),
-            "making room to pass the image on failed",
-            [self._files(node)],
+            link, words.unpack_feed(self._folder), "making room to pass the image on failed", [self._files(node)]
         )
         if node.is_feeding:
             ports = [20000 + secrets.randbelow(40000) for _ in range(5)]
@@ -105,11 +105,11 @@ class FanOut:
         return _packed({**{name: text.encode() for name, text in files.items()}, **literals})
 
     def _pass_on(self, node: FanOutNode) -> CommandResult:
-        """Its engine loads from files that grow; the files come from a feed, or from this machine."""
+        """Load from files that are still growing, filled by a feed or by the controller."""
         result = self._load(node, during=lambda: self._receive(node))
         if words.missing_layer_status(result.text) is None:
             return result
-        # It waited too long for them, but by now all layers are there.
+        # The load waited too long for a layer. All layers have arrived by now.
         return self._load(node)
 
     def _load(self, node: FanOutNode, during: Callable[[], None] = lambda: None) -> CommandResult:
@@ -131,7 +131,7 @@ class FanOut:
         return False
 
     def _end_point(self, node: FanOutNode) -> CommandResult | None:
-        """Straight from a feed into its engine; None where no feed could give it all."""
+        """Load straight from a feed. None: no feed could deliver everything."""
         for parent, feed in self._feeds_of(node):
             loading = LongCommand(node.member.link, words.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
@@ -142,8 +142,9 @@ class FanOut:
         return None
 
     def _is_loaded(self, result: CommandResult) -> bool:
-        """Raises where the engine refused. Where it was not asked (its socket, sudo) or did not get all, this
-        machine tries, which asks the engine itself."""
+        """Return whether the load succeeded. Raises if the engine refused the image.
+
+        False if the engine was not asked (its socket, sudo) or did not get every layer: the controller tries."""
         if result.code == 0:
             return True
         said = " ".join(result.tail(3))
@@ -156,7 +157,7 @@ class FanOut:
         raise error
 
     def _give_up(self, node: FanOutNode) -> None:
-        """Whoever waits for its layers goes elsewhere; its room is free for what this machine sends it."""
+        """Stop feeding from this host, and remove its layers to make room for what the controller sends."""
         node.feed = None
         with contextlib.suppress(HvdockerError):
             node.member.link.run(words.remove_layers(self._folder, node.layers))
@@ -169,7 +170,7 @@ class FanOut:
                 return
 
     def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, words.Feed]]:
-        """Whoever is next above it, then those further up."""
+        """Yield the feeds above the node in the tree, the nearest first."""
         number = node.number
         while number:
             number = (number - 1) // 2
@@ -191,7 +192,7 @@ class FanOut:
                 self._tell(node.name, done, node.size, "")
 
     def _watch(self, node: FanOutNode, parent: FanOutNode) -> None:
-        """The host that feeds it knows how far it is."""
+        """Report the progress, which only the feeding host knows."""
         done = 0
         with contextlib.suppress(HvdockerError, ValueError):
             text = parent.member.link.run(words.read_progress(self._folder, node.number)).text
@@ -202,7 +203,7 @@ class FanOut:
 
 
 def _is_hopeless(result: CommandResult) -> bool:
-    """Whether another feed would change nothing: layers are cut off as well where nobody takes them."""
+    """Return whether no other feed can help: a load that ends early cuts the layers off, too."""
     said = " ".join(result.tail(3)).lower()
     return isinstance(load_error("", said), HostUnfit) or any(sign in said for sign in _NOT_ASKED)
 

@@ -1,4 +1,4 @@
-"""Long commands on hosts, in threads of their own, so that an interrupt need not wait for their end."""
+"""Runs a long command on a host in its own thread, so that Ctrl-C does not wait for its end."""
 
 from __future__ import annotations
 

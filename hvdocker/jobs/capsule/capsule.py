@@ -113,12 +113,7 @@ class ImageUsed:
     ids: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> Mapping[str, object]:
-        return {
-            "name": self.name,
-            "content": self.content or None,
-            "used": self.used or None,
-            "ids": dict(self.ids),
-        }
+        return {"name": self.name, "content": self.content or None, "used": self.used or None, "ids": dict(self.ids)}
 
     @staticmethod
     def read(value: Any) -> ImageUsed:  # Any: as above

@@ -166,10 +166,7 @@ def _requirements(ran: ComparedJob) -> dict[str, str | None]:
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")
     wheels = wheels if isinstance(wheels, dict) else {}
-    return {
-        **{line: line for line in lines},
-        **{str(name): _digest(str(body)) for name, body in wheels.items()},
-    }
+    return {**{line: line for line in lines}, **{str(name): _digest(str(body)) for name, body in wheels.items()}}
 
 
 def _command(ran: ComparedJob) -> dict[str, str | None]:

@@ -29,8 +29,7 @@ class RankLogTail:
 def list_rank_logs(folder: str) -> Command:
     """Return the command that lists the rank logs in a job's folder on the host, one name a line."""
     return shell(
-        'cd -- "$1/logs" 2>/dev/null || exit 0; for f in rank-*.log; do [ -f "$f" ] && echo "$f"; done; true',
-        folder,
+        'cd -- "$1/logs" 2>/dev/null || exit 0; for f in rank-*.log; do [ -f "$f" ] && echo "$f"; done; true', folder
     )
 
 

@@ -46,7 +46,6 @@ def parse_since(text: str) -> Since:
         at = 0.0
     if at <= 0:
         raise UsageProblem(
-            f"--since should be a duration or a time, got {text!r}",
-            fix="as in 90s, 10m, 1h30m or 2026-05-04T12:30",
+            f"--since should be a duration or a time, got {text!r}", fix="as in 90s, 10m, 1h30m or 2026-05-04T12:30"
         )
     return Since(at=at)

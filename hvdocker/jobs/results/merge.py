@@ -81,9 +81,7 @@ def _choose_names(
     return moves
 
 
-def _collect(
-    staged: Sequence[tuple[str, Path]],
-) -> tuple[dict[str, list[tuple[str, Path]]], set[str]]:
+def _collect(staged: Sequence[tuple[str, Path]]) -> tuple[dict[str, list[tuple[str, Path]]], set[str]]:
     """Return the versions of every file as (host, path) by name, and the names that are folders."""
     versions: dict[str, list[tuple[str, Path]]] = {}
     folders: set[str] = set()

@@ -21,9 +21,7 @@ def _put(step: PutSecrets, context: Context) -> None:
     if not step.is_master:
         # A master needs no undo here: undoing its creation removes it with all its files.
         context.add_undo(
-            step.host,
-            f"the secrets of {step.job}",
-            lambda: _remove(context, step.host, step.container, [step.job]),
+            step.host, f"the secrets of {step.job}", lambda: _remove(context, step.host, step.container, [step.job])
         )
     values = {secret.name: context.secrets[secret.name].reveal() for secret in step.secrets}
     archive.put_secrets(context.engine(step.host), step.container, step.job, values, step.uid, step.gid)

@@ -1,4 +1,4 @@
-"""Which hosts, and which of their devices, meet a demand: fewest models, fastest links, inventory order."""
+"""Chooses the hosts and devices that meet a demand: fewest GPU models, fastest links, inventory order. Pure."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Links = Mapping[frozenset[str], float]
 NO_LINKS: Links = MappingProxyType({})
 
 
-# The fastest links are a search for a clique, which may take for ever: beyond so many nodes in all, and so
-# many sets of equally few models, it takes what it has found. A dozen hosts or two stay far below.
+# Finding the fastest links is a clique search, which takes exponential time. Beyond this many nodes, and this
+# many sets of equally few models, the best choice so far is taken. Two dozen hosts stay far below.
 MOST_NODES = 100_000
 MOST_SETS = 32
-# Smaller is better: which hosts, larger shares on earlier ones, which devices.
+# Smaller is better: the hosts, then larger shares on earlier hosts, then the devices.
 _Key = tuple[list[int], list[int], list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
 class ChosenSlots:
-    """What is taken of a room: places in the order of its slots."""
+    """The slots chosen on one host, as positions in its free slots."""
 
     room: FreeSlots
     places: tuple[int, ...]
 
 
 def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """In inventory order. There are enough rooms of every size."""
+    """Return the chosen slots in inventory order. The caller has checked that enough hosts of each size exist."""
     usable = [room for room in rooms if room.size in demand.hosts]
     kinds = host_kinds(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
@@ -65,7 +65,7 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 
 
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
-    """The web of the fastest links with which it can be done; None where that is no question."""
+    """Return the graph of the fastest links that still meet the demand; None if links do not matter."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
         tuple(sorted(places[host] for host in pair)): speed
@@ -97,13 +97,9 @@ def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def _taken(
-    hosts: Sequence[int],
-    rooms: Sequence[FreeSlots],
-    models: frozenset[str],
-    field: Candidates,
-    demand: Demand,
+    hosts: Sequence[int], rooms: Sequence[FreeSlots], models: frozenset[str], field: Candidates, demand: Demand
 ) -> list[ChosenSlots]:
-    """The rest of the job is on the host that can carry no more, else on the last one of its size."""
+    """Return the host that gets the odd share: one that can take no more, else the last of its size."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []

@@ -1,4 +1,4 @@
-"""How many hosts of which size a job gets, and how much of each: what is left is to say which hosts."""
+"""How many hosts of each size a job gets, and how many slots of each. `choose` then picks the hosts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Demand:
-    """`hosts` by size; `shares` of each host of a size. One of the hosts of size `odd_size` gets `odd_share`
-    instead: the rest of a packed job. An `odd_size` of 0: none does."""
+    """`hosts` is the number of hosts by size, `shares` the slots taken on each host of a size.
+
+    One host of size `odd_size` gets `odd_share` instead, the remainder of a packed job; 0 means no host does."""
 
     hosts: Mapping[int, int]
     shares: Mapping[int, int]

@@ -55,6 +55,5 @@ def _parse_host_slots(text: str) -> tuple[str, int]:
 
 def _gpu_flag_error(text: str) -> UsageProblem:
     return UsageProblem(
-        f"--gpu should look like A100, A100:80GB, 80GB or none, got {text!r}",
-        fix="see what there is: hvdocker gpus",
+        f"--gpu should look like A100, A100:80GB, 80GB or none, got {text!r}", fix="see what there is: hvdocker gpus"
     )

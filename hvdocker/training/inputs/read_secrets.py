@@ -42,8 +42,7 @@ def with_absolute_path(cwd: Path, source: SecretSource) -> SecretSource:
 def _from_caller(name: str, environ: Mapping[str, str]) -> bytes:
     if name not in environ:
         raise UsageProblem(
-            f"--secret {name}: there is no such variable here",
-            fix=f"export it, or name a file: --secret {name}=@FILE",
+            f"--secret {name}: there is no such variable here", fix=f"export it, or name a file: --secret {name}=@FILE"
         )
     return os.fsencode(environ[name])
 

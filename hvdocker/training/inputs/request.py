@@ -79,13 +79,13 @@ def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInpu
 
     Call it once per job, because a secret may come from a pipe."""
     check_request(request)
-    endurance = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
-    check_elastic_tuning(request.tuning, endurance.elastic is not None)
+    resilience = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
+    check_elastic_tuning(request.tuning, resilience.elastic is not None)
     work = user_command(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = job_environment(located.inventory.env, list(request.env), env.environ)
     secrets = {source: read_secret(env.cwd, source, env.environ) for source in parse_secrets(request.secrets)}
-    return JobInputs(request, work, requirements, variables, secrets, endurance)
+    return JobInputs(request, work, requirements, variables, secrets, resilience)
 
 
 def check_request(request: TrainRequest) -> None:

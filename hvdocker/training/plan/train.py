@@ -85,11 +85,7 @@ def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[
 
 
 def check_workers(
-    inventory: Inventory,
-    placed: Mapping[str, HostPlan],
-    state: ClusterState,
-    flag: str = "",
-    may_miss: bool = False,
+    inventory: Inventory, placed: Mapping[str, HostPlan], state: ClusterState, flag: str = "", may_miss: bool = False
 ) -> None:
     """Raise unless every host of the cluster has a running worker, or, with `may_miss`, at least one worker
     exists.

@@ -17,12 +17,7 @@ from paramiko.message import Message
 
 # Private names of paramiko that the classes here use or replace; a unit test checks that they exist.
 CLOSING_CHANNEL_PRIVATE_NAMES = ("_send", "_send_eof", "_handle_close", "_close_internal")
-CLOSING_TRANSPORT_PRIVATE_NAMES = (
-    "_unlink_channel",
-    "_send_user_message",
-    "clear_to_send",
-    "_channel_handler_table",
-)
+CLOSING_TRANSPORT_PRIVATE_NAMES = ("_unlink_channel", "_send_user_message", "clear_to_send", "_channel_handler_table")
 
 
 class ClosingChannel(Channel):
@@ -93,10 +88,7 @@ class ClosingTransport(Transport):
     """A transport that calls `ClosingChannel._handle_close`. Paramiko's table refers to the functions of its
     own Channel, so an overriding method would never be called."""
 
-    _channel_handler_table: ClassVar[Any] = {
-        **_PARAMIKO._channel_handler_table,
-        MSG_CHANNEL_CLOSE: _handle_close,
-    }
+    _channel_handler_table: ClassVar[Any] = {**_PARAMIKO._channel_handler_table, MSG_CHANNEL_CLOSE: _handle_close}
 
 
 class _Sending:

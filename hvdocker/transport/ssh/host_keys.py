@@ -70,11 +70,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     An unknown key raises UnknownHostKey, which contains the key, so that the user can see and accept it."""
 
     def __init__(
-        self,
-        name: str,
-        known_hosts: Path,
-        lines: Collection[KnownHostsLine],
-        accepted: Collection[AcceptedKey] = (),
+        self, name: str, known_hosts: Path, lines: Collection[KnownHostsLine], accepted: Collection[AcceptedKey] = ()
     ) -> None:
         self._name = name
         self._known_hosts = known_hosts
@@ -107,19 +103,14 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
             f"the host key is revoked: {key.get_name()} {fingerprint(key.asbytes())}",
             host=self._name,
             lines=[f"a line of {self._known_hosts} begins with @revoked and has this key"],
-            fix="beware: ask whoever runs the host for its new key",
+            fix="beware: ask the administrator of the host for its new key",
         )
         error.stage = "hostkey"
         return error
 
     def _unknown_error(self, entry: str, key: paramiko.PKey) -> UnknownHostKey:
         error = UnknownHostKey(
-            self._name,
-            entry,
-            key.get_name(),
-            key.get_base64(),
-            fingerprint(key.asbytes()),
-            str(self._known_hosts),
+            self._name, entry, key.get_name(), key.get_base64(), fingerprint(key.asbytes()), str(self._known_hosts)
         )
         if self._has_authority:
             error.lines = (

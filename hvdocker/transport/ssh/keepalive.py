@@ -119,7 +119,7 @@ class KeepaliveMonitor:
         with self._lock:
             self._connections.append(MonitoredConnection(transport))
             if len(self._connections) == 1:
-                threading.Thread(target=self._watch, name="pulse", daemon=True).start()
+                threading.Thread(target=self._watch, name="keepalive", daemon=True).start()
 
     def _watch(self) -> None:
         looked_at = time.monotonic()

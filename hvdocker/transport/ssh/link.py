@@ -84,10 +84,7 @@ class SshLink:
         return is_same
 
     def run(
-        self,
-        command: Command,
-        stdin: Iterable[bytes] | None = None,
-        timeout_s: float | None = COMMAND_TIMEOUT_S,
+        self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         with translating_errors(self.name, "running a command"):
             channel = self._exec(command, timeout_s if stdin is None else None)
@@ -95,9 +92,7 @@ class SshLink:
                 return self._outcome(command, channel, stdin)
             except TimeoutError as error:
                 raise CommandTimeout(
-                    f"a command took longer than {timeout_s:.0f} s",
-                    host=self.name,
-                    command=self.pasteable(command),
+                    f"a command took longer than {timeout_s:.0f} s", host=self.name, command=self.pasteable(command)
                 ) from error
             finally:
                 channel.close()
@@ -126,10 +121,7 @@ class SshLink:
         if code != 0:
             lines = b"".join(errors).decode("utf-8", "replace").splitlines()[-10:]
             raise HvdockerError(
-                f"a command failed (exit {code})",
-                host=self.name,
-                command=self.pasteable(command),
-                lines=lines,
+                f"a command failed (exit {code})", host=self.name, command=self.pasteable(command), lines=lines
             )
 
     def engine(self) -> APIClient:

@@ -32,8 +32,8 @@ def test_workers_that_run_and_why_others_do_not(tmp_path: Path) -> None:
 
 def test_a_host_without_a_worker(tmp_path: Path) -> None:
     located = Located(inventory("hosts: [a]"), tmp_path / "inventory.yaml")
-    sighting = JobsSeen(state_of(host_seen("a")), {})
-    (error,) = workers_of(Env(cwd=tmp_path), located, sighting, ())[1]
+    observed = JobsSeen(state_of(host_seen("a")), {})
+    (error,) = workers_of(Env(cwd=tmp_path), located, observed, ())[1]
     assert (str(error), error.fix) == ("a: it has no worker", "hvdocker up -i inventory.yaml makes one")
 
 

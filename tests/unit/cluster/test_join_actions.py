@@ -84,8 +84,8 @@ class Pair:
 
     def step(self, **changes: object) -> JoinJob:
         given = {"devices": ("GPU-c",), "secrets": ("TOKEN",), **changes}
-        seat = JobHost("c", "10.0.0.13", 2)
-        return JoinJob("c", JOB, "a", str(self.a), str(self.c), seat, "master", "worker", 1000, 1001, **given)
+        job_host = JobHost("c", "10.0.0.13", 2)
+        return JoinJob("c", JOB, "a", str(self.a), str(self.c), job_host, "master", "worker", 1000, 1001, **given)
 
     def run(self, *steps: Step) -> Context:
         context = Context(inventory("hosts: [a, c]"), self.links, template="")
@@ -139,11 +139,11 @@ def test_code_of_an_earlier_cluster_goes_and_what_jobs_wrote_there_stays(pair: P
 
 
 def test_a_host_that_comes_back_stands_in_the_file_once(pair: Pair) -> None:
-    seats = [*HEADS["hosts"], {"name": "c", "address": "10.0.0.13", "slots": 2}]
-    (pair.a / "jobs" / JOB / "job.json").write_text(json.dumps({**HEADS, "hosts": seats}))
+    job_hosts = [*HEADS["hosts"], {"name": "c", "address": "10.0.0.13", "slots": 2}]
+    (pair.a / "jobs" / JOB / "job.json").write_text(json.dumps({**HEADS, "hosts": job_hosts}))
     pair.run(pair.step(secrets=(), is_new=False, devices=()))
     told = json.loads((pair.c / "jobs" / JOB / "job.json").read_text())
-    assert (told["host"], told["hosts"], "devices" in told) == ("c", seats, False)
+    assert (told["host"], told["hosts"], "devices" in told) == ("c", job_hosts, False)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", "nonsense"])
@@ -177,11 +177,11 @@ def test_a_job_that_has_just_ended_has_no_secrets_to_give(pair: Pair) -> None:
 
 @pytest.mark.parametrize("is_elastic", [True, False])
 def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(pair: Pair, is_elastic: bool) -> None:
-    seats = (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2)) if is_elastic else ()
+    job_hosts = (JobHost("a", "10.0.0.11", 1), JobHost("c", "10.0.0.13", 2)) if is_elastic else ()
     trust = Trust("lab", 12345, (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("c", "10.0.0.13", "hvd")))
     ring = key_pairs.ClusterKeys(key_pairs.make_pair(), {}, {"a": "ssh-ed25519 A", "c": "ssh-ed25519 C"})
     context = Context(inventory("hosts: [a, c]"), pair.links, template="", trust=trust, keyring=ring)
-    apply(plan_of("up", "lab", ("join", [UpdateMaster("a", "master", 1000, 1001, seats)])), context)
+    apply(plan_of("up", "lab", ("join", [UpdateMaster("a", "master", 1000, 1001, job_hosts)])), context)
     [(container, folder, data)] = pair.links["a"].own.put
     assert (container, folder) == ("master", "/run")
     given = members(data)
@@ -192,5 +192,5 @@ def test_a_master_is_told_whom_it_may_log_in_to_and_then_which_hosts_it_has(pair
     assert [json.loads(given[name][4]) for name in list(given)[2:]] == [
         {"hosts": [{"name": "a", "address": "10.0.0.11", "slots": 1},
                    {"name": "c", "address": "10.0.0.13", "slots": 2}]}
-    ][: len(seats)]  # fmt: skip
+    ][: len(job_hosts)]  # fmt: skip
     assert context.undo == []

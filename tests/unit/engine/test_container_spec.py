@@ -117,7 +117,7 @@ def test_words_with_gpus_and_limits_and_on_a_local_bridge() -> None:
     )  # fmt: skip
 
 
-def test_whoever_makes_it_with_whichever_version_it_is_the_same_container() -> None:
+def test_made_by_any_user_with_any_version_it_is_the_same_container() -> None:
     labels = {**PLAIN.labels, "hvdocker.owner": "bob", "hvdocker.version": "9", "hvdocker.spec": "old"}
     assert replace(PLAIN, labels=labels).fingerprint() == PLAIN.fingerprint()
 
@@ -149,7 +149,7 @@ def test_no_field_is_forgotten_above() -> None:
 
 
 def test_who_has_no_gpus_is_told_as_earlier_versions_told_it() -> None:
-    """Else their workers would all be made anew by the first `up` of a newer version."""
+    """Else their workers would all be replaced by the first `up` of a newer version."""
     spec = ContainerSpec(
         name="w", image="doc-hvd:cpu", command=("worker",), uid=1000, gid=1001, labels={"hvdocker.host": "a"}
     )

@@ -90,7 +90,7 @@ def test_the_rest_is_what_never_started_and_what_was_left_behind() -> None:
 
 
 def test_secrets_of_a_job_that_never_started_go_before_its_master() -> None:
-    """Hosts may have other names in the inventory of whoever cleans up."""
+    """Hosts may have other names in the inventory of the user who cleans up."""
     told = {"hvdocker.job": "j-aaaa", "hvdocker.secrets": "TOKEN", "hvdocker.placement": '{"a":1,"b":1}'}
     unborn = container("unborn", "master", "created", host="a", **told)
     found = {

@@ -106,7 +106,7 @@ while [ -e {stage}/busy ]; do sleep 0.05; done
 class SupervisorHarness:
     """One job `j` on h1 (the head), h2 and so on, with one slot each."""
 
-    def __init__(self, folder: Path, hosts: int = 2, **endurance: Any) -> None:  # Any: JSON
+    def __init__(self, folder: Path, hosts: int = 2, **resilience: Any) -> None:  # Any: JSON
         self.folder = folder
         self.run = folder / "run"
         self.bin = folder / "bin"
@@ -119,8 +119,8 @@ class SupervisorHarness:
         self._program("stacks", STACKS)
         self._program("check", CHECK)
         words = [str(self.bin / "launcher"), "-np", str(hosts)]
-        if not endurance.get("elastic"):
-            words += ["-H", ",".join(f"{seat['address']}:1" for seat in self.hosts)]
+        if not resilience.get("elastic"):
+            words += ["-H", ",".join(f"{job_host['address']}:1" for job_host in self.hosts)]
         self.job = {
             "job": "j",
             "cluster": "lab",
@@ -130,7 +130,7 @@ class SupervisorHarness:
             "workdir": str(folder),
             "launcher": words,
             "grace_s": 5,
-            "endurance": endurance,
+            "endurance": resilience,
         }
         self._process: subprocess.Popen[str] | None = None
 

@@ -112,10 +112,10 @@ class Desk:
 
     def attach(self, link: LogLink, verdict: HvdockerError | None = None) -> AttachReport:
         env = Env(cwd=self.located.path.parent, listener=self.events.append)
-        relink = Reconnect(
+        reconnect = Reconnect(
             env, self.located, Session({"a": link}, {}), JOB, "a", lambda: verdict, _away, patience_s=0.0
         )
-        return _follow_to_end(env, self.located, found(link), AttachViewer(), relink)
+        return _follow_to_end(env, self.located, found(link), AttachViewer(), reconnect)
 
 
 def _away(env: Env, located: Located, name: str) -> LogLink:
@@ -154,7 +154,7 @@ def test_so_it_is_of_a_job_that_has_ended_before(link: LogLink, tmp_path: Path) 
     link.logged.exit_code = 255
     with pytest.raises(HeadLost, match="the head a went down"):
         _end(found(link))
-    papers = JobTexts(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
-    at_home = LocalJob(read_past_job(JOB, papers), tmp_path)
+    texts = JobTexts(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
+    at_home = LocalJob(read_past_job(JOB, texts), tmp_path)
     with pytest.raises(HeadLost, match="the head of the job went down"):
         _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))

@@ -112,7 +112,7 @@ def test_a_job_that_is_run_again_is_not_home(tmp_path: Path) -> None:
 def test_with_a_host_away_only_a_supervisor_that_ended_by_itself_tells_that_a_job_is_over(
     code: int, is_sure: bool
 ) -> None:
-    """One that died with its head may have been placed anew, on the host that is away now."""
+    """One that died with its head may have been placed again, on the host that is away now."""
     away = HostUnreachable("refused", host="b")
     ended = replace(master("train-bbbb", '{"a":1,"b":1}', state="exited"), exit_code=code)
     found = FoundJob("train-bbbb", JobsSeen(state_of(host_seen("a", containers=(ended,))), {}), ended)
@@ -145,11 +145,11 @@ def test_a_damaged_mark_is_no_mark(tmp_path: Path) -> None:
 
 def test_hosts_that_are_away_are_missed_where_they_may_have_files_of_the_job() -> None:
     away = {name: HostUnreachable("refused", host=name) for name in ("b", "c")}
-    sighting = JobsSeen(STATE, {}, away)
+    observed = JobsSeen(STATE, {}, away)
     of_two = master("train-bbbb", '{"a":1,"b":1}')
     elastic = replace(of_two, labels={**of_two.labels, "hvdocker.elastic": "1:"})
     missing = [
-        [error.host for error in missing_hosts(FoundJob("train-bbbb", sighting, seen))]
+        [error.host for error in missing_hosts(FoundJob("train-bbbb", observed, seen))]
         for seen in (of_two, elastic, None)
     ]
     assert missing == [["b"], ["b", "c"], ["b", "c"]]

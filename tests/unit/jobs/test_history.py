@@ -28,14 +28,14 @@ MASTER = {
 PLACEMENT = Placement((Share("a", 1), Share("b", 2)))
 
 
-def papers(master: object = None, job: object = None, record: object = None, capsule: object = None) -> JobTexts:
+def job_texts(master: object = None, job: object = None, record: object = None, capsule: object = None) -> JobTexts:
     given = (master, job, record, capsule)
     return JobTexts(*(json.dumps(value) if value is not None else "" for value in given))
 
 
-def test_all_papers() -> None:
+def test_all_job_files() -> None:
     first = RankEnd(1, "b", 3)
-    past = read_past_job("train-abcd", papers(MASTER, SPEC, RECORD, {"owner": "bob"}))
+    past = read_past_job("train-abcd", job_texts(MASTER, SPEC, RECORD, {"owner": "bob"}))
     assert past.record is not None and past.record.first_failure == first
     assert past == PastJob(
         "train-abcd", "lab", "ada", "src/train.py", "failed", 1, Placement((Share("a", 1), Share("b", 1))),
@@ -44,7 +44,7 @@ def test_all_papers() -> None:
 
 
 def test_without_what_the_container_said() -> None:
-    past = read_past_job("train-abcd", papers(job=SPEC, record=RECORD, capsule={"owner": "bob"}))
+    past = read_past_job("train-abcd", job_texts(job=SPEC, record=RECORD, capsule={"owner": "bob"}))
     assert past == PastJob(
         "train-abcd", "lab", "bob", "train.py", "failed", 1, PLACEMENT, Elastic(2), 100.0, 60.0, 2,
         JobRecord.read(json.dumps(RECORD)),
@@ -52,7 +52,7 @@ def test_without_what_the_container_said() -> None:
 
 
 def test_only_what_the_container_said() -> None:
-    past = read_past_job("train-abcd", papers(MASTER))
+    past = read_past_job("train-abcd", job_texts(MASTER))
     assert (past.state, past.exit_code, past.started, past.seconds) == ("failed", 1, 99.0, 62.0)
 
 
@@ -60,19 +60,21 @@ def test_only_what_the_container_said() -> None:
     ("code", "state"), [(0, "succeeded"), (1, "failed"), (143, "stopped"), (137, "ended"), (None, "unknown")]
 )
 def test_an_exit_code_tells_how_it_ended(code: int | None, state: str) -> None:
-    past = read_past_job("j-abcd", papers({**MASTER, "exit_code": code}, record={"state": "running", "started": 5.0}))
+    past = read_past_job(
+        "j-abcd", job_texts({**MASTER, "exit_code": code}, record={"state": "running", "started": 5.0})
+    )
     assert (past.state, past.exit_code) == (state, code)
 
 
 def test_a_job_that_was_running_when_it_was_last_seen_may_have_ended() -> None:
     past = read_past_job(
-        "j-abcd", papers({"labels": {}, "exit_code": None, "started": 9.0}, record={"state": "running"})
+        "j-abcd", job_texts({"labels": {}, "exit_code": None, "started": 9.0}, record={"state": "running"})
     )
     assert past == PastJob("j-abcd", started=9.0, record=past.record)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "7", '"x"', "[" * 100_000, '{"labels": 7, "hosts": 7}'])
-def test_damaged_papers_tell_nothing(text: str) -> None:
+def test_damaged_job_files_tell_nothing(text: str) -> None:
     assert read_past_job("j-abcd", JobTexts(text, text, text, text)) == PastJob("j-abcd")
 
 
@@ -89,7 +91,7 @@ def test_fields_of_another_kind_tell_nothing(odd: object) -> None:
         "command": "train.py",
         "endurance": {"elastic": {"min_np": "2"}},
     }
-    past = read_past_job("j-abcd", papers(job=spec, record=odd))
+    past = read_past_job("j-abcd", job_texts(job=spec, record=odd))
     assert past == PastJob("j-abcd")
 
 

@@ -84,7 +84,7 @@ def test_jobs_of_equal_names_in_two_clusters_are_two(tmp_path: Path) -> None:
     assert [(row.cluster, bool(row.local_folder)) for row in rows] == [("lab", True), ("other", False)]
 
 
-def test_home_copies_without_papers_and_with_damaged_ones(tmp_path: Path) -> None:
+def test_home_copies_without_job_files_and_with_damaged_ones(tmp_path: Path) -> None:
     here = located(tmp_path)
     for job in ("bare-aaaa", "torn-bbbb"):
         (here.jobs / job / "logs").mkdir(parents=True)

@@ -69,9 +69,9 @@ def test_a_job_that_may_be_on_a_host_that_is_away_is_no_other_one(here: Located)
 
 def test_which_jobs_could_be_named_is_said(here: Located) -> None:
     said: list[Event] = []
-    sighting = JobsSeen(STATE, {}, {"c": HostUnreachable("refused", host="c")})
+    observed = JobsSeen(STATE, {}, {"c": HostUnreachable("refused", host="c")})
     with pytest.raises(HostUnreachable):
-        find_job(Env(cwd=here.folder, listener=said.append), here, sighting, None)
+        find_job(Env(cwd=here.folder, listener=said.append), here, observed, None)
     names = "new-dddd, train-bbbb, old-aaaa, gone-cccc, home-eeee, …"
     assert said == [Event("note", f"which job is the newest cannot be told now; name one of these: {names}")]
 
@@ -87,17 +87,17 @@ def test_a_job_whose_name_is_a_path_is_no_job(here: Located) -> None:
         find_job(Env(cwd=here.folder), here, JobsSeen(evil, {}), "../")
 
 
-def test_of_a_job_that_was_placed_anew_the_newest_container_counts() -> None:
+def test_of_a_job_that_was_placed_again_the_newest_container_counts() -> None:
     first = replace(master("train-bbbb", '{"a":1}', "exited", "a", created=1), id="first")
-    anew = replace(master("train-bbbb", '{"b":1}', "running", "b", created=9), id="anew")
-    state = state_of(host_seen("a", containers=(first,)), host_seen("b", containers=(anew,)))
-    assert newest_masters(state) == {"train-bbbb": anew}
+    newer = replace(master("train-bbbb", '{"b":1}', "running", "b", created=9), id="newer")
+    state = state_of(host_seen("a", containers=(first,)), host_seen("b", containers=(newer,)))
+    assert newest_masters(state) == {"train-bbbb": newer}
 
 
 def test_hosts_tell_where_a_job_was_whose_container_is_away(here: Located) -> None:
     told = b'{"hosts": [{"name": "c", "slots": 1}, {"name": "b", "slots": 2}]}'
     link = FakeLink("b", lambda command, stdin: (0, told, b""))
-    sighting = JobsSeen(STATE, {"b": link}, {"c": HostUnreachable("refused", host="c")})
-    seen = find_job(Env(cwd=here.folder), here, sighting, "gone")
+    observed = JobsSeen(STATE, {"b": link}, {"c": HostUnreachable("refused", host="c")})
+    seen = find_job(Env(cwd=here.folder), here, observed, "gone")
     assert seen.placement == Placement((Share("c", 1), Share("b", 2)))
     assert [command.argv for command, _ in link.ran] == [("cat", "None/jobs/gone-cccc/job.json")]

@@ -87,7 +87,7 @@ def test_a_master_that_was_killed_left_its_record_running() -> None:
     assert str(judged(JobEnd(record("running"), 137))) == ("b: the master of job train-abcd was killed (exit code 137)")
 
 
-def test_a_lost_host_is_the_cause_whoever_failed_first() -> None:
+def test_a_lost_host_is_the_cause_whichever_rank_failed_first() -> None:
     lost = record("failed", RankEnd(0, "b", 1), lost_hosts=("a",), ranks=(RankEnd(0, "b", 1), RankEnd(1, "a", None)))
     error = judged(JobEnd(lost, 1))
     assert str(error) == "host a stopped answering; rank 1 was there"

@@ -96,7 +96,7 @@ class World:
     def listen(self, event: Event) -> None:
         self.notes.append(event.text)
 
-    def relink(self) -> Reconnect:
+    def reconnect(self) -> Reconnect:
         self.session = Session({"a": self.broken}, {})
         return Reconnect(
             Env(listener=self.listen),
@@ -122,7 +122,7 @@ def lost() -> HostUnreachable:
 def test_a_link_that_comes_back_takes_the_place_of_the_broken_one() -> None:
     link = Link()
     world = World([away(), HostUnfit("no engine yet", host="a"), away(), link])
-    assert world.relink()(lost()) is link
+    assert world.reconnect()(lost()) is link
     assert world.session.links == {"a": link} and world.broken.is_closed and not link.is_closed
     assert world.slept == [0.5, 1.0, 2.0]
     assert world.notes == [
@@ -135,7 +135,7 @@ def test_nobody_to_be_reached_means_that_the_job_goes_on_without_us() -> None:
     world = World([away()])
     error = lost()
     with pytest.raises(HostUnreachable, match="the connection was lost") as caught:
-        world.relink()(error)
+        world.reconnect()(error)
     assert caught.value is error
     assert (error.exit_code, error.fix) == (ExitCode.UNREACHABLE, AGAIN)
     assert 50 < world.now <= 62
@@ -144,18 +144,18 @@ def test_nobody_to_be_reached_means_that_the_job_goes_on_without_us() -> None:
 def test_a_head_that_is_gone_is_the_error() -> None:
     gone = HeadLost("the head a does not answer: the job ended with it")
     with pytest.raises(HeadLost) as caught:
-        World([away()], gone).relink()(lost())
+        World([away()], gone).reconnect()(lost())
     assert caught.value is gone
 
 
 def test_an_engine_that_stays_down_is_the_error() -> None:
     with pytest.raises(HostUnfit, match="no engine"):
-        World([HostUnfit("no engine", host="a")], HeadLost("never asked")).relink()(lost())
+        World([HostUnfit("no engine", host="a")], HeadLost("never asked")).reconnect()(lost())
 
 
 def test_ctrl_c_leaves_and_stops_nothing() -> None:
     with pytest.raises(HostUnreachable) as caught:
-        World([KeyboardInterrupt()]).relink()(lost())
+        World([KeyboardInterrupt()]).reconnect()(lost())
     assert caught.value.fix == AGAIN
 
 
@@ -176,7 +176,7 @@ def judge(**links: Link) -> HvdockerError | None:
     return diagnose_from_hosts(LOCATED, HEAD, links)
 
 
-def test_labels_tell_of_the_head_to_whoever_did_not_start_the_job() -> None:
+def test_labels_tell_of_the_head_to_a_user_who_did_not_start_the_job() -> None:
     lab = inventory("hosts: [a, b, c]\nport: 12345\n")
     running = master("train-abcd", '{"a":1,"b":2,"c":1}')
     seen = host_with_worker(lab, "a")
@@ -214,10 +214,10 @@ def test_where_nobody_can_find_out_the_head_is_not_called_dead() -> None:
 
 def test_a_host_that_is_too_slow_to_be_probed_is_tried_again_and_then_asked_after() -> None:
     slow, link = CommandTimeout("a command took longer than 30 s", host="a"), Link()
-    assert World([slow, link]).relink()(lost()) is link
+    assert World([slow, link]).reconnect()(lost()) is link
     gone = HeadLost("the head a does not answer: the job ended with it")
     with pytest.raises(HeadLost):
-        World([slow], gone).relink()(lost())
+        World([slow], gone).reconnect()(lost())
 
 
 @pytest.mark.parametrize("heard", [b"", None])
@@ -240,7 +240,7 @@ def wish(restarts: int) -> JobInputs:
 
 
 @pytest.mark.parametrize(
-    ("restarts", "before", "seen", "endurance"),
+    ("restarts", "before", "seen", "resilience"),
     [
         (1, 0, 0, Resilience(restarts=0, first_restart=1)),
         (5, 0, 2, Resilience(restarts=2, first_restart=3)),
@@ -248,15 +248,17 @@ def wish(restarts: int) -> JobInputs:
     ],
     ids=["the first", "after what ranks were started with", "after another head"],
 )
-def test_a_job_whose_head_is_gone_is_started_anew(restarts: int, before: int, seen: int, endurance: Resilience) -> None:
+def test_a_job_whose_head_is_gone_is_started_again(
+    restarts: int, before: int, seen: int, resilience: Resilience
+) -> None:
     notes: list[str] = []
     env = Env(listener=lambda event: notes.append(event.text))
     job = replace(JOB, resilience=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de")
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
-    assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch("train-abcd", endurance, 3, "c0de", gone)
+    assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch("train-abcd", resilience, 3, "c0de", gone)
     assert notes == [
         "the head a does not answer: the job ended with it; train-abcd is started again on the hosts "
-        f"that still respond (restart {endurance.first_restart} of {restarts})"
+        f"that still respond (restart {resilience.first_restart} of {restarts})"
     ]
 
 

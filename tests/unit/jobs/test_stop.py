@@ -22,8 +22,8 @@ class Quiet(FakeLink):
 
 def stopped(away: dict[str, HvdockerError], *hosts: str) -> StopReport:
     placement = Placement(tuple(Share(host, 1) for host in hosts))
-    sighting = JobsSeen(state_of(host_with_worker(LAB, "b")), {"b": Quiet("b")}, away)
-    return _without_master(FoundJob("train-abcd", sighting, None, None, placement))
+    observed = JobsSeen(state_of(host_with_worker(LAB, "b")), {"b": Quiet("b")}, away)
+    return _without_master(FoundJob("train-abcd", observed, None, None, placement))
 
 
 @pytest.mark.parametrize(("hosts", "verb"), [(("a", "b"), "is"), ((), "may be")])

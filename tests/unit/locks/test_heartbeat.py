@@ -1,4 +1,4 @@
-"""One sign of life per host, on links that are opened anew where they are lost."""
+"""One sign of life per host, on links that are reopened where they are lost."""
 
 from collections.abc import Iterable
 
@@ -37,7 +37,7 @@ def test_every_host_has_a_ticket_with_the_same_token_until_the_end() -> None:
         assert left[-2:] == ("beef", "7")
 
 
-def test_a_lost_link_is_opened_anew_once_for_a_command() -> None:
+def test_a_lost_link_is_reopened_once_for_a_command() -> None:
     opened: list[FakeLink] = []
 
     def open_link() -> FakeLink:

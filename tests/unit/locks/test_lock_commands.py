@@ -30,7 +30,7 @@ BOB = Claim("bbbb", "bob", "desk", "bob", "train", "lab")
 SHELLS = [path for name in ("dash", "bash", "busybox") if (path := shutil.which(name))]
 
 
-# Nothing can be written in files: what a full disk is like to whoever has no other.
+# Nothing can be written in files: what a full disk is like on a host with no other.
 FULL = ("sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "full")
 
 
@@ -129,7 +129,7 @@ def test_a_beat_keeps_a_lock_alive_and_brings_none_back(lock: Lock, parent: Path
     assert lock.take(BOB).state == "held"
 
 
-def test_whoever_took_over_and_died_before_tidying_up_is_the_holder(lock: Lock, parent: Path) -> None:
+def test_a_run_that_took_over_and_died_before_tidying_up_is_the_holder(lock: Lock, parent: Path) -> None:
     """Dead between the two renames: the chain is followed."""
     lock.take(ADA)
     (lock.folder / "next.aaaa").write_text('{"token": "bbbb", "since": 1, "owner": "bob", "machine": "desk"}\n')

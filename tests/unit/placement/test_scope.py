@@ -46,10 +46,10 @@ def lab(a: int = 5, b: int = 3, c: int = 2) -> ClusterState:
     return state_of(*(host_seen(name, gpus=gpus(name, n)) for name, n in (("a", a), ("b", b), ("c", c))))
 
 
-def made(wanted: Inventory, state: ClusterState, extent: ClusterScope) -> ClusterState:
-    """The state after `up` made that extent."""
+def made(wanted: Inventory, state: ClusterState, scope: ClusterScope) -> ClusterState:
+    """The state after `up` made that scope."""
     hosts = dict(state.hosts)
-    for name, place in host_plans(wanted, state, extent).items():
+    for name, place in host_plans(wanted, state, scope).items():
         spec = worker_spec(wanted, place, MAKER)
         labels = {
             **spec.all_labels(),
@@ -70,30 +70,30 @@ def of_others(seen: HostSeen, held: tuple[str, ...], state: str = "running") -> 
 
 def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
     state = lab()
-    extent = full_scope(LAB, state)
-    assert extent == ClusterScope(
+    scope = full_scope(LAB, state)
+    assert scope == ClusterScope(
         {
             "a": Share("a", 5, devices("a", 0, 1, 2, 3, 4)),
             "b": Share("b", 3, devices("b", 0, 1, 2)),
             "c": Share("c", 2, devices("c", 0, 1)),
         }
     )
-    after = made(LAB, state, extent)
-    assert full_scope(LAB, after) == extent == current_scope(LAB, after)
+    after = made(LAB, state, scope)
+    assert full_scope(LAB, after) == scope == current_scope(LAB, after)
     assert plan_up(LAB, after, host_plans(LAB, after, full_scope(LAB, after)), MAKER).is_empty
 
 
 def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
     state, request = lab(), SlotRequest(np=6)
-    extent = requested_scope(LAB, state, request, {})
-    assert extent.shares == {
+    scope = requested_scope(LAB, state, request, {})
+    assert scope.shares == {
         "a": Share("a", 5, devices("a", 0, 1, 2, 3, 4)),
         "c": Share("c", 1, devices("c", 0)),
     }
-    assert json.loads(extent.request_label) == {"np": 6}
-    after = made(LAB, state, extent)
-    assert requested_scope(LAB, after, request, {}) == extent == current_scope(LAB, after)
-    assert plan_up(LAB, after, host_plans(LAB, after, extent), MAKER).is_empty
+    assert json.loads(scope.request_label) == {"np": 6}
+    after = made(LAB, state, scope)
+    assert requested_scope(LAB, after, request, {}) == scope == current_scope(LAB, after)
+    assert plan_up(LAB, after, host_plans(LAB, after, scope), MAKER).is_empty
     # b is no part of it, and is nobody's trouble.
     check_workers(LAB, host_plans(LAB, after), after)
     assert is_complete(LAB, after) and set(scope_with_other_hosts(LAB, after).shares) == {"a", "b", "c"}
@@ -109,8 +109,8 @@ def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
 )
 def test_an_elastic_request_takes_what_fits_and_is_told_as_that(request_: SlotRequest, np: int) -> None:
     state = lab()
-    extent = requested_scope(LAB, state, request_, {})
-    assert extent == requested_scope(LAB, state, SlotRequest(np=np), {})
+    scope = requested_scope(LAB, state, request_, {})
+    assert scope == requested_scope(LAB, state, SlotRequest(np=np), {})
     told = explain_requested_scope(LAB, state, request_, {})
     assert told and told.winner.np == np
 
@@ -263,9 +263,9 @@ def test_a_process_in_a_container_of_ours_is_no_stranger() -> None:
 def test_local_workers_share_the_machines_gpus(count: int, shares: dict[str, tuple[str, ...]]) -> None:
     two = inventory("local: 2\ncluster: lab\nimage: doc-hvd:cpu\n")
     state = state_of(*(host_seen(name, gpus=gpus("m", count)) for name in ("w1", "w2")))
-    extent = full_scope(two, state)
-    assert {name: share.devices for name, share in extent.shares.items()} == shares
-    assert all(share.slots == max(1, len(share.devices)) for share in extent.shares.values())
+    scope = full_scope(two, state)
+    assert {name: share.devices for name, share in scope.shares.items()} == shares
+    assert all(share.slots == max(1, len(share.devices)) for share in scope.shares.values())
 
 
 @pytest.mark.parametrize(
@@ -285,8 +285,8 @@ def test_a_request_is_told_by_its_words(request_: SlotRequest, np: int | None) -
 def test_all_gpus_of_a_kind_without_a_number() -> None:
     mixed = (*gpus("a", 1), GpuSeen(1, "GPU-a1", "T4", 16384))
     state = state_of(of_others(host_seen("a", gpus=mixed), ()), host_seen("b", gpus=gpus("b", 2)), host_seen("c"))
-    extent = requested_scope(LAB, state, SlotRequest(gpu=GpuRequest("T4")), {})
-    assert extent.shares == {"a": Share("a", 1, ("GPU-a1",))}
+    scope = requested_scope(LAB, state, SlotRequest(gpu=GpuRequest("T4")), {})
+    assert scope.shares == {"a": Share("a", 1, ("GPU-a1",))}
 
 
 def test_the_head_is_where_the_smallest_share_is() -> None:

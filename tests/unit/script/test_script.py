@@ -173,7 +173,7 @@ def test_train_by_hand(tmp_path: Path) -> None:
     assert ran.calls_on("root@b") == []
 
 
-def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
+def test_a_jobs_capsule_by_hand(tmp_path: Path) -> None:
     """Any bytes, and values of the caller's that look like nothing secret; one that is hidden stays so."""
     project = tmp_path / "me"
     project.mkdir()
@@ -191,7 +191,7 @@ def test_a_jobs_papers_by_hand(tmp_path: Path) -> None:
     env = {"SEED": "7", "TOKEN": "***"}
     capsule = replace(CAPSULE, env=env, env_from_caller=("SEED", "TOKEN"))
     patch = bytes(range(256)) + b"HVDOCKER_END\n"
-    plan = plan_train(LAB, host_plans(LAB, state), MAKER, job, None, papers=CapsuleFiles(capsule, patch))
+    plan = plan_train(LAB, host_plans(LAB, state), MAKER, job, None, capsule=CapsuleFiles(capsule, patch))
     ran = ScriptRun(plan, LAB, tmp_path, ScriptOptions({"SEED": "8", "TOKEN": "hunter2"}))
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab" / "jobs" / "train-abcd"

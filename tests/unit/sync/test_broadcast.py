@@ -42,7 +42,7 @@ def run(stream: Broadcast, *readers: Reader) -> None:
     stream.start()
     for reader in readers:
         reader.join(DEADLINE_S)
-        assert not reader.is_alive(), f"{reader.name} waits for ever"
+        assert not reader.is_alive(), f"{reader.name} waits without end"
     stream.close()
 
 

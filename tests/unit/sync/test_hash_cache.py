@@ -33,7 +33,7 @@ def settled(cache: HashCache, project: Path, **contents: str) -> None:
 
 
 def poisoned(cache: HashCache, project: Path) -> None:
-    """Whoever believes the cache can be told from who reads the file."""
+    """A reader of the cache can be told from a reader of the file."""
     path = cache.file(project)
     hashes = {entry.sha256 for entry in read_tree(project).entries.values()}
     text = path.read_text()

@@ -163,7 +163,9 @@ def test_a_failed_job_is_given_back_and_is_what_the_run_ends_with(world: World) 
     [(Interrupted("by Ctrl-C"), 130), (KeyboardInterrupt(), 130), (JobStopped("by kim"), 103)],
 )
 @pytest.mark.parametrize("keep", ["never", "failed"])
-def test_whoever_ends_it_gets_the_machines_back(world: World, error: BaseException, code: int, keep: str) -> None:
+def test_whatever_ends_it_the_user_gets_the_machines_back(
+    world: World, error: BaseException, code: int, keep: str
+) -> None:
     world.train = raising(error)
     final = final_error(world.run(keep))
     assert world.did == WHOLE

@@ -23,13 +23,13 @@ STATE = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
 def placed(
     state: ClusterState = STATE,
     elastic: Elastic | None = None,
-    anew: Relaunch | None = None,
+    relaunch: Relaunch | None = None,
     **request: object,
 ) -> Placement:
     env = Env(environ={"HVDOCKER_OWNER": MAKER.owner})
     work = UserCommand((), Path("/nowhere"), "train")
     wish = JobInputs(TrainRequest(**request), work, None, {}, {}, Resilience(elastic=elastic))
-    return choose_slots(env, Located(LAB, Path("/nowhere/inventory.yaml")), wish, state, anew)
+    return choose_slots(env, Located(LAB, Path("/nowhere/inventory.yaml")), wish, state, relaunch)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_an_elastic_job_begins_with_what_is_free() -> None:
 
 
 LOST = HeadLost("the head a does not answer: the job ended with it")
-ANEW = Relaunch("train-abcd", Resilience(first_restart=1), 6, "c0de", LOST)
+RELAUNCH = Relaunch("train-abcd", Resilience(first_restart=1), 6, "c0de", LOST)
 LEFT = state_of(host_with_worker(LAB, "b"))
 
 
@@ -127,31 +127,31 @@ LEFT = state_of(host_with_worker(LAB, "b"))
     ],
 )
 def test_a_job_whose_head_is_gone_takes_what_is_left(request_: dict[str, object], placement: Placement) -> None:
-    assert placed(LEFT, anew=ANEW, **request_) == placement
+    assert placed(LEFT, relaunch=RELAUNCH, **request_) == placement
 
 
-def test_anew_without_workers_that_stand_still_there_is_nothing_to_be_had() -> None:
+def test_a_relaunch_without_workers_that_still_run_is_refused() -> None:
     old = master("train-abcd", '{"b":4}', state="exited", host="b")
     for state in (
         state_of(host_with_worker(LAB, "b", state="exited")),
         state_of(host_with_worker(LAB, "b", containers=(old,))),
     ):
         with pytest.raises(NotEnoughSlots):
-            placed(state, anew=ANEW, np=2)
+            placed(state, relaunch=RELAUNCH, np=2)
     with pytest.raises(HvdockerError, match="is not up"):
-        placed(state_of(host_seen("b")), anew=ANEW, np=2)
+        placed(state_of(host_seen("b")), relaunch=RELAUNCH, np=2)
 
 
-def test_anew_it_has_no_more_ranks_than_before() -> None:
-    assert placed(STATE, anew=Relaunch("train-abcd", Resilience(), 3, "", LOST)).np == 3
+def test_a_relaunch_has_no_more_ranks_than_before() -> None:
+    assert placed(STATE, relaunch=Relaunch("train-abcd", Resilience(), 3, "", LOST)).np == 3
 
 
 def test_a_job_that_was_told_its_hosts_is_not_placed_elsewhere() -> None:
     with pytest.raises(NotEnoughSlots, match="none of the hosts that -H names is left"):
-        placed(LEFT, anew=ANEW, hosts="a:1")
+        placed(LEFT, relaunch=RELAUNCH, hosts="a:1")
 
 
-def test_where_a_job_cannot_be_started_anew_the_lost_head_is_still_told() -> None:
+def test_where_a_job_cannot_be_started_again_the_lost_head_is_still_told() -> None:
     def launch() -> None:
         raise NotEnoughSlots("2 wanted, 1 free")
 
@@ -163,7 +163,7 @@ def test_where_a_job_cannot_be_started_anew_the_lost_head_is_still_told() -> Non
     assert lost.lines == ("last words of rank 1", "it could not be started again: 2 wanted, 1 free")
 
 
-def test_ctrl_c_while_a_job_is_started_anew_leaves_none_of_its_secrets() -> None:
+def test_ctrl_c_while_a_job_is_started_again_leaves_none_of_its_secrets() -> None:
     def launch() -> str:
         raise KeyboardInterrupt
 

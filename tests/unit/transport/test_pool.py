@@ -50,7 +50,7 @@ def test_an_error_that_names_its_host_keeps_it() -> None:
     assert str(for_each_host(["a"], work).failed["a"]) == "jump: x"
 
 
-def test_whoever_does_not_answer_in_time_is_not_waited_for() -> None:
+def test_a_host_that_does_not_answer_in_time_is_not_waited_for() -> None:
     answers = threading.Event()
     try:
         assert for_each_host_within(["a"], lambda name: answers.wait(), 0.0) == HostOutcomes({}, {})
@@ -58,7 +58,7 @@ def test_whoever_does_not_answer_in_time_is_not_waited_for() -> None:
         answers.set()
 
 
-def test_whoever_answers_in_time_is_heard() -> None:
+def test_a_host_that_answers_in_time_is_heard() -> None:
     def work(name: str) -> str:
         if name == "b":
             raise HostUnreachable("refused")

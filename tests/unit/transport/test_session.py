@@ -1,4 +1,4 @@
-"""Asking about unknown host keys and passphrases: never where nobody can answer, and never for ever."""
+"""Asking about unknown host keys and passphrases: never where nobody can answer, and never without end."""
 
 import subprocess
 from pathlib import Path
@@ -56,7 +56,7 @@ class Server:
 
     def connect(self, client: paramiko.SSHClient, hostname: str, **settings: object) -> None:
         self.shown += 1
-        assert self.shown < 10, "it goes on for ever"
+        assert self.shown < 10, "it goes on without end"
         client._policy.missing_host_key(client, hostname, self.key)
 
 

@@ -60,7 +60,7 @@ REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 10
 
 def up(wanted: Inventory, state: ClusterState, *absent: UnreachableHost) -> Plan:
     placed = host_plans(wanted, state, full_scope(wanted, state))
-    return plan_up(wanted, state, placed, MAKER, absent={one.name: one for one in absent})
+    return plan_up(wanted, state, placed, MAKER, unreachable={one.name: one for one in absent})
 
 
 def running(host: HostSeen, *masters: ContainerSeen) -> HostSeen:
@@ -201,7 +201,7 @@ def test_a_head_that_lost_its_worker_still_runs_its_ranks_in_the_master() -> Non
     assert steps == [UpdateMaster("a", MASTER, 1000, 1001, (A, B))]
 
 
-def test_a_host_that_joined_and_lost_its_worker_joins_anew() -> None:
+def test_a_host_that_joined_and_lost_its_worker_joins_again() -> None:
     c = joined(host_with_worker(LAB, "c"), state="created")
     plan = up(LAB, state_of(*two(elastic()), c))
     assert RemoveContainer("c", WORKER, "id-c", "it is created") in list(plan.steps)
@@ -229,8 +229,8 @@ def test_an_elastic_job_does_without_a_host_that_left_the_inventory() -> None:
     job = elastic(placement='{"a":1,"b":1,"c":1}')
     a = running(host_with_worker(wanted, "a", members_line=before), job)
     plan = up(wanted, state_of(a, host_with_worker(wanted, "c", members_line=before)))
-    seats = (A, JobHost("c", "10.0.0.13", 1))
-    assert plan.stages[-1] == Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, seats),))
+    job_hosts = (A, JobHost("c", "10.0.0.13", 1))
+    assert plan.stages[-1] == Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, job_hosts),))
     assert not [step for step in plan.steps if isinstance(step, CreateWorker | JoinJob)]
 
 

@@ -22,7 +22,7 @@ from tests.unit.builders import (
     state_of,
     worker_as_created,
 )
-from tests.unit.cluster.plan.test_up import LAB, MEMBERS, WORKER, all_anew, up
+from tests.unit.cluster.plan.test_up import LAB, MEMBERS, WORKER, all_replaced, up
 
 
 def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
@@ -31,7 +31,7 @@ def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None)
 
 def test_a_rotation_replaces_every_worker_by_the_same_with_new_keys() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", state="exited"))
-    assert rotation(LAB, state) == all_anew("keys rotate", LAB, state, "the keys are rotated")
+    assert rotation(LAB, state) == all_replaced("keys rotate", LAB, state, "the keys are rotated")
 
 
 def test_a_rotation_goes_on_where_another_was_cut_off() -> None:

@@ -97,7 +97,7 @@ def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
     assert plan_up(LAB, state, host_plans(LAB, state), other).is_empty
 
 
-def all_anew(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:
+def all_replaced(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:
     """Both workers are replaced, and so all keys."""
     return Plan(verb, "lab", (
         Stage("files", (
@@ -126,7 +126,7 @@ def all_anew(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> 
 def test_changed_settings_replace_the_worker() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
     changed = inventory("hosts: [a, b]\nshm: 1GB\n")
-    assert up(changed, state) == all_anew("up", changed, state, "its settings changed")
+    assert up(changed, state) == all_replaced("up", changed, state, "its settings changed")
 
 
 def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
@@ -194,7 +194,7 @@ def test_an_exited_worker_is_only_started() -> None:
 
 
 @pytest.mark.parametrize("condition", ["created", "paused", "dead", "restarting", "removing"])
-def test_a_worker_in_any_other_state_is_made_anew(condition: str) -> None:
+def test_a_worker_in_any_other_state_is_replaced(condition: str) -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", state=condition))
     removals = [step for step in up(LAB, state).steps if isinstance(step, RemoveContainer)]
     assert removals == [RemoveContainer("b", WORKER, "id-b", f"it is {condition}")]
@@ -394,7 +394,7 @@ def with_client_key(name: str, key: str) -> HostSeen:
     return replace(host, containers=(worker,))
 
 
-def test_workers_that_share_no_client_key_are_all_made_anew_with_another() -> None:
+def test_workers_that_share_no_client_key_are_all_replaced_with_another() -> None:
     """As a rotation of keys leaves them that was cut off: nobody can tell which key is the old one."""
     state = state_of(with_client_key("a", "ssh-ed25519 NEW"), with_client_key("b", "ssh-ed25519 OLD"))
     plan = up(LAB, state)

@@ -98,7 +98,7 @@ def test_workers_that_are_not_what_they_should_be() -> None:
     assert changed.mark.value == "warn" and "its settings changed" in changed.shown
 
 
-def test_why_a_worker_would_be_made_anew() -> None:
+def test_why_a_worker_would_be_replaced() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
     assert why_replaced(LAB, state, host_plans(LAB, state), MAKER) == {"b": "the image changed"}
 

@@ -70,7 +70,7 @@ def quiet(host: str, done: int, total: int, source: str) -> None:
     pass
 
 
-def swarm_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> FanOut:
+def fan_out_of(hosts: list[Host], cache: Path, tell: Tell = quiet) -> FanOut:
     kept = LayerCache(cache)
     with kept.draft() as draft:
         draft.write(BODY)
@@ -89,8 +89,8 @@ def cut(status: int) -> Reply:
 
 def test_the_first_host_gets_layers_from_here_and_the_others_from_it(tmp_path: Path) -> None:
     hosts = [Host(name) for name in "abcd"]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert [swarm.deliver(host.name) for host in hosts] == [True] * 4
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert [fan_out.deliver(host.name) for host in hosts] == [True] * 4
     # Nodes 0 and 1 feed; what they load are their own files.
     assert sorted(hosts[0].did) == ["load", "stop", "store"]
     assert sorted(hosts[1].did) == ["fetch", "load", "stop"]
@@ -102,9 +102,9 @@ def test_a_disk_that_fills_while_a_layer_is_stored_is_no_error(tmp_path: Path) -
     full = (1, b"", b"cat: write error: No space left on device")
     hosts = [Host("a", store=full, load=cut(1)), *(Host(name) for name in "bcd")]
     hosts[0].load_waits_for = "clear"
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert swarm.deliver("a") is False
-        assert swarm.deliver("c") is False
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert fan_out.deliver("a") is False
+        assert fan_out.deliver("c") is False
     assert "clear" in hosts[0].did and hosts[0].done["clear"].is_set()
     assert hosts[2].did == ["stop"]
 
@@ -122,31 +122,31 @@ def test_a_disk_that_fills_while_a_layer_is_stored_is_no_error(tmp_path: Path) -
 @pytest.mark.parametrize("name", ["a", "c"], ids=["feeding", "fed"])
 def test_whatever_is_not_the_engines_own_word_lets_this_machine_send(tmp_path: Path, said: bytes, name: str) -> None:
     hosts = [Host(each, load=(1, b"", said)) for each in "abcd"]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert swarm.deliver(name) is False
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert fan_out.deliver(name) is False
 
 
 @pytest.mark.parametrize("name", ["a", "c"], ids=["feeding", "fed"])
 @pytest.mark.parametrize("out", [b"", b"cut 141\n"], ids=["whole", "cut off by the engine"])
 def test_an_engine_without_space_is_an_error(tmp_path: Path, name: str, out: bytes) -> None:
     hosts = [Host(each, load=(1, out, b"write /layer: no space left on device")) for each in "abcd"]
-    with swarm_of(hosts, tmp_path) as swarm, pytest.raises(HostUnfit, match="the disk is full"):
-        swarm.deliver(name)
+    with fan_out_of(hosts, tmp_path) as fan_out, pytest.raises(HostUnfit, match="the disk is full"):
+        fan_out.deliver(name)
 
 
 @pytest.mark.parametrize("name", ["a", "c"], ids=["feeding", "fed"])
 def test_what_the_engine_refuses_is_an_error(tmp_path: Path, name: str) -> None:
     hosts = [Host(each, load=(1, b"", b"Error response from daemon: no")) for each in "abcd"]
-    with swarm_of(hosts, tmp_path) as swarm, pytest.raises(HvdockerError, match="loading x:y failed"):
-        swarm.deliver(name)
+    with fan_out_of(hosts, tmp_path) as fan_out, pytest.raises(HvdockerError, match="loading x:y failed"):
+        fan_out.deliver(name)
 
 
 def test_a_feed_that_one_host_did_not_get_to_is_not_tried_by_the_next(tmp_path: Path) -> None:
     hosts = [Host("a"), Host("b", fetch=(255, b"", b"")), *(Host(name) for name in "cd")]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert swarm.deliver("b") is True
-        assert swarm.deliver("c") is False
-        assert swarm.deliver("d") is True
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert fan_out.deliver("b") is True
+        assert fan_out.deliver("c") is False
+        assert fan_out.deliver("d") is True
     assert sorted(hosts[1].did) == ["fetch", "load", "stop", "store"]
     assert hosts[2].did == ["stop"]
 
@@ -154,30 +154,30 @@ def test_a_feed_that_one_host_did_not_get_to_is_not_tried_by_the_next(tmp_path: 
 def test_a_feed_that_another_host_got_to_is_tried_all_the_same(tmp_path: Path) -> None:
     """The trouble is then with the host that did not, and not with the feed."""
     hosts = [Host("a"), Host("b"), Host("c", load=cut(255)), Host("d", load=[cut(1), FINE])]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert [swarm.deliver(name) for name in "bcd"] == [True, False, True]
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert [fan_out.deliver(name) for name in "bcd"] == [True, False, True]
     assert hosts[3].did == ["load", "load", "stop"]
 
 
 def test_a_host_that_no_feed_can_give_it_all_is_sent_the_image(tmp_path: Path) -> None:
     hosts = [Host("a"), Host("b"), Host("c"), Host("d", load=[cut(1), cut(255)])]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert swarm.deliver("d") is False
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert fan_out.deliver("d") is False
     assert hosts[3].did == ["load", "load", "stop"]
 
 
 def test_a_load_that_waited_too_long_is_run_once_more(tmp_path: Path) -> None:
     """By then the layers are there: they need not leave this machine a second time."""
     hosts = [Host("a", load=[cut(1), FINE]), *(Host(name) for name in "bcd")]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert swarm.deliver("a") is True
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert fan_out.deliver("a") is True
     assert hosts[0].did.count("load") == 2
 
 
 def test_a_host_that_is_gone_is_an_error(tmp_path: Path) -> None:
     hosts = [Host("a", store=HostUnreachable("gone")), *(Host(name) for name in "bcd")]
-    with swarm_of(hosts, tmp_path) as swarm, pytest.raises(HostUnreachable):
-        swarm.deliver("a")
+    with fan_out_of(hosts, tmp_path) as fan_out, pytest.raises(HostUnreachable):
+        fan_out.deliver("a")
 
 
 def test_an_interrupt_is_no_failure_of_a_host(tmp_path: Path) -> None:
@@ -185,20 +185,20 @@ def test_an_interrupt_is_no_failure_of_a_host(tmp_path: Path) -> None:
         raise Interrupted("interrupted")
 
     hosts = [Host(name) for name in "abcd"]
-    with swarm_of(hosts, tmp_path, interrupt) as swarm, pytest.raises(Interrupted):
-        swarm.deliver("a")
+    with fan_out_of(hosts, tmp_path, interrupt) as fan_out, pytest.raises(Interrupted):
+        fan_out.deliver("a")
     assert all(host.did[-1] == "stop" for host in hosts)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError()], ids=["Ctrl-C", "a bug"])
 def test_what_ends_while_feeds_are_set_up_leaves_none_behind(tmp_path: Path, error: BaseException) -> None:
     hosts = [Host("a"), Host("b", unpack=error), Host("c"), Host("d")]
-    with pytest.raises(type(error)), swarm_of(hosts, tmp_path):
+    with pytest.raises(type(error)), fan_out_of(hosts, tmp_path):
         pytest.fail("it was not set up")
     assert [host.did for host in hosts] == [["stop"]] * 4
 
 
 def test_a_host_that_cannot_be_set_up_is_sent_the_image(tmp_path: Path) -> None:
     hosts = [Host("a", unpack=(1, b"", b"read-only file system")), *(Host(name) for name in "bcd")]
-    with swarm_of(hosts, tmp_path) as swarm:
-        assert swarm.deliver("a") is False
+    with fan_out_of(hosts, tmp_path) as fan_out:
+        assert fan_out.deliver("a") is False

@@ -91,7 +91,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LayerCache:
     return user_layer_cache()
 
 
-def errand(source: Any, links: dict[str, Any]) -> ShipmentRequest:
+def shipment_request(source: Any, links: dict[str, Any]) -> ShipmentRequest:
     def say(text: str, host: str, done: int, total: int) -> None:
         pass
 
@@ -105,7 +105,7 @@ def tar_name(digest: str) -> str:
 def test_a_layer_that_goes_meanwhile_is_sent_after_all() -> None:
     """It was not even read at first: the host had it."""
     engine = HostEngine(CHAIN[:1])
-    with open_shipment(errand(Engine(classic()), {"a": Link("a", engine)})) as shipment:
+    with open_shipment(shipment_request(Engine(classic()), {"a": Link("a", engine)})) as shipment:
         shipment.deliver("a")
     assert engine.loads == [[tar_name(CHAIN[1])], sorted(map(tar_name, CHAIN))]
 
@@ -113,7 +113,7 @@ def test_a_layer_that_goes_meanwhile_is_sent_after_all() -> None:
 def test_a_layer_that_is_missing_again_is_an_error() -> None:
     engine = HostEngine(CHAIN[:1], is_stubborn=True)
     links = {"a": Link("a", engine)}
-    with open_shipment(errand(Engine(classic()), links)) as shipment, pytest.raises(HvdockerError) as caught:
+    with open_shipment(shipment_request(Engine(classic()), links)) as shipment, pytest.raises(HvdockerError) as caught:
         shipment.deliver("a")
     assert tar_name(CHAIN[0]) in caught.value.lines[0]
     assert len(engine.loads) == 2
@@ -122,7 +122,7 @@ def test_a_layer_that_is_missing_again_is_an_error() -> None:
 def test_an_image_that_is_replaced_meanwhile_is_an_error() -> None:
     engine = HostEngine(CHAIN[:1])
     source = Engine(classic())
-    with open_shipment(errand(source, {"a": Link("a", engine)})) as shipment:
+    with open_shipment(shipment_request(source, {"a": Link("a", engine)})) as shipment:
         source.archive, source.image_id = classic().replace(b"amd64", b"arm64"), "sha256:" + "7" * 64
         with pytest.raises(HvdockerError, match="was replaced while it was being sent"):
             shipment.deliver("a")
@@ -134,7 +134,7 @@ def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> No
     refused = (1, b"", b"Error response from daemon: no")
     links = {name: Link(name, HostEngine([], journal=journal), refused) for name in "abcd"}
     fill(cache)
-    with open_shipment(errand(Engine(b""), links)) as shipment:
+    with open_shipment(shipment_request(Engine(b""), links)) as shipment:
         for name in "ab":
             with pytest.raises(HvdockerError, match="loading x:y failed"):
                 shipment.deliver(name)
@@ -149,7 +149,7 @@ def test_the_layers_that_were_sent_stay_in_the_cache(monkeypatch: pytest.MonkeyP
     with cache.draft() as draft:
         draft.write(b"old" * 1000)
         cache.keep(draft, "sha256:old")
-    with open_shipment(errand(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
+    with open_shipment(shipment_request(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
         shipment.deliver("a")
     assert [cache.size(digest) for digest in CHAIN] == list(map(len, BODIES))
     assert cache.size("sha256:old") is None

@@ -110,7 +110,7 @@ def test_a_server_that_is_not_ours_is_a_stranger(doors: listen.OpenSockets, sshd
         "words": "somebody else answers there",
     }
     port = doors.tcp[0].getsockname()[1]
-    # Our own listener says nothing to whoever does not know its token.
+    # Our own listener says nothing to a client that does not know its token.
     wrong = pairs.port_error(start, as_peer(doors, token="other"), port)
     assert wrong is not None and wrong["kind"] in ("stranger", "other")
 

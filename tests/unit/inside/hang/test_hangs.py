@@ -16,8 +16,8 @@ ALLREDUCE = "synchronize /opt/venv/lib/horovod/torch/mpi_ops.py 900"
 SLEEP = "load /train/train.py 12"
 
 
-def hung(tmp_path: Path, **endurance: object) -> SupervisorHarness:
-    stage = SupervisorHarness(tmp_path, hang_after_s=0.5, **endurance)
+def hung(tmp_path: Path, **resilience: object) -> SupervisorHarness:
+    stage = SupervisorHarness(tmp_path, hang_after_s=0.5, **resilience)
     stage.stack(0, "h1", ALLREDUCE, "main /train/train.py 40")
     stage.stack(1, "h2", SLEEP, "main /train/train.py 38")
     return stage
@@ -123,7 +123,7 @@ def test_a_host_that_gives_no_answer_is_the_odd_one(tmp_path: Path) -> None:
 
 
 def test_an_elastic_job_that_waits_for_hosts_does_not_hang() -> None:
-    """Its ranks are silent while Horovod waits; when there are enough hosts again, time begins anew."""
+    """Its ranks are silent while Horovod waits; when there are enough hosts again, time begins again."""
     lacks_hosts, asked, nobody = [True], [], cast(Loop, SimpleNamespace(add=lambda member: None))
 
     def collect(hosts: Sequence[str]) -> ParallelCommands:

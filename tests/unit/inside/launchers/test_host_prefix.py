@@ -5,12 +5,12 @@ from inside.launchers.host_prefix import HostPrefix
 from inside.protocol.job import JobHost
 from inside.protocol.marks import MarkFilter
 
-SEATS = (JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 2))
+JOB_HOSTS = (JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 2))
 
 
 def passed(hosts: dict[int, str | None], *pieces: bytes) -> bytes:
     out: list[bytes] = []
-    stream = MarkFilter(out.append, lambda mark: None, HostPrefix(SEATS, hosts.get))
+    stream = MarkFilter(out.append, lambda mark: None, HostPrefix(JOB_HOSTS, hosts.get))
     for piece in pieces:
         stream.feed(piece)
     stream.close()

@@ -47,7 +47,7 @@ def test_what_does_not_even_leave_the_host_is_dead_too(kernel: Kernel) -> None:
     assert kernel.looks(*[0] * 6, asked=4) == [False] * 5 + [True]
 
 
-def test_an_answer_begins_the_count_anew(kernel: Kernel) -> None:
+def test_an_answer_begins_the_count_again(kernel: Kernel) -> None:
     assert not any(kernel.looks(3, 4, 5, 5, 0, 3, 4, 5, 5, 4, 5, 5, 6, 6))
 
 

@@ -123,19 +123,19 @@ def test_a_secret_is_in_no_log(container: Container) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endurance", "stays"),
+    ("resilience", "stays"),
     [({}, False), ({"restarts": 1}, True), ({"elastic": {"min_np": 1, "max_np": None}}, True)],
     ids=["the last run", "may be run again", "elastic"],
 )
-def test_secrets_of_a_rank_without_launcher_stay_where_it_may_be_started_anew(
+def test_secrets_of_a_rank_without_launcher_stay_where_it_may_be_started_again(
     container: Container,
-    endurance: dict[str, Any],
+    resilience: dict[str, Any],
     stays: bool,  # Any: JSON
 ) -> None:
     folder = container.run / "secrets" / "j"
     folder.mkdir(parents=True)
     (folder / "TOKEN").write_text("s3cr3t")
-    process = container.rank("sh", "-c", "echo in; exec sleep 600", secrets=["TOKEN"], endurance=endurance)
+    process = container.rank("sh", "-c", "echo in; exec sleep 600", secrets=["TOKEN"], endurance=resilience)
     assert first_line(process) == b"in\n" and process.stdout is not None
     process.stdout.close()
     process.stdout = None

@@ -120,7 +120,7 @@ def test_a_reader_that_does_not_read_cannot_keep_the_command_from_ending(tmp_pat
     assert process.stdout is not None and process.stderr is not None
     os.read(process.stdout.fileno(), 100)
     process.terminate()
-    # The rest waits for whoever reads, until it is asked once more.
+    # The rest waits for the reader, until it is asked once more.
     while process.poll() is None:
         process.terminate()
         select.select([], [], [], 0.05)

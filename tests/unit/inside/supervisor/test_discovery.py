@@ -6,12 +6,12 @@ from inside.protocol.job import JobHost
 from inside.supervisor.discovery import HostsFile, discovered_text, parse_hosts
 
 TEXT = '{"hosts": [{"name": "a", "address": "198.18.0.2", "slots": 2}, {"name": "b", "address": "198.18.0.3"}]}'
-SEATS = (JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 1))
+JOB_HOSTS = (JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 1))
 
 
 def test_hosts_become_lines_of_addresses_and_slots() -> None:
-    assert parse_hosts(TEXT) == SEATS
-    assert discovered_text(SEATS) == "198.18.0.2:2\n198.18.0.3:1\n"
+    assert parse_hosts(TEXT) == JOB_HOSTS
+    assert discovered_text(JOB_HOSTS) == "198.18.0.2:2\n198.18.0.3:1\n"
 
 
 def test_the_file_is_read_only_when_it_is_new(tmp_path: Path) -> None:
@@ -19,9 +19,9 @@ def test_the_file_is_read_only_when_it_is_new(tmp_path: Path) -> None:
     file = HostsFile(path)
     assert file.read_if_new() is None
     path.write_text(TEXT)
-    assert file.read_if_new() == SEATS
+    assert file.read_if_new() == JOB_HOSTS
     assert file.read_if_new() is None
     fresh = tmp_path / "fresh"
     fresh.write_text(TEXT)
     fresh.replace(path)
-    assert file.read_if_new() == SEATS
+    assert file.read_if_new() == JOB_HOSTS

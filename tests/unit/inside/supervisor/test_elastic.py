@@ -11,8 +11,8 @@ WAITS = "start(0, 'h1'); start(1, 'h2'); wait_done(); end(1, 'h2', 0); end(0, 'h
 HEAD, SECOND, THIRD = "127.0.0.1:1\n", "198.18.0.2:1\n", "198.18.0.3:1\n"
 
 
-def started(tmp_path: Path, **endurance: Any) -> SupervisorHarness:  # Any: JSON
-    stage = SupervisorHarness(tmp_path, elastic=ELASTIC, **endurance)
+def started(tmp_path: Path, **resilience: Any) -> SupervisorHarness:  # Any: JSON
+    stage = SupervisorHarness(tmp_path, elastic=ELASTIC, **resilience)
     stage.set_launcher_script(0, WAITS)
     stage.start()
     stage.until((tmp_path / "argv-0.json").exists)

@@ -27,7 +27,7 @@ def test_the_third_quick_failure_in_a_row_drops_a_host() -> None:
     }  # fmt: skip
 
 
-def test_a_rank_that_lived_a_while_and_a_host_that_left_begin_anew() -> None:
+def test_a_rank_that_lived_a_while_and_a_host_that_left_begin_again() -> None:
     dropped: list[str] = []
     strikes = FailingHosts("h1", dropped.append)
     for host, seconds in (("h2", 2.0), ("h2", 2.0), ("h2", 61.0), ("h2", 2.0), ("h2", 2.0)):

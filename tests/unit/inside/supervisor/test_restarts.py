@@ -47,10 +47,10 @@ def test_ranks_go_to_hosts_in_order() -> None:
 
 
 def test_the_head_always_takes_part() -> None:
-    seats = (A, B, C)
-    assert remaining_hosts(seats, "a", {"b", "c"}, ()) == seats
-    assert remaining_hosts(seats, "a", {"b", "c"}, {"c"}) == (A, B)
-    assert remaining_hosts(seats, "a", set(), {"a"}) == (A,)
+    job_hosts = (A, B, C)
+    assert remaining_hosts(job_hosts, "a", {"b", "c"}, ()) == job_hosts
+    assert remaining_hosts(job_hosts, "a", {"b", "c"}, {"c"}) == (A, B)
+    assert remaining_hosts(job_hosts, "a", set(), {"a"}) == (A,)
 
 
 def test_a_job_that_fails_at_once_waits_longer_and_longer() -> None:
@@ -67,8 +67,8 @@ def test_a_job_is_run_again_as_often_as_was_said() -> None:
 
 
 def test_the_sentence_counts_restarts_of_earlier_masters() -> None:
-    endurance = Resilience(restarts=2, first_restart=3)
-    assert restart_sentence(1, "hung", (A, B), endurance, 1) == (
+    resilience = Resilience(restarts=2, first_restart=3)
+    assert restart_sentence(1, "hung", (A, B), resilience, 1) == (
         "run 1 hung; running it again on a:2,b:4 (restart 4 of 5)"
     )
 

@@ -81,7 +81,7 @@ def test_command_and_environment() -> None:
     ]
 
 
-def test_placement_settings_and_endurance() -> None:
+def test_placement_settings_and_resilience() -> None:
     placement = Placement((Share("a", 1), Share("b", 1, ("GPU-2",))))
     inventory = {**CAPSULE.inventory, "inventory": "/b.yaml", "hosts": [{"name": "a", "slots": 4}]}
     found = changes(placement=placement, inventory=inventory, resilience={"restarts": 0, "rules": []})

@@ -48,12 +48,12 @@ def packed(files: dict[str, str]) -> bytes:
 class Hosts:
     """Two hosts that have the job's folder, with these files in it."""
 
-    papers: dict[str, dict[str, str]]
+    files_by_host: dict[str, dict[str, str]]
     links: dict[str, FakeLink] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.links = {name: FakeLink(name, streamed=packed(files)) for name, files in self.papers.items()}
-        self.state = state_of(*(host_seen(n, job_folders=(JOB,), cluster_dir=f"/h/{n}") for n in self.papers))
+        self.links = {name: FakeLink(name, streamed=packed(files)) for name, files in self.files_by_host.items()}
+        self.state = state_of(*(host_seen(n, job_folders=(JOB,), cluster_dir=f"/h/{n}") for n in self.files_by_host))
         self.session = Session(self.links, {})
 
 

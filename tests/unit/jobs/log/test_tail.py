@@ -65,7 +65,7 @@ def test_lines_are_counted_after_the_filter(link: LogLink) -> None:
     assert texts(of_rank) == ["line 4997", "line 4999"]
 
 
-def test_half_a_line_is_left_to_whoever_goes_on(link: LogLink) -> None:
+def test_half_a_line_is_left_to_the_next_reader(link: LogLink) -> None:
     link.logged.log = [(1, b"one\n"), (2, b"tw")]
     found = read_tail(link, "c", PLACEMENT, 5, ALL, is_open=True)
     assert texts(found) == ["one"]

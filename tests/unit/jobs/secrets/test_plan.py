@@ -102,7 +102,7 @@ def test_what_ended_jobs_may_have_left() -> None:
 
 
 def test_what_a_job_leaves_whose_head_is_gone() -> None:
-    """Whoever joined it since may have them too."""
+    """A host that joined since may have them too."""
     left = state_of(host_with_worker(LAB, "b"), host_with_worker(LAB, "c"))
     forgotten = [RemoveSecrets(name, WORKER, ("killed-cccc",)) for name in "bc"]
     assert steps_after_head_loss(left, "killed-cccc") == forgotten

@@ -8,7 +8,7 @@ from hvdocker.training.inputs.resilience_flags import ResilienceFlags, check_ela
 
 
 @pytest.mark.parametrize(
-    ("flags", "np", "endurance"),
+    ("flags", "np", "resilience"),
     [
         ({}, None, Resilience()),
         ({"min_np": 2}, None, Resilience(elastic=Elastic(2))),
@@ -23,8 +23,8 @@ from hvdocker.training.inputs.resilience_flags import ResilienceFlags, check_ela
         ({"on_hang": "restart", "restarts": 3}, None, Resilience(restarts=3, on_hang="restart")),
     ],
 )
-def test_flags_that_can_be_meant(flags: dict[str, object], np: int | None, endurance: Resilience) -> None:
-    assert resilience_of(ResilienceFlags(**flags), np) == endurance
+def test_flags_that_can_be_meant(flags: dict[str, object], np: int | None, resilience: Resilience) -> None:
+    assert resilience_of(ResilienceFlags(**flags), np) == resilience
 
 
 def test_rules_are_the_inventorys() -> None:

@@ -56,7 +56,7 @@ def test_the_whole_plan() -> None:
     ))  # fmt: skip
 
 
-def test_every_host_has_the_jobs_papers_before_the_master() -> None:
+def test_every_host_has_the_capsule_before_the_master() -> None:
     capsule = replace(CAPSULE, env={"SEED": "7", "API_KEY": "***"}, env_from_caller=("SEED", "API_KEY"))
     plan = plan_train(LAB, PLACED, MAKER, JOB, None, capsule=CapsuleFiles(capsule, b"patch"))
     text = capsule.text()

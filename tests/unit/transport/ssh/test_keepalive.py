@@ -205,7 +205,7 @@ def test_an_end_that_is_stuck_holds_up_no_other() -> None:
 
 
 def watchers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "pulse"]
+    return [thread for thread in threading.enumerate() if thread.name == "keepalive"]
 
 
 @pytest.fixture

@@ -81,11 +81,7 @@ def login_error(alias: str) -> str | None:
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=MESH_TIMEOUT_S,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=MESH_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {MESH_TIMEOUT_S} s"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from inside.hang.frames import Frame
 
-# How many innermost calls are compared: further out, ranks differ for harmless reasons.
+# How many innermost calls are compared: further out, ranks differ for reasons that do not matter.
 DEPTH = 3
 # How many innermost calls are searched for a collective operation.
 SEARCH_DEPTH = 12

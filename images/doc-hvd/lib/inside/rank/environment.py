@@ -31,11 +31,7 @@ def parse_image_env(data: bytes) -> dict[str, str]:
 
 
 def rank_env(
-    job: Job,
-    image: Mapping[str, str],
-    current: Mapping[str, str],
-    interface: str | None,
-    run: Path = paths.RUN,
+    job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: str | None, run: Path = paths.RUN
 ) -> dict[str, str]:
     """Return the environment of a rank's command. In rising order of precedence: image, launcher, our network
     settings, the job's `--env`, our devices and identity."""

@@ -25,11 +25,11 @@ class RankWait:
     """Ends the command on a signal, or when the launcher or the guard is gone."""
 
     def __init__(
-        self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], uplink: LinkWatch
+        self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], link_watch: LinkWatch
     ) -> None:
         self._wakeups = wakeups
         self._relays = relays
-        self._uplink = uplink
+        self._link_watch = link_watch
         # A hang-up on one of these means that the launcher or the guard is gone.
         self._links = {sys.stdout.fileno(), guard_link.fileno()}
         self.launcher_is_gone = False
@@ -77,7 +77,7 @@ class RankWait:
         waiting = {relay.interest()[0]: relay for relay in self._relays if not relay.is_done}
         for relay in waiting.values():
             poll.register(*relay.interest())
-        look_ms = self._uplink.wait_ms()
+        look_ms = self._link_watch.wait_ms()
         is_short = look_ms is not None and (wait_ms is None or look_ms < wait_ms)
         events = poll.poll(look_ms if is_short else wait_ms)
         for fd, _event in events:
@@ -93,8 +93,8 @@ class RankWait:
     def _is_unheard(self) -> bool:
         """Return whether the connection to the launcher was found dead just now. sshd may have stopped
         reading, so stdout and stderr are replaced: no later write may block."""
-        self._uplink.tick()
-        if not self._uplink.is_dead or self.launcher_is_gone:
+        self._link_watch.tick()
+        if not self._link_watch.is_dead or self.launcher_is_gone:
             return False
         self.launcher_is_gone = True
         self._links.discard(sys.stdout.fileno())

@@ -79,11 +79,7 @@ class Child:
 
 
 def start(
-    command: Sequence[str],
-    env: Mapping[str, str],
-    workdir: str,
-    grace_s: float,
-    output: int | None = None,
+    command: Sequence[str], env: Mapping[str, str], workdir: str, grace_s: float, output: int | None = None
 ) -> Child:
     """Start `command`. With output=subprocess.PIPE its stdout and stderr are pipes. Raises StartError."""
     try:

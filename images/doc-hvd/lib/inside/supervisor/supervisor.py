@@ -17,12 +17,7 @@ from inside.runtime.secrets import remove_secrets, remove_secrets_on_hosts
 from inside.supervisor.attempt import CONSEQUENCE_ERRORS, Attempt, AttemptContext, Outcome, launcher_path
 from inside.supervisor.discovery import Discovery
 from inside.supervisor.failing_hosts import FailingHosts
-from inside.supervisor.host_probes import (
-    hosts_with_leftover_ranks,
-    read_rank_end,
-    responding_hosts,
-    wait_for_old_ranks,
-)
+from inside.supervisor.host_probes import hosts_with_leftover_ranks, read_rank_end, responding_hosts, wait_for_old_ranks
 from inside.supervisor.log_rules import RuleMatcher
 from inside.supervisor.rank_states import RankStates
 from inside.supervisor.record import AttemptRecord, Record
@@ -100,19 +95,19 @@ class Supervisor:
     def _runs(self) -> str:
         """Run the launcher until the job succeeds, is stopped, or has no restart left; return the job's final
         state."""
-        job_hosts = self._first_seats()
+        job_hosts = self._first_hosts()
         while not self._loop.stop_requests:
             outcome = self._run_on(job_hosts)
             attempt = self._record.attempts[-1]
             self._settle(attempt, outcome)
             if outcome.state != "failed" or outcome.is_final or not self._may_restart():
                 return outcome.state
-            job_hosts = self._next_seats()
+            job_hosts = self._next_hosts()
             if not self._loop.stop_requests:
                 self._say_restart(attempt, outcome, job_hosts)
         return "stopped"
 
-    def _first_seats(self) -> tuple[JobHost, ...]:
+    def _first_hosts(self) -> tuple[JobHost, ...]:
         if self._discovery is None:
             return self._job.hosts
         self._discovery.gather()
@@ -233,7 +228,7 @@ class Supervisor:
         stopped = self._rule_matcher.stopped_by is not None
         return may_restart(self._job.resilience, self._record.restarts, stopped)
 
-    def _next_seats(self) -> tuple[JobHost, ...]:
+    def _next_hosts(self) -> tuple[JobHost, ...]:
         """Pause (longer after quick failures), wait for the ranks of the last run to end, and return the
         hosts of the next run."""
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
