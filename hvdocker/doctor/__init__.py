@@ -1,10 +1,10 @@
 """The verb `doctor`: finds out whether the hosts are ready to train, and removes all that it creates.
 
 `doctor.py` connects to all hosts and takes the ordinary observation. `examine_host.py` then gathers the facts
-of each host (`facts/`), `examine_interfaces.py` those of its network interfaces, and `pairs/` tries every
-pair of hosts from containers. `judges/` turns the facts into findings, which `report.py` collects.
-`preflight.py` runs only the cheap checks, before `run` creates anything. `report.py` and `judges/` are pure;
-so are the command builders and parsers in `facts/` and `pairs/`.
+of each host (`facts/`), `doctor.py` itself those of its network interfaces, and `pairs/` tries every pair of
+hosts from containers. `judges/` turns the facts into findings, which `report.py` collects. `preflight.py`
+runs only the cheap checks, before `run` creates anything. `report.py` and `judges/` are pure; so are the
+command builders and parsers in `facts/` and `pairs/`.
 
 To add a check, write a judge in `judges/` that returns a `Finding`, call it from `judges/host.py` and add its
 name to GROUPS in console/views/doctor.py. A new fact also needs `facts/commands.py` (the script),

@@ -66,7 +66,7 @@ def test_worker_killed_in_training(training_trial: TrialFactory) -> None:
         with t.reaction():
             said = error_text(t.wait_expecting(process, 100))
         assert "h2" in said
-        assert "h2: its worker is exited" in t.run_expecting(3, "train", "code/tell.py")
+        assert "h2: its worker is exited" in t.run_expecting(3, "train", "code/report_environment.py")
         t.site.up()
         assert_next_job_runs(t)
 

@@ -70,7 +70,7 @@ def test_controller_killed_at_each_step_of_a_join(training_trial: TrialFactory) 
         def two_run_and_one_is_new() -> None:
             change_inventory(t, hosts=every[:2])
             t.site.up()
-            t.site.run("train", "-d", "code/supple.py", "-np", "2", "--min-np", "1", "--", "never")
+            t.site.run("train", "-d", "code/elastic_steps.py", "-np", "2", "--min-np", "1", "--", "never")
             await_step(t, 3, ranks=2)
             change_inventory(t, hosts=every)
 
@@ -121,8 +121,8 @@ def test_controller_killed_at_each_step_of_down(training_trial: TrialFactory) ->
 
         def running() -> set[tuple[str, str]]:
             t.site.up()
-            t.site.run("train", "-d", "code/diary.py", "--", "never")
-            await_ranks(t.site, "diary.py never")
+            t.site.run("train", "-d", "code/write_and_wait.py", "--", "never")
+            await_ranks(t.site, "write_and_wait.py never")
             return outputs_on_hosts(t.site)
 
         def act(kind: StepKind) -> None:

@@ -65,7 +65,7 @@ def test_image_deleted_between_up_and_train(training_trial: TrialFactory) -> Non
     with training_trial() as t:
         t.hosts[0].docker("rmi", "-f", IMAGE)
         with t.reaction():
-            done = t.site.run("train", "code/tell.py", check=None)
+            done = t.site.run("train", "code/report_environment.py", check=None)
         if done.code:
             assert "h1" in done.err and "hvdocker up" in done.err
             t.site.up()

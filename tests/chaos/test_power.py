@@ -48,7 +48,7 @@ def test_host_off_between_up_and_train(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         power_off(t.hosts[1])
         with t.reaction():
-            said = t.run_expecting(4, "train", "code/tell.py")
+            said = t.run_expecting(4, "train", "code/report_environment.py")
         assert f"h2: {t.hosts[1].address}:22" in said
         power_on(t.hosts[1])
         assert_next_job_runs(t)
@@ -74,7 +74,7 @@ def test_host_off_in_mid_training_with_restarts(training_trial: TrialFactory) ->
 def test_host_off_in_elastic_training(training_trial: TrialFactory) -> None:
     """The rest go on from the last commit; the host is used again when it is back."""
     with training_trial() as t:
-        process = start_watched(t, "elastic", "-np", "2", "--min-np", "1", script="supple.py")
+        process = start_watched(t, "elastic", "-np", "2", "--min-np", "1", script="elastic_steps.py")
         before = await_step(t, 3, ranks=2)
         power_off(t.hosts[1])
         with t.reaction():
@@ -98,7 +98,7 @@ def test_host_off_for_good_in_elastic_training(training_trial: TrialFactory) -> 
         t.site.down()
         change_inventory(t, hosts=every[:2])
         t.site.up()
-        process = start_watched(t, "replaced", "-np", "2", "--min-np", "1", script="supple.py")
+        process = start_watched(t, "replaced", "-np", "2", "--min-np", "1", script="elastic_steps.py")
         await_step(t, 3, ranks=2)
         power_off(t.hosts[1])
         alone = await_step(t, 3, ranks=1)

@@ -53,7 +53,7 @@ def clusters(site: LabCluster) -> set[str]:
 def start(site: LabCluster, gate: str) -> tuple["subprocess.Popen[str]", LabCluster]:
     """A run whose ranks wait on both hosts, and its own cluster."""
     others = clusters(site)
-    process = site.cli.start("run", site.inventory, "code/diary.py", *SPREAD, "--", gate, cwd=site.folder)
+    process = site.cli.start("run", site.inventory, "code/write_and_wait.py", *SPREAD, "--", gate, cwd=site.folder)
     new = until(lambda: clusters(site) - others or None, "the run has a cluster", DEADLINE_S)
     own = replace(site, cluster=new.pop())
     # Its output is written by the time its child runs.
@@ -91,7 +91,7 @@ def test_success_leaves_outputs_at_home_and_nothing_on_the_hosts(training: LabCl
 
 
 def test_a_failing_script_ends_with_100_and_its_cluster_can_be_kept(training: LabCluster) -> None:
-    failing = ("run", training.inventory, "code/diary.py", *SPREAD, "--", "never", "1", "3")
+    failing = ("run", training.inventory, "code/write_and_wait.py", *SPREAD, "--", "never", "1", "3")
     with untouched(*training.hosts):
         failed = training.run(*failing, check=100)
         assert "h2: rank 1 failed with exit code 3" in failed.err and "all output: /" in failed.err

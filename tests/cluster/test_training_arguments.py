@@ -22,7 +22,7 @@ def ranks(training: LabCluster) -> list[dict[str, Any]]:
     """One job that is told everything at once."""
     flags = ["--env", "TOLD=x y'z\"$;", "--env", "FROM_HERE", "--fusion-threshold-mb", "32"]
     env = {"FROM_HERE": "taken from the caller"}
-    found = rank_reports(training.run("train", "code/tell.py", *flags, "--", *WORDS, env=env).out)
+    found = rank_reports(training.run("train", "code/report_environment.py", *flags, "--", *WORDS, env=env).out)
     assert [rank["rank"] for rank in found] == [0, 1]
     assert [rank["address"] for rank in found] == [host.address for host in training.hosts]
     return found
@@ -60,11 +60,11 @@ def test_mounts_are_there_and_read_only(training: LabCluster, ranks: list[dict[s
 def test_the_code_is_where_the_ranks_run(ranks: list[dict[str, Any]]) -> None:
     for rank in ranks:
         assert rank["folder"] == "/train"
-        assert {"tell.py", "weights.py"} <= set(rank["files"])
+        assert {"report_environment.py", "weights.py"} <= set(rank["files"])
 
 
 def test_secrets_of_the_environment_stand_in_no_label_or_command(training: LabCluster) -> None:
-    training.run("train", "code/tell.py", "--env", "TOKEN=s3cr3t-word", "-np", "2")
+    training.run("train", "code/report_environment.py", "--env", "TOKEN=s3cr3t-word", "-np", "2")
     for host in training.hosts:
         assert "s3cr3t-word" not in json.dumps(host.containers())
 
@@ -80,7 +80,7 @@ def test_a_module_and_any_command(training: LabCluster) -> None:
     package = training.folder / "code" / "pkg"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "mod.py").write_text((training.folder / "code" / "tell.py").read_text())
+    (package / "mod.py").write_text((training.folder / "code" / "report_environment.py").read_text())
     found = rank_reports(training.run("train", "-m", "pkg.mod", "--workdir", "code", "--", "a b").out)
     assert [rank["arguments"] for rank in found] == [["a b"], ["a b"]]
     out = training.run("train", "--workdir", "code", "--", "sh", "-c", 'echo "$0 on $HVDOCKER_HOST"', "a  b").out
@@ -89,7 +89,7 @@ def test_a_module_and_any_command(training: LabCluster) -> None:
 
 @pytest.mark.parametrize("host", ["h1", "h2"])
 def test_a_job_on_one_host_runs(training: LabCluster, host: str) -> None:
-    (rank,) = rank_reports(training.run("train", "code/tell.py", "-H", f"{host}:1").out)
+    (rank,) = rank_reports(training.run("train", "code/report_environment.py", "-H", f"{host}:1").out)
     assert (rank["size"], rank["environment"]["HVDOCKER_HOST"]) == (1, host)
 
 

@@ -32,8 +32,8 @@ def start(site: LabCluster, gate: str) -> "subprocess.Popen[str]":
 
 
 def ranks_left(site: LabCluster) -> list[str]:
-    """What runs of diary.py, on any host, at this very moment."""
-    return [line for host in site.hosts for line in job_processes(site, host) if "diary.py" in line]
+    """What runs of write_and_wait.py, on any host, at this very moment."""
+    return [line for host in site.hosts for line in job_processes(site, host) if "write_and_wait.py" in line]
 
 
 def newest(site: LabCluster) -> dict[str, object]:
@@ -59,13 +59,13 @@ def test_ctrl_c_ends_every_rank_and_the_next_job_runs(training: LabCluster) -> N
     await_no_ranks(training)
     assert workers_run(training)
     assert newest(training)["state"] != "running"
-    assert [rank["rank"] for rank in rank_reports(training.run("train", "code/tell.py").out)] == [0, 1]
+    assert [rank["rank"] for rank in rank_reports(training.run("train", "code/report_environment.py").out)] == [0, 1]
 
 
 def test_ctrl_c_twice_ends_stubborn_ranks_on_every_host_at_once(training: LabCluster) -> None:
     """No rank is left when the program is done: none has the rest of its grace."""
-    process = training.cli.start("train", "code/diary.py", "--", "stubborn-train", cwd=training.folder)
-    await_ranks(training, "diary.py stubborn-train")
+    process = training.cli.start("train", "code/write_and_wait.py", "--", "stubborn-train", cwd=training.folder)
+    await_ranks(training, "write_and_wait.py stubborn-train")
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
     while "stopping every rank" not in process.stderr.readline():
@@ -95,7 +95,7 @@ def test_a_stop_from_elsewhere_ends_the_watching_train_with_103(training: LabClu
 
 def test_a_stop_is_done_when_ranks_elsewhere_have_written_their_last(training: LabCluster) -> None:
     """The user who stops a job fetches its outputs next, and counts its slots as free."""
-    job = train_detached(training, "code/diary.py", "--", "careful")
+    job = train_detached(training, "code/write_and_wait.py", "--", "careful")
     await_ranks(training, "sleep 600")
     training.run("stop", job)
     assert ranks_left(training) == []

@@ -93,7 +93,7 @@ def test_who_attaches_sees_the_end_and_has_its_exit_code(training: LabCluster, d
 
 def test_what_a_host_that_is_off_has_is_fetched_when_it_is_back(training: LabCluster) -> None:
     open_gate(training, "fetched")
-    training.run("train", "code/diary.py", "--", "fetched")
+    training.run("train", "code/write_and_wait.py", "--", "fetched")
     job = str(training.status()["jobs"][0]["job"])
     with powered_off(training.hosts[1]):
         result = training.run("fetch", job, check=4)

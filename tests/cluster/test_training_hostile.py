@@ -62,7 +62,7 @@ def told(site: LabCluster) -> list[dict[str, Any]]:
     folder = site.folder / f"code {NAME}"
     (folder / "names").mkdir(parents=True)
     script = f"{NAME[: -len(UNICODE)]}.py"
-    (folder / script).write_text((site.folder / "code" / "words.py").read_text())
+    (folder / script).write_text((site.folder / "code" / "report_arguments.py").read_text())
     for name in (NAME, *(f"{letter}_" for letter in NAME), "-rf", "-", "--", "~"):
         (folder / "names" / name).write_text(name)
     flags = ["--workdir", str(folder), "--env", f"TOLD={PRINTABLE}\n", "--env", "FROM_HERE"]
@@ -206,7 +206,7 @@ def test_a_worker_that_shows_another_key_gets_no_rank(site: LabCluster) -> None:
     assert site.exec_in_worker(h2, "sh", "-c", swap)[0] == 0
     h2.docker("kill", "--signal", "HUP", site.worker)
     try:
-        result = site.run("train", "code/tell.py", check=100)
+        result = site.run("train", "code/report_environment.py", check=100)
         assert "Host key verification failed" in result.out + result.err
         assert "told" not in result.out
         jobs = f"/home/trainer/.hvdocker/{site.cluster}/jobs"
@@ -215,4 +215,4 @@ def test_a_worker_that_shows_another_key_gets_no_rank(site: LabCluster) -> None:
     finally:
         assert site.exec_in_worker(h2, "sh", "-c", f"cat /tmp/own > {key}")[0] == 0
         h2.docker("kill", "--signal", "HUP", site.worker)
-    site.run("train", "code/tell.py")
+    site.run("train", "code/report_environment.py")

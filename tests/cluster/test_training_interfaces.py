@@ -70,7 +70,7 @@ def test_they_train(site: LabCluster) -> None:
 
 
 def test_each_rank_is_told_the_interface_of_its_own_host(site: LabCluster) -> None:
-    ranks = rank_reports(site.run("train", "code/tell.py").out)
+    ranks = rank_reports(site.run("train", "code/report_environment.py").out)
     for rank, interface in zip(ranks, ("eth0", "net9"), strict=True):
         assert rank["environment"]["HOROVOD_GLOO_IFACE"] == interface
         assert rank["environment"]["GLOO_SOCKET_IFNAME"] == interface

@@ -54,7 +54,7 @@ def test_a_detached_job_is_followed_and_its_outputs_fetched_into_one_folder(site
 def test_a_job_holds_its_slots(site: LabCluster) -> None:
     job = train_detached(site, "code/gate.py", "--", "held")
     await_ranks(site, "gate.py held")
-    result = site.run("train", "code/tell.py", "-np", "1", check=6)
+    result = site.run("train", "code/report_environment.py", "-np", "1", check=6)
     assert "1 wanted, 0 free: 1 on h1 is held by " in result.err
     assert f"h1: 0 of 1 free, 1 held by {job}" in result.err and f"h2: 0 of 1 free, 1 held by {job}" in result.err
     open_gate(site, "held")

@@ -25,7 +25,7 @@ def training(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
 
 
 def test_a_job_that_fails_is_run_again_from_what_it_kept(training: LabCluster) -> None:
-    result = training.run("train", "code/again.py", "--restarts", "2", "--", "1", "7")
+    result = training.run("train", "code/fail_once.py", "--restarts", "2", "--", "1", "7")
     lines = re.findall(r"run \d of rank \d of \d: kept .*", result.out)
     assert sorted(lines) == [
         "run 0 of rank 0 of 2: kept nothing",
@@ -38,14 +38,14 @@ def test_a_job_that_fails_is_run_again_from_what_it_kept(training: LabCluster) -
 
 
 def test_a_job_without_restarts_is_not_run_again(training: LabCluster) -> None:
-    result = training.run("train", "code/again.py", "--propagate-exit", "--", "1", "7", check=7)
+    result = training.run("train", "code/fail_once.py", "--propagate-exit", "--", "1", "7", check=7)
     assert "run 1" not in result.out and "h2: rank 1 failed with exit code 7" in result.err
     await_no_ranks(training)
 
 
 def test_a_line_that_a_rule_knows_leaves_its_host_out(training: LabCluster) -> None:
     words = ["--restarts", "1", "--", "1", "7", "an uncorrectable ECC error"]
-    result = training.run("train", "code/again.py", *words)
+    result = training.run("train", "code/fail_once.py", *words)
     assert "running it again on h1:1 (" in result.out
     assert "run 1 of rank 0 of 1: kept run 0" in result.out
     assert "h2 is left out should the job be run again" in result.out
@@ -54,7 +54,7 @@ def test_a_line_that_a_rule_knows_leaves_its_host_out(training: LabCluster) -> N
 
 def test_a_line_that_a_rule_knows_ends_restarts(training: LabCluster) -> None:
     words = ["--restarts", "3", "--", "1", "7", "CUDA out of memory"]
-    result = training.run("train", "code/again.py", *words, check=100)
+    result = training.run("train", "code/fail_once.py", *words, check=100)
     assert "run 1" not in result.out
     assert "not run again because of the rule" in result.err
     await_no_ranks(training)

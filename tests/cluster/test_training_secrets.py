@@ -62,8 +62,10 @@ def begin(site: LabCluster) -> None:
 
 def start(site: LabCluster, *words: str) -> "subprocess.Popen[str]":
     begin(site)
-    process = site.cli.start("train", *SECRETS, "code/whisper.py", "--", *words, cwd=site.folder, env={"TOKEN": TOKEN})
-    await_ranks(site, f"whisper.py {words[0]}")
+    process = site.cli.start(
+        "train", *SECRETS, "code/leak_secrets.py", "--", *words, cwd=site.folder, env={"TOKEN": TOKEN}
+    )
+    await_ranks(site, f"leak_secrets.py {words[0]}")
     return process
 
 
@@ -119,7 +121,7 @@ def test_both_ranks_have_them_and_nobody_else_sees_them(training: LabCluster) ->
 
 def test_however_a_job_ends_its_secrets_go(training: LabCluster) -> None:
     begin(training)
-    failing = ("train", *SECRETS, "code/whisper.py", "--", "never", "1", "3")
+    failing = ("train", *SECRETS, "code/leak_secrets.py", "--", "never", "1", "3")
     assert TOKEN not in training.run(*failing, check=100, env={"TOKEN": TOKEN}).err
     assert hosts_hold_nothing(training)
 
@@ -164,9 +166,9 @@ def test_a_train_that_sees_its_master_killed_clears_up_itself(training: LabClust
 def test_a_dry_run_shows_names_only(training: LabCluster) -> None:
     begin(training)
     env = {"TOKEN": TOKEN}
-    shown = training.run("train", *SECRETS, "code/whisper.py", "--dry-run", "--", "x", env=env).out
+    shown = training.run("train", *SECRETS, "code/leak_secrets.py", "--dry-run", "--", "x", env=env).out
     assert "put TOKEN, CERT into hvdocker-lab-worker" in shown
-    script = training.run("train", *SECRETS, "code/whisper.py", "--dry-run", "--script", "--", "x", env=env).out
+    script = training.run("train", *SECRETS, "code/leak_secrets.py", "--dry-run", "--script", "--", "x", env=env).out
     assert "cert.pem" in script and "${TOKEN?}" in script
     for text in (shown, script):
         assert TOKEN not in text and "Tm8gcGVlcGlu" not in text
@@ -184,6 +186,6 @@ def test_jobs_without_secrets_have_none_and_train_goes_on_after_a_rotation_of_ke
     training.run("logs", "-f", job)
     await_no_ranks(training)
     training.run("keys", "rotate")
-    ranks = rank_reports(training.run("train", "code/tell.py").out)
+    ranks = rank_reports(training.run("train", "code/report_environment.py").out)
     assert [rank["rank"] for rank in ranks] == [0, 1]
     assert all("HVDOCKER_SECRETS" not in rank["environment"] for rank in ranks)

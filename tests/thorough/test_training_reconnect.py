@@ -109,7 +109,7 @@ def test_the_heads_own_death_is_named_and_the_next_job_runs(site: LabCluster) ->
         home = site.folder / ".hvdocker" / "jobs" / job / "logs"
         assert "number 0" in (home / "rank-1.log").read_text()
     await_no_ranks(site)
-    assert site.run("train", "-np", "3", "code/tell.py").out.count("told") == 3
+    assert site.run("train", "-np", "3", "code/report_environment.py").out.count("told") == 3
 
 
 def test_a_job_with_restarts_goes_on_without_its_head(site: LabCluster) -> None:

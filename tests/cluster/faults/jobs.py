@@ -14,11 +14,11 @@ from tests.cluster.training import DATA, await_no_ranks, workers_run
 
 # If hosts cannot reach each other, the server's side of a login outlives its rank.
 CUT_OFF_S = 60.0
-ALLREDUCE_STEPS = "train/steady.py"
-ELASTIC_STEPS = "train/supple.py"
+ALLREDUCE_STEPS = "train/allreduce_steps.py"
+ELASTIC_STEPS = "train/elastic_steps.py"
 
 
-def start_watched(trial: Trial, gate: str, *flags: str, script: str = "steady.py") -> "subprocess.Popen[str]":
+def start_watched(trial: Trial, gate: str, *flags: str, script: str = "allreduce_steps.py") -> "subprocess.Popen[str]":
     """Start a `train` that follows its job; return when the job has done a few steps."""
     process = trial.start("train", f"code/{script}", *flags, "--", gate)
     await_step(trial, 3)
@@ -26,7 +26,7 @@ def start_watched(trial: Trial, gate: str, *flags: str, script: str = "steady.py
 
 
 def start_detached(trial: Trial, gate: str) -> str:
-    job = trial.site.run("train", "-d", "code/steady.py", "--", gate).out.strip()
+    job = trial.site.run("train", "-d", "code/allreduce_steps.py", "--", gate).out.strip()
     await_step(trial, 3)
     return job
 
@@ -103,4 +103,4 @@ def assert_no_ranks_left(trial: Trial, deadline_s: float = 20) -> None:
 
 
 def assert_next_job_runs(trial: Trial) -> None:
-    assert trial.site.run("train", "code/tell.py", timeout=DEADLINE_S).out.count("told") == 2
+    assert trial.site.run("train", "code/report_environment.py", timeout=DEADLINE_S).out.count("told") == 2
