@@ -3,10 +3,10 @@
 An acting verb observes the hosts (package observe), plans (`plan/`), takes the locks, observes and plans
 again, and applies the plan (package plan). `steps.py` defines the steps of a plan. `actions.py` maps each
 step to the function that carries it out, in `worker_actions.py`, `join_actions.py` and `removal_actions.py`.
-`containers/` has the specifications of workers and masters, and the files in them. `unreachable.py` and its
+`containers/` has the specifications of workers and masters, and the files in them. `unreachable_host.py` and its
 neighbours handle hosts that do not answer while an elastic job runs on without them.
 
-Pure: `plan/`, `containers/`, `steps.py` and `unreachable.py`. To add a step, define it in `steps.py`, add its
+Pure: `plan/`, `containers/`, `steps.py` and `unreachable_host.py`. To add a step, define it in `steps.py`, add its
 action to one of the action files, and its shell version to the package script. To add a check before `up`,
 extend `plan/fitness.py`. To add a verb, write V.py here and cli/V.py, and add it to cli/verb_table.py.
 """

@@ -94,7 +94,8 @@ def _ssh_file_options() -> tuple[str, ...]:
 
 
 def _docker_argv(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
-    """Return the words that call the docker program for the host's engine. Raises if it is not installed."""
+    """Return the docker command for the host's engine. Raises HostUnfit if the host has no docker program and
+    neither sudo nor a local engine is used."""
     if host.is_local:
         return ("docker",)
     if needs_sudo:

@@ -16,10 +16,9 @@ from hvdocker.units import pluralize
 class Trust:
     """The members of a cluster, and where its SSH keys come from.
 
-    `client_key_host` and `client_key_container` name the worker that already has the client key; None if a
-    new key is made. `user_key_files` are the private and public key file of the user, instead of a key of
-    ours. `known_host_keys` are the public host keys of workers that stay; the hosts in `new_host_keys` get
-    new ones."""
+    `client_key_host` and `client_key_container` name a worker that has the client key; None if there is none to
+    copy. `user_key_files` are the user's private and public key files, used instead of a generated key.
+    `known_host_keys` are the public host keys of workers that are kept. Hosts in `new_host_keys` get new host keys."""
 
     cluster: str
     port: int

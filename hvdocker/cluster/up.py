@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hvdocker.cluster.find_unreachable import unreachable_hosts
 from hvdocker.cluster.plan.addresses import host_plans as places
 from hvdocker.cluster.plan.addresses import port_conflicts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.port_conflict import port_errors
-from hvdocker.cluster.unreachable_hosts import unreachable_hosts
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, gravest_exit_code, raise_all
 from hvdocker.events import Event

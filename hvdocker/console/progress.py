@@ -38,7 +38,7 @@ class Progress:
         self.pause()
 
     def pause(self) -> None:
-        """End the live table, because something else is going to use the terminal."""
+        """Stop the live table for good: something else needs the terminal. Later events are printed as lines."""
         if self._live:
             self._live.stop()
             self._live = None

@@ -12,7 +12,7 @@ from hvdocker.doctor.facts.trial_commands import trial_spec
 from hvdocker.doctor.judges.host_names import names_to_resolve
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
-from hvdocker.locks.lock_commands import look_at_lock
+from hvdocker.locks.lock_takeover_commands import look_at_lock
 from hvdocker.names import Maker
 from hvdocker.observe.gpu_query import HUNG_ERROR
 from hvdocker.observe.state import HostSeen

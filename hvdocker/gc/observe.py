@@ -12,7 +12,7 @@ from hvdocker.errors import HostUnfit
 from hvdocker.gc.commands import list_leftovers, read_leftovers
 from hvdocker.gc.leftovers import HostLeftovers, UnusedImage
 from hvdocker.images.ship.part_tags import stale_parts
-from hvdocker.images.ship.parts import LABEL_PART
+from hvdocker.images.ship.resumable_parts import LABEL_PART
 from hvdocker.locks.held_ticket import read_queue
 from hvdocker.observe.engine import see_containers
 from hvdocker.observe.hosts import find_engine

@@ -6,7 +6,7 @@ image, or install requirements as one layer on it), to `ship/` (send the missing
 `registry.py` (push from the controller, pull on hosts). `ship/` uses `fan_out/` where hosts pass layers on to
 each other. `image.py` is the verb `image`, and `requirements.py` parses requirements files.
 
-Pure: `plan.py`, `steps.py`, `requirements.py`, `build/layer_commands.py`, `ship/parts.py`,
+Pure: `plan.py`, `steps.py`, `requirements.py`, `build/layer_commands.py`, `ship/resumable_parts.py`,
 `fan_out/capabilities.py` and `fan_out/commands.py`. To add an image target, touch
 images/doc-hvd/Dockerfile.TARGET, `names.OWN_IMAGES`, `DOCKERFILES` in `build/build.py` and `cli/image.py`. To
 add a step, touch `steps.py`, `ACTIONS` in `actions.py` and the table in `script/script.py`."""

@@ -13,7 +13,7 @@ from docker import APIClient
 
 from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem
-from hvdocker.images.ship.parts import full_reference, remote_reference
+from hvdocker.images.ship.resumable_parts import full_reference, remote_reference
 from hvdocker.images.steps import PullImage
 from hvdocker.observe.state import image_content
 from hvdocker.plan.plan import CONTROLLER

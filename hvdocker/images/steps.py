@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hvdocker.images.requirements import Requirements
-from hvdocker.images.ship.parts import remote_reference
+from hvdocker.images.ship.resumable_parts import remote_reference
 from hvdocker.plan.plan import CONTROLLER, Step
 from hvdocker.units import show_bytes
 

@@ -47,9 +47,9 @@ class JobFollower:
     last_lines: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
 
     def follow_to_end(self) -> JobEnd:
-        """Show every line until the job ends, save its log and return its end.
+        """Show the job's output until it ends, save its log, and return a JobEnd.
 
-        Raises Interrupted after Ctrl-C stopped the job, HeadLost where the head went down."""
+        Raises Interrupted if Ctrl-C stopped the job, and HeadLost if the head went down."""
         reconnect = self._reconnect()
         try:
             job_container.follow_lines(

@@ -2,10 +2,10 @@
 
 A verb that changes hosts calls `locked` in lock.py, which is also the file of the verb `lock`. It builds a
 `Claim` (holder.py) and enters `hold_locks` in held_locks.py. That file runs the shell scripts of
-lock_commands.py on every host, renews the locks in the background, and releases them at the end.
+lock_takeover_commands.py on every host, renews the locks in the background, and releases them at the end.
 Tickets have the same layers: ticket.py has the values, ticket_commands.py the shell scripts, held_ticket.py
 one ticket on one host, and heartbeat.py one ticket on each host of a run.
-holder.py, ticket.py, tmp_folder.py, lock_commands.py, ticket_commands.py and owner.py are pure.
+holder.py, ticket.py, tmp_folder.py, lock_takeover_commands.py, ticket_commands.py and owner.py are pure.
 
 `up`, `down`, `gc` and `image push` first observe without locks. Only if there is something to do they take
 the locks, observe again and plan again, so a second `up` of a healthy cluster takes no lock. `keys rotate`

@@ -27,7 +27,14 @@ from functools import partial
 from hvdocker.errors import HostUnfit, HvdockerError, Locked, raise_all
 from hvdocker.events import Event, EventListener, ignore_events
 from hvdocker.locks.holder import LOCK_DIR, STALE_S, Claim, Holder
-from hvdocker.locks.lock_commands import LockAnswer, beat_lock, look_at_lock, read_lock, release_lock, take_lock
+from hvdocker.locks.lock_takeover_commands import (
+    LockAnswer,
+    beat_lock,
+    look_at_lock,
+    read_lock,
+    release_lock,
+    take_lock,
+)
 from hvdocker.locks.process_id import has_process_ended
 from hvdocker.shell.command import Command
 from hvdocker.transport.background import BackgroundThreads, run_uninterrupted

@@ -86,7 +86,7 @@ class ContainerSeen:
 
     @property
     def placement(self) -> Placement:
-        """For a master: the slots and devices that its job got when it started."""
+        """The slots and devices that a master's job got at its start. Empty without the label, as on a worker."""
         return placement_from_label(self.labels.get(names.LABEL_PLACEMENT, "{}"))
 
     @property

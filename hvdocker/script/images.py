@@ -11,7 +11,7 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.images.build import layer_commands
-from hvdocker.images.ship.parts import full_reference, remote_reference
+from hvdocker.images.ship.resumable_parts import full_reference, remote_reference
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.plan.plan import CONTROLLER
 from hvdocker.script.writer import ScriptWriter, here_document, tar_command

@@ -1,4 +1,6 @@
-"""Packs the files that hosts lack as one tar stream, perhaps compressed. Files need not fit into memory."""
+"""Packs the files that hosts lack into one tar stream, compressed if the codec says so.
+
+Files are read in chunks, so they may be larger than the memory."""
 
 from __future__ import annotations
 

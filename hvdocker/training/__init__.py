@@ -4,7 +4,7 @@ A `train` goes through these files. inputs/ turns flags into a TrainRequest and 
 needed from the controller (user command, environment, secrets, requirements) into JobInputs, before any host
 is contacted. train.py connects and calls launch.py, which holds the locks of the hosts while it decides and
 starts. decide.py observes the hosts through queue.py, which with `--queue` waits for slots, chooses the
-placement with slots.py, plans new workers with requirements.py where the image has to change, and records
+placement with choose_slots.py, plans new workers with requirements.py where the image has to change, and records
 with make_capsule.py what the job is made of. plan/ turns all of it into a plan of the steps in steps.py, and
 actions.py carries them out. jobs/follow.py then follows the job; report.py has what is shown and returned.
 `run` calls `up`, `train` and `down` in a row; `replay` builds the TrainRequest from a capsule.

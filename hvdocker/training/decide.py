@@ -26,14 +26,15 @@ from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training import queue
+from hvdocker.training.choose_slots import choose_slots, host_plans_for, note_fewer_ranks, slot_request_for
 from hvdocker.training.inputs.read_secrets import with_absolute_path
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.plan.worker_images import worker_image
+from hvdocker.training.relaunch import Relaunch
 from hvdocker.training.report import TrainReport, Viewer
 from hvdocker.training.requirements import plan_workers
-from hvdocker.training.slots import Relaunch, choose_slots, host_plans_for, note_fewer_ranks, slot_request_for
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
 from hvdocker.plan.plan import Plan
 from hvdocker.training.decide import Decision, decide
 from hvdocker.training.inputs.request import JobInputs
+from hvdocker.training.relaunch import Relaunch
 from hvdocker.training.report import Viewer
-from hvdocker.training.slots import Relaunch
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:

@@ -134,10 +134,9 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
 
 
 def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
-    """Return where the code came from, and the patch against its commit.
+    """Return the origin of the code, and the patch against its commit.
 
-    A replay with the same code takes both from the original capsule, because its own code may lie in a
-    temporary folder."""
+    If a replay has the same code, both come from the original capsule: the replay's own folder may be temporary."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch
     from hvdocker.jobs.capsule.git import observe_git

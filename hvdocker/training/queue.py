@@ -146,13 +146,13 @@ def wait_in_queue(
     text for others to read. Raises Interrupted on Ctrl-C."""
     from hvdocker.locks.held_ticket import hold_ticket
 
-    sight = _StateCache(located, session)
+    cache = _StateCache(located, session)
     # A request that would not fit even on idle hosts fails now, not after hours of waiting.
-    place(without_running_jobs(sight.refresh(is_near=True)))
+    place(without_running_jobs(cache.refresh(is_near=True)))
     claim = make_claim(env, located, "train")
     try:
         with hold_ticket(session.links, claim, WAITS, wish, env.listener) as ticket:
-            return _QueueWait(env, located, sight, place, ticket).until_launched(launch)
+            return _QueueWait(env, located, cache, place, ticket).until_launched(launch)
     except KeyboardInterrupt:
         raise Interrupted("left the queue") from None
 
@@ -202,7 +202,7 @@ class _StateCache:
 class _QueueWait:
     env: Env
     located: Located
-    sight: _StateCache
+    cache: _StateCache
     place: ChoosePlacement
     ticket: HeldTicket
     _last: str = field(default="", init=False)
@@ -218,7 +218,7 @@ class _QueueWait:
                 except NotEnoughSlots as error:
                     # Another client was faster, or something that has no label holds the slots.
                     problem = error
-                    self.sight.forget()
+                    self.cache.forget()
             self._say(queue_status(before, problem))
             time.sleep(POLL_S)
 
@@ -233,7 +233,7 @@ class _QueueWait:
         Any other error, such as a worker that is just being replaced, counts as None: `launch` reports it
         under the locks if it persists."""
         try:
-            self.place(self.sight.refresh(is_near))
+            self.place(self.cache.refresh(is_near))
         except NotEnoughSlots as error:
             return error
         except HvdockerError as error:
@@ -242,7 +242,7 @@ class _QueueWait:
                 self.ticket.renew_and_list()
                 error.fix = "it has left the queue: run it again when the host is back"
                 raise
-            self.sight.forget()
+            self.cache.forget()
         return None
 
     def _say(self, text: str) -> None:
@@ -253,7 +253,7 @@ class _QueueWait:
 
 
 def queue_status(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
-    """Return the status line:
+    """Return the status line, for example:
     `3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`"""
     parts = [f"{ordinal(len(before) + 1)} in the queue"]
     if problem:

@@ -31,11 +31,11 @@ from hvdocker.locks.lock import make_claim
 from hvdocker.placement.slot_flags import slot_request
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan
-from hvdocker.training.ctrl_c import SecondCtrlC, finish_despite_ctrl_c
+from hvdocker.training.choose_slots import note_fewer_ranks
+from hvdocker.training.cleanup_ctrl_c import SecondCtrlC, finish_despite_ctrl_c
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare_inputs
 from hvdocker.training.report import Started, TrainReport, Viewer
 from hvdocker.training.run_heartbeat import run_heartbeat
-from hvdocker.training.slots import note_fewer_ranks
 from hvdocker.training.train import train
 from hvdocker.training.train_hooks import TrainHooks
 from hvdocker.units import pluralize
@@ -271,7 +271,9 @@ class _Run:
 
     @property
     def _is_kept(self) -> bool:
-        """Whether `--keep` keeps the cluster. A job that the user interrupted or stopped has not failed."""
+        """Whether `--keep` says to keep the cluster after this job.
+
+        For `--keep failed`, a job that was interrupted or stopped does not count as failed."""
         has_failed = self.report.error is not None and not self._ended_by(Interrupted, JobStopped)
         return self.keep == "always" or (self.keep == "failed" and has_failed)
 

@@ -4,28 +4,23 @@ A job that loses its head is launched again here while restarts are left."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 from hvdocker.env import Env
-from hvdocker.errors import HeadLost, HvdockerError, Interrupted
-from hvdocker.events import Event
+from hvdocker.errors import HeadLost
 from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.store import store_capsule
 from hvdocker.jobs.head_loss import clean_up_lost_job
-from hvdocker.protocol.job import JobSpec
 from hvdocker.training import queue
+from hvdocker.training.choose_slots import choose_slots
 from hvdocker.training.decide import decide
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare_inputs
 from hvdocker.training.launch import follower_of, launch
+from hvdocker.training.relaunch import Relaunch, launch_again, relaunch_of
 from hvdocker.training.report import Started, TrainReport, Viewer
-from hvdocker.training.slots import Relaunch, choose_slots
 from hvdocker.transport.session import Session, connected
-
-T = TypeVar("T")
 
 
 def train(
@@ -71,33 +66,6 @@ def _once(
     try:
         end = follower.follow_to_end()
     except HeadLost as lost:
-        return _relaunch_of(env, located, inputs, decision.job, lost)
+        return relaunch_of(env, located, inputs, decision.job, lost)
     before = decision.job.resilience.first_restart
     return replace(report, end=end, last_lines=follower.last_lines, restarts_before=before)
-
-
-def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[[str], None]) -> T:
-    """Launch a job that lost its head. If that fails, clean up and raise the loss, with the failure in it."""
-    try:
-        return start()
-    except (Interrupted, HeadLost):
-        raise
-    except KeyboardInterrupt:
-        clean_up(relaunch.job)
-        raise
-    except HvdockerError as error:
-        clean_up(relaunch.job)
-        relaunch.lost.lines = (*relaunch.lost.lines, f"it could not be started again: {error}")
-        raise relaunch.lost from error
-
-
-def _relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, lost: HeadLost) -> Relaunch:
-    """Return how the job is launched again. Raises HeadLost if no restart is left."""
-    most, number = inputs.resilience.restarts, max(job.resilience.first_restart, lost.restart) + 1
-    if number > most:
-        clean_up_lost_job(env, located, job.job, has_secrets=bool(job.secrets))
-        raise lost
-    where = f"{job.job} is started again on the hosts that still respond"
-    env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
-    resilience = replace(job.resilience, restarts=most - number, first_restart=number)
-    return Relaunch(job.job, resilience, job.placement.np, job.code_hash, lost)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hvdocker.locks.holder import LOCK_DIR, Claim
-from hvdocker.locks.lock_commands import release_lock, take_lock
+from hvdocker.locks.lock_takeover_commands import release_lock, take_lock
 from tests.cluster.cli import Cli
 from tests.cluster.host_snapshot import cluster_leftovers, untouched
 from tests.cluster.lab import Lab, LabHost

@@ -51,7 +51,7 @@ def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None, patience: Ke
     pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
     credentials = Credentials(
         accepted={(name, key) for name, _, key in pinned},
-        pulse=KeepaliveMonitor(patience or KeepaliveTimes()),
+        keepalive=KeepaliveMonitor(patience or KeepaliveTimes()),
     )
     return open_ssh(Host(host.name, host.address, ssh=ssh), credentials)
 

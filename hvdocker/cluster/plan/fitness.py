@@ -169,7 +169,9 @@ def missing_mounts(name: str, place: HostPlan) -> list[HvdockerError]:
 
 
 def architecture_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of hosts with another CPU architecture than most: one image cannot run on both."""
+    """Return an error for each host whose CPU architecture differs from the majority's.
+
+    One image cannot run on two architectures."""
     by_arch: dict[str, list[str]] = {}
     for name, place in placed.items():
         by_arch.setdefault(docker_arch(place.seen.engine.architecture), []).append(name)

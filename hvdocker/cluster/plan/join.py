@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from hvdocker import names
 from hvdocker.cluster.steps import JoinJob, UpdateMaster
-from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.cluster.unreachable_host import UnreachableHost
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.images.plan import ImagePlan, runs_image
 from hvdocker.observe.state import ClusterState, ContainerSeen

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from hvdocker import names
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.steps import WriteMembers
-from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.cluster.unreachable_host import UnreachableHost
 from hvdocker.engine.file_spec import user_name
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.placement.host_plan import HostPlan

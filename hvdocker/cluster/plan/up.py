@@ -11,7 +11,7 @@ from hvdocker.cluster.plan.join import JoinPlan, plan_joins
 from hvdocker.cluster.plan.members import NONE_UNREACHABLE, notes_on_removed_hosts, notes_on_unreachable_hosts
 from hvdocker.cluster.plan.workers import refuse_to_hurt_jobs, worker_spec_with_image, worker_stages
 from hvdocker.cluster.steps import RemoveContainer
-from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.cluster.unreachable_host import UnreachableHost
 from hvdocker.errors import HvdockerError, raise_all
 from hvdocker.images.plan import ImagePlan, plan_image, runs_image
 from hvdocker.inventory.inventory import Inventory

@@ -24,7 +24,7 @@ from hvdocker.cluster.steps import (
     StartContainer,
     Trust,
 )
-from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.cluster.unreachable_host import UnreachableHost
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory

@@ -16,7 +16,7 @@ from hvdocker.units import pluralize, show_bytes, show_seconds
 
 
 class JobView:
-    """Prints lines of a job. The placement, if known, sets the width of the tags."""
+    """Prints the lines of a job, each after a tag `rank@host`, padded to the widest tag if the placement is known."""
 
     def __init__(self, console: Console, placement: Placement | None = None) -> None:
         self._console = console

@@ -1,4 +1,5 @@
-"""Judges GPUs: the cards, their users, whether containers get them, and the driver against CUDA. Pure."""
+"""Judges the GPUs of a host: whether they are found, which processes use them, whether containers can use them,
+and whether the driver supports the image's CUDA version. Pure."""
 
 from __future__ import annotations
 

@@ -105,22 +105,22 @@ def bandwidth_argv(own: Listener, peer: Listener) -> list[str]:
     return [CHECK_PROGRAM, "bandwidth", json.dumps(order)]
 
 
-def stop_listener_argv(post: Listener) -> list[str]:
+def stop_listener_argv(listener: Listener) -> list[str]:
     """Return the argv that ends the listener, which outlives the command `check listen`."""
-    return ["sh", "-c", 'kill "$1"', "sh", str(post.pid)]
+    return ["sh", "-c", 'kill "$1"', "sh", str(listener.pid)]
 
 
 def _ssh(port: int, way: SshCheck) -> Mapping[str, object] | None:
     return None if way is SshCheck.HELD else {"port": port, "login": way is SshCheck.LOGIN}
 
 
-def _as_peer(post: Listener, ssh: Mapping[str, object] | None) -> Mapping[str, object]:
+def _as_peer(listener: Listener, ssh: Mapping[str, object] | None) -> Mapping[str, object]:
     return {
-        "name": post.host,
-        "address": post.address,
-        "token": post.token,
-        "tcp": post.tcp,
-        "udp": post.udp,
+        "name": listener.host,
+        "address": listener.address,
+        "token": listener.token,
+        "tcp": listener.tcp,
+        "udp": listener.udp,
         "ssh": ssh,
     }
 

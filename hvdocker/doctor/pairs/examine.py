@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from hvdocker import names
 from hvdocker.cluster.containers.roles import doctor_spec
 from hvdocker.cluster.plan.addresses import port_conflicts
-from hvdocker.doctor.pairs import commands as words
+from hvdocker.doctor.pairs import commands
 from hvdocker.doctor.pairs.commands import Listener, PairAnswer, Speed, SshCheck
 from hvdocker.doctor.pairs.judge import judge_pairs
 from hvdocker.doctor.pairs.pair_results import Pair, PairResults, SkipReason
@@ -35,7 +35,7 @@ ROUND_S = 3
 
 
 @dataclass
-class _Visit:
+class _Examination:
     """One examination: the container on each host, and the results."""
 
     env: Env
@@ -63,7 +63,7 @@ class _Visit:
         for name, error in outcomes.failed.items():
             self.skipped[name] = failure_reason(error)
 
-    def survey(self) -> PairResults:
+    def results(self) -> PairResults:
         """Return the results in inventory order, whatever order the answers came in."""
         order = tuple(host.name for host in self.inventory.hosts)
         listeners = {name: self.listeners[name] for name in order if name in self.listeners}
@@ -83,18 +83,18 @@ def examine_pairs(
 ) -> tuple[PairReport, ...]:
     """Examine every pair of hosts. `inventory_flag` (`-i FILE`) completes the commands that findings suggest."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
-    visit = _Visit(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
-    visit.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
+    examination = _Examination(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
+    examination.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
     is_up = _whole_cluster_runs(state, placed)
     if is_up:
-        visit.skipped = {name: why for name, why in visit.skipped.items() if name not in placed}
-    present = [name for name in placed if name not in visit.skipped]
+        examination.skipped = {name: why for name, why in examination.skipped.items() if name not in placed}
+    present = [name for name in placed if name not in examination.skipped]
     if len(present) > 1:
         env.listener(Event("doctor", f"trying every way between {len(present)} hosts"))
-        with _in_workers(visit, present) if is_up else _in_own_containers(visit, present) as stop:
-            _examine(visit, stop)
+        with _in_workers(examination, present) if is_up else _in_own_containers(examination, present) as stop:
+            _examine(examination, stop)
         env.listener(Event("doctor", "every way was tried", is_end=True))
-    return judge_pairs(visit.survey())
+    return judge_pairs(examination.results())
 
 
 def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> bool:
@@ -108,69 +108,70 @@ def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> 
     )
 
 
-def _examine(visit: _Visit, stop: Callable[[], None]) -> None:
+def _examine(examination: _Examination, stop: Callable[[], None]) -> None:
     """Start all listeners, then try all connections, then measure the bandwidth."""
-    visit.each(list(visit.containers), lambda name: _listen(visit, name), stop)
-    visit.each(list(visit.listeners), lambda name: _try_peers(visit, name), stop)
-    if visit.speeds is not None:
-        for round_ in rounds([name for name in visit.listeners if name not in visit.skipped]):
+    examination.each(list(examination.containers), lambda name: _listen(examination, name), stop)
+    examination.each(list(examination.listeners), lambda name: _try_peers(examination, name), stop)
+    if examination.speeds is not None:
+        for round_ in rounds([name for name in examination.listeners if name not in examination.skipped]):
             for pairs in (round_, [(end, start) for start, end in round_]):
-                _pour(visit, dict(pairs), stop)
+                _measure_bandwidth(examination, dict(pairs), stop)
 
 
-def _listen(visit: _Visit, name: str) -> None:
-    place, token = visit.placed[name], visit.env.entropy(12).hex()
-    sshd = place.port if visit.ssh_checks[name] is SshCheck.LOGIN else None
-    code, out, err = _ask(visit, name, words.listen_argv(place.address, token, visit.life_s, sshd))
+def _listen(examination: _Examination, name: str) -> None:
+    place, token = examination.placed[name], examination.env.entropy(12).hex()
+    sshd = place.port if examination.ssh_checks[name] is SshCheck.LOGIN else None
+    code, out, err = _ask(examination, name, commands.listen_argv(place.address, token, examination.life_s, sshd))
     if code in (2, 126, 127):
-        visit.skipped[name] = old_image_reason(visit.inventory, name, err)
+        examination.skipped[name] = old_image_reason(examination.inventory, name, err)
         return
-    post = words.read_listener(name, place.address, token, out)
-    if isinstance(post, Listener):
-        visit.listeners[name] = post
+    listener = commands.read_listener(name, place.address, token, out)
+    if isinstance(listener, Listener):
+        examination.listeners[name] = listener
     else:
-        visit.skipped[name] = no_listener_reason(name, post, err)
+        examination.skipped[name] = no_listener_reason(name, listener, err)
 
 
-def _try_peers(visit: _Visit, name: str) -> None:
-    peers = [post for post in visit.listeners.values() if post.host != name]
-    order = words.pairs_argv(visit.listeners[name], peers, visit.port, visit.ssh_checks)
-    _, out, err = _ask(visit, name, order)
-    answers = words.read_pairs(out)
+def _try_peers(examination: _Examination, name: str) -> None:
+    peers = [listener for listener in examination.listeners.values() if listener.host != name]
+    order = commands.pairs_argv(examination.listeners[name], peers, examination.port, examination.ssh_checks)
+    _, out, err = _ask(examination, name, order)
+    answers = commands.read_pairs(out)
     if answers is None:
-        visit.skipped[name] = no_listener_reason(name, "its answer is not understood", err)
+        examination.skipped[name] = no_listener_reason(name, "its answer is not understood", err)
         return
-    visit.answers |= {(name, end): answer for end, answer in answers.items()}
+    examination.answers |= {(name, end): answer for end, answer in answers.items()}
 
 
-def _pour(visit: _Visit, ends: Mapping[str, str], stop: Callable[[], None]) -> None:
-    speeds = visit.speeds if visit.speeds is not None else {}
+def _measure_bandwidth(examination: _Examination, ends: Mapping[str, str], stop: Callable[[], None]) -> None:
+    speeds = examination.speeds if examination.speeds is not None else {}
 
     def measure(start: str) -> None:
         end = ends[start]
-        order = words.bandwidth_argv(visit.listeners[start], visit.listeners[end])
-        speeds[start, end] = words.read_bandwidth(_ask(visit, start, order)[1])
+        order = commands.bandwidth_argv(examination.listeners[start], examination.listeners[end])
+        speeds[start, end] = commands.read_bandwidth(_ask(examination, start, order)[1])
 
-    visit.each(list(ends), measure, stop)
+    examination.each(list(ends), measure, stop)
 
 
-def _ask(visit: _Visit, name: str, argv: list[str]) -> tuple[int, str, str]:
+def _ask(examination: _Examination, name: str, argv: list[str]) -> tuple[int, str, str]:
     from hvdocker.engine.container_exec import exec_in_container
 
-    return exec_in_container(visit.links[name], visit.containers[name], argv)
+    return exec_in_container(examination.links[name], examination.containers[name], argv)
 
 
 @contextmanager
-def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
+def _in_workers(examination: _Examination, present: list[str]) -> Iterator[Callable[[], None]]:
     """Use the workers' containers, and end the listeners there, which would run until their time limit."""
     from hvdocker.transport.pool import for_each_host
 
-    visit.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)
-    visit.containers = {name: visit.placed[name].worker_name for name in present}
+    examination.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)
+    examination.containers = {name: examination.placed[name].worker_name for name in present}
 
     def stop() -> None:
         for_each_host(
-            list(visit.listeners), lambda name: _ask(visit, name, words.stop_listener_argv(visit.listeners[name]))
+            list(examination.listeners),
+            lambda name: _ask(examination, name, commands.stop_listener_argv(examination.listeners[name])),
         )
 
     try:
@@ -180,52 +181,54 @@ def _in_workers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None
 
 
 @contextmanager
-def _in_own_containers(visit: _Visit, present: list[str]) -> Iterator[Callable[[], None]]:
+def _in_own_containers(examination: _Examination, present: list[str]) -> Iterator[Callable[[], None]]:
     from hvdocker.doctor.pairs.probe_containers import remove_probe_container
     from hvdocker.transport.pool import for_each_host
 
-    visit.ssh_checks = _ways(visit, present)
-    name_of_all = names.doctor_name(visit.inventory.cluster)
+    examination.ssh_checks = _choose_ssh_checks(examination, present)
+    name_of_all = names.doctor_name(examination.inventory.cluster)
     begun: dict[str, str] = {}
 
     def stop() -> None:
-        outcomes = for_each_host(list(begun), lambda name: remove_probe_container(visit.links[name], begun[name]))
+        outcomes = for_each_host(list(begun), lambda name: remove_probe_container(examination.links[name], begun[name]))
         for name, error in outcomes.failed.items():
             text = f"{name_of_all} could not be removed ({error.what}); it ends by itself"
-            visit.env.listener(Event("note", f"{name}: {text}"))
+            examination.env.listener(Event("note", f"{name}: {text}"))
 
     try:
-        _open_all(visit, present, begun, stop)
+        _open_all(examination, present, begun, stop)
         yield stop
     finally:
         stop()
 
 
-def _ways(visit: _Visit, present: list[str]) -> dict[str, SshCheck]:
-    held = port_conflicts(visit.state, visit.placed)
-    taken = {name for name in present if visit.port in visit.placed[name].seen.listening_ports}
+def _choose_ssh_checks(examination: _Examination, present: list[str]) -> dict[str, SshCheck]:
+    held = port_conflicts(examination.state, examination.placed)
+    taken = {name for name in present if examination.port in examination.placed[name].seen.listening_ports}
     return {
         name: SshCheck.HELD if name in held else SshCheck.GREETING if name in taken else SshCheck.LOGIN
         for name in present
     }
 
 
-def _open_all(visit: _Visit, present: list[str], begun: dict[str, str], stop: Callable[[], None]) -> None:
+def _open_all(examination: _Examination, present: list[str], begun: dict[str, str], stop: Callable[[], None]) -> None:
     from hvdocker.doctor.pairs.probe_containers import (
         make_probe_keys,
         remove_stale_probe_container,
         start_probe_container,
     )
 
-    passes = make_probe_keys(visit.inventory.cluster, [visit.placed[name] for name in present], visit.port)
-    maker = visit.env.maker()
+    keys = make_probe_keys(
+        examination.inventory.cluster, [examination.placed[name] for name in present], examination.port
+    )
+    maker = examination.env.maker()
 
     def begin(name: str) -> None:
-        place = visit.placed[name]
-        has_sshd = visit.ssh_checks[name] is SshCheck.LOGIN
-        spec = doctor_spec(visit.inventory, place, maker, has_sshd, visit.life_s)
-        remove_stale_probe_container(visit.links[name], spec.name, place.seen.containers)
-        start_probe_container(visit.links[name], spec, place, passes, lambda made: begun.update({name: made}))
-        visit.containers[name] = spec.name
+        place = examination.placed[name]
+        has_sshd = examination.ssh_checks[name] is SshCheck.LOGIN
+        spec = doctor_spec(examination.inventory, place, maker, has_sshd, examination.life_s)
+        remove_stale_probe_container(examination.links[name], spec.name, place.seen.containers)
+        start_probe_container(examination.links[name], spec, place, keys, lambda made: begun.update({name: made}))
+        examination.containers[name] = spec.name
 
-    visit.each(present, begin, stop)
+    examination.each(present, begin, stop)

@@ -30,44 +30,44 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
     return f"on {host}: sudo ip link set dev {shlex.quote(interface)} mtu {mtu}"
 
 
-def judge_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
+def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Return WARN if a router reports a smaller path MTU, and BAD if larger packets vanish (a black hole)."""
     found = answer.mtu
-    where = survey.named(pair)
+    where = results.named(pair)
     if found.passed is None:
-        return _unknown_mtu(survey, pair, answer)
+        return _unknown_mtu(results, pair, answer)
     full = min(found.link, LARGEST_PACKET)
     if found.passed >= full:
         return Finding("mtu", Mark.GOOD, str(found.link))
-    start = survey.listeners[pair[0]]
+    start = results.listeners[pair[0]]
     shown = f"{found.passed} of {found.link}"
     if found.kernel_mtu is not None and found.kernel_mtu <= found.passed:
         line = f"{where}: a router says that packets above {found.passed} bytes are too large"
         mine = f"{start.host}'s {start.interface} sends up to {found.link}"
         fix = set_mtu(start.host, start.interface, found.passed)
         return Finding("mtu", Mark.WARN, shown, (line, mine), fix=fix)
-    return _black_hole(survey, pair, answer, shown)
+    return _black_hole(results, pair, answer, shown)
 
 
-def _black_hole(survey: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
+def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
     """Report packets that leave the sender's interface but do not arrive, with no ICMP to say why."""
-    start, end = survey.listeners[pair[0]], survey.listeners[pair[1]]
+    start, end = results.listeners[pair[0]], results.listeners[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
-    lines = [f"{survey.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
+    lines = [f"{results.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
     if link > ETHERNET_MTU and passed <= ETHERNET_MTU:
         lines.append("jumbo frames do not pass")
     if end.mtu == link:
         lines.append(f"both ends have MTU {link}: something between them takes less")
         return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(start.host, start.interface, passed))
     lines.append(f"{start.host}'s {start.interface} has MTU {link}, {end.host}'s {end.interface} {end.mtu}")
-    usual = common_mtu(post.mtu for post in survey.listeners.values())
+    usual = common_mtu(listener.mtu for listener in results.listeners.values())
     odd = start if end.mtu == usual else end
     return Finding("mtu", Mark.BAD, shown, tuple(lines), fix=set_mtu(odd.host, odd.interface, usual))
 
 
-def _unknown_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
+def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge without UDP results. Blocked UDP is no fault, because training uses TCP; sizes stay unknown."""
-    where, start = survey.named(pair), survey.listeners[pair[0]]
+    where, start = results.named(pair), results.listeners[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
     if answer.mtu.bulk_error:
         why = f"a TCP connection opens, but full packets do not arrive: {answer.mtu.bulk_error}"
@@ -79,33 +79,33 @@ def _unknown_mtu(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding
     return Finding("mtu", Mark.UNKNOWN, "?", (line,))
 
 
-def judge_round_trip(survey: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
+def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge the shortest round trip."""
     if answer.round_trip_s is None:
-        return Finding("rtt", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: no open port to time it on",))
+        return Finding("rtt", Mark.UNKNOWN, "?", (f"{results.named(pair)}: no open port to time it on",))
     shown = f"{answer.round_trip_s * 1000:.2g} ms"
     if answer.round_trip_s <= SLOW_ROUND_TRIP_S:
         return Finding("rtt", Mark.GOOD, shown)
     line = (
-        f"{survey.named(pair)}: the shortest round trip took {shown}; "
+        f"{results.named(pair)}: the shortest round trip took {shown}; "
         f"above {SLOW_ROUND_TRIP_S * 1000:g} ms training waits for the network"
     )
     return Finding("rtt", Mark.WARN, shown, (line,), fix="train on hosts of one site, or set `network:`")
 
 
-def judge_speed(survey: PairResults, pair: Pair) -> Finding:
+def judge_speed(results: PairResults, pair: Pair) -> Finding:
     """Compare the bandwidth with the median of the other pairs, because the nominal speed is not known."""
-    speeds = survey.speeds or {}
+    speeds = results.speeds or {}
     own = speeds.get(pair)
     if own is None or own.gbit_s is None:
         why = own.error if own else "it was not measured"
-        return Finding("bandwidth", Mark.UNKNOWN, "?", (f"{survey.named(pair)}: {why}",))
+        return Finding("bandwidth", Mark.UNKNOWN, "?", (f"{results.named(pair)}: {why}",))
     shown = f"{own.gbit_s:.2g} Gbit/s" if own.gbit_s < 10 else f"{own.gbit_s:.0f} Gbit/s"
     others = [one.gbit_s for other, one in speeds.items() if other != pair and one.gbit_s is not None]
     if len(others) < 2 or own.gbit_s >= median(others) * SLOW_FRACTION:
         return Finding("bandwidth", Mark.GOOD, shown)
-    line = f"{survey.named(pair)}: {shown}; the others' median is {median(others):.2g} Gbit/s"
-    start = survey.listeners[pair[0]]
+    line = f"{results.named(pair)}: {shown}; the others' median is {median(others):.2g} Gbit/s"
+    start = results.listeners[pair[0]]
     look = shlex.join(("ethtool", start.interface))
     return Finding(
         "bandwidth", Mark.WARN, shown, (line,),

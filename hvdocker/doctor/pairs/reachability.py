@@ -35,45 +35,45 @@ class _PortCheck:
     good_text: str
 
 
-def judge_ssh(survey: PairResults) -> dict[Pair, Finding]:
+def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
     """Judge the worker port of every pair: held by another program, login failed, or blocked."""
     found: dict[Pair, Finding] = {}
     troubles: dict[Pair, _Failure | None] = {}
-    for pair, answer in survey.answers.items():
-        way = survey.ssh_checks[pair[1]]
+    for pair, answer in results.answers.items():
+        way = results.ssh_checks[pair[1]]
         if way is SshCheck.HELD:
-            found[pair] = _port_held(survey, pair)
+            found[pair] = _port_held(results, pair)
         elif answer.ssh is not None and answer.ssh.kind not in _BLOCKED:
-            found[pair] = _no_login(survey, pair, answer.ssh)
+            found[pair] = _no_login(results, pair, answer.ssh)
         else:
-            troubles[pair] = _ssh_failure(survey, pair, answer.ssh)
-    blamed = _assign_blame(survey, _PortCheck("ssh", survey.port, "login"), troubles)
+            troubles[pair] = _ssh_failure(results, pair, answer.ssh)
+    blamed = _assign_blame(results, _PortCheck("ssh", results.port, "login"), troubles)
     greeted = {
-        pair: Finding("ssh", Mark.GOOD, "greets", (f"{survey.named(pair, survey.port)}: its worker greets",))
+        pair: Finding("ssh", Mark.GOOD, "greets", (f"{results.named(pair, results.port)}: its worker greets",))
         for pair, finding in blamed.items()
-        if finding.mark is Mark.GOOD and survey.ssh_checks[pair[1]] is SshCheck.GREETING
+        if finding.mark is Mark.GOOD and results.ssh_checks[pair[1]] is SshCheck.GREETING
     }
     return {**found, **blamed, **greeted}
 
 
-def judge_ports(survey: PairResults) -> dict[Pair, Finding]:
+def judge_ports(results: PairResults) -> dict[Pair, Finding]:
     """Judge the random TCP ports of every pair."""
-    troubles = {pair: _port_failure(survey, pair, answer.ports) for pair, answer in survey.answers.items()}
-    return _assign_blame(survey, _PortCheck("ports", None, "open"), troubles)
+    troubles = {pair: _port_failure(results, pair, answer.ports) for pair, answer in results.answers.items()}
+    return _assign_blame(results, _PortCheck("ports", None, "open"), troubles)
 
 
-def _ssh_failure(survey: PairResults, pair: Pair, problem: Problem | None) -> _Failure | None:
+def _ssh_failure(results: PairResults, pair: Pair, problem: Problem | None) -> _Failure | None:
     if problem is None:
         return None
-    line = f"{survey.named(pair, survey.port)}: {_explain(problem)}"
+    line = f"{results.named(pair, results.port)}: {_explain(problem)}"
     return _Failure(problem.kind, (line,), _SHOWN.get(problem.kind, "failed"))
 
 
-def _port_failure(survey: PairResults, pair: Pair, ports: Mapping[int, Problem | None]) -> _Failure | None:
+def _port_failure(results: PairResults, pair: Pair, ports: Mapping[int, Problem | None]) -> _Failure | None:
     failed = {port: problem for port, problem in ports.items() if problem}
     if not failed:
         return None
-    lines = [f"{survey.named(pair, port)}: {_explain(problem)}" for port, problem in failed.items()]
+    lines = [f"{results.named(pair, port)}: {_explain(problem)}" for port, problem in failed.items()]
     works = [str(port) for port in ports if port not in failed]
     if works:
         lines.append(f"{', '.join(works)} of its ports work: some ports are blocked, not all")
@@ -93,7 +93,7 @@ def _explain(problem: Problem) -> str:
 
 
 def _assign_blame(
-    survey: PairResults, door: _PortCheck, troubles: Mapping[Pair, _Failure | None]
+    results: PairResults, door: _PortCheck, troubles: Mapping[Pair, _Failure | None]
 ) -> dict[Pair, Finding]:
     """Assign the blame: to `end` if no host reaches it, to `start` if it reaches none, else to the pair."""
     found: dict[Pair, Finding] = {}
@@ -104,38 +104,38 @@ def _assign_blame(
         if trouble is None:
             found[pair] = Finding(door.check, Mark.GOOD, door.good_text)
         elif len(into) > 1 and all(into.values()):
-            found[pair] = _blocked_into_host(survey, door, end, into)
+            found[pair] = _blocked_into_host(results, door, end, into)
         elif len(out_of) > 1 and all(out_of.values()):
-            found[pair] = _blocked_out_of_host(survey, door, start, out_of)
+            found[pair] = _blocked_out_of_host(results, door, start, out_of)
         else:
-            found[pair] = _blocked_pair(survey, door, pair, trouble, troubles.get((end, start), trouble) is None)
+            found[pair] = _blocked_pair(results, door, pair, trouble, troubles.get((end, start), trouble) is None)
     return found
 
 
 def _blocked_into_host(
-    survey: PairResults, door: _PortCheck, end: str, into: Mapping[Pair, _Failure | None]
+    results: PairResults, door: _PortCheck, end: str, into: Mapping[Pair, _Failure | None]
 ) -> Finding:
     told = [trouble for trouble in into.values() if trouble]
-    sources = [survey.listeners[start].address for start, _ in into]
+    sources = [results.listeners[start].address for start, _ in into]
     lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
     return _bad(door, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, door.port)}")
 
 
 def _blocked_out_of_host(
-    survey: PairResults, door: _PortCheck, start: str, out_of: Mapping[Pair, _Failure | None]
+    results: PairResults, door: _PortCheck, start: str, out_of: Mapping[Pair, _Failure | None]
 ) -> Finding:
     told = [trouble for trouble in out_of.values() if trouble]
-    targets = [survey.listeners[end].address for _, end in out_of]
+    targets = [results.listeners[end].address for _, end in out_of]
     lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
     return _bad(door, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, door.port)}")
 
 
-def _blocked_pair(survey: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool) -> Finding:
+def _blocked_pair(results: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool) -> Finding:
     start, end = pair
     lines = trouble.lines
     if does_reverse:
         lines = (*lines, f"the other way works: {end} → {start}; it is {end} that drops what {start} sends")
-    source, target = survey.listeners[start].address, survey.listeners[end].address
+    source, target = results.listeners[start].address, results.listeners[end].address
     if trouble.kind == "own":
         fix = f"on {start}: {_iptables_accept('OUTPUT', '-d', [target], door.port)}"
     elif trouble.kind == "unreachable" and does_reverse:
@@ -157,17 +157,17 @@ def _iptables_accept(chain: str, flag: str, addresses: Iterable[str], port: int 
     return f"sudo iptables -I {chain} -p tcp {flag} {shlex.quote(','.join(addresses))}{only} -j ACCEPT"
 
 
-def _port_held(survey: PairResults, pair: Pair) -> Finding:
-    line = f"{survey.named(pair, survey.port)} is held by somebody else: see the port check of {pair[1]}"
+def _port_held(results: PairResults, pair: Pair) -> Finding:
+    line = f"{results.named(pair, results.port)} is held by somebody else: see the port check of {pair[1]}"
     return Finding("ssh", Mark.UNKNOWN, "held", (line,))
 
 
-def _no_login(survey: PairResults, pair: Pair, problem: Problem) -> Finding:
-    where = survey.named(pair, survey.port)
+def _no_login(results: PairResults, pair: Pair, problem: Problem) -> Finding:
+    where = results.named(pair, results.port)
     lines = tuple(f"{where}: {line}" for line in problem.words.splitlines())
     if problem.kind == "stranger":
         return Finding(
-            "ssh", Mark.BAD, "stranger", lines, fix=f"write another one into the inventory: `port: {survey.port + 1}`"
+            "ssh", Mark.BAD, "stranger", lines, fix=f"write another one into the inventory: `port: {results.port + 1}`"
         )
     fix = "give the hosts the `address:`es by which they see each other, or set `network:`"
     return Finding("ssh", Mark.BAD, "no login", lines, fix=fix)

@@ -54,7 +54,7 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
     """Build the target, and the images below it, and return its tag. `say` receives the build's lines."""
     if options.target == "gpu":
-        _check_gpu_architecture(engine)
+        _check_cpu_architecture(engine)
     base = options.base or ensure_base_image(engine, SUITE, say)
     if options.target in DOCKERFILES:
         # Where doc-hvd:base is up to date, the builder takes every step from its cache.
@@ -62,8 +62,10 @@ def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
     return _build(engine, options, base, say)
 
 
-def _check_gpu_architecture(engine: APIClient) -> None:
-    """Raise early for an engine for which there are no wheels of TensorFlow and CUDA."""
+def _check_cpu_architecture(engine: APIClient) -> None:
+    """Raise if the engine's CPU architecture is not GPU_ARCHITECTURE.
+
+    TensorFlow and CUDA have no wheels for others, so the build would fail late."""
     found = str(engine.version()["Arch"])
     if found != GPU_ARCHITECTURE:
         raise HvdockerError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hvdocker.images.ship.parts import ImageLayer, Part
+from hvdocker.images.ship.resumable_parts import ImageLayer, Part
 from hvdocker.shell.command import Command, command, shell
 
 # A feed in which no file changes for so long ends, whatever happens to the controller.

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted
-from hvdocker.images.fan_out import commands as words
+from hvdocker.images.fan_out import commands
 from hvdocker.images.fan_out.feeders import FanOutHost, FanOutNode, arrange_tree
 from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer
 from hvdocker.transport.link import CommandResult, run_or_raise
 from hvdocker.transport.pool import for_each_host
 
@@ -40,7 +40,7 @@ class FanOut:
         self._image = image
         self._cache = cache
         self._tell = tell
-        self._folder = words.feed_folder(secrets.token_hex(8))
+        self._folder = commands.feed_folder(secrets.token_hex(8))
         self._nodes = arrange_tree(members, image)
         self._by_name = {node.name: node for node in self._nodes}
 
@@ -59,7 +59,7 @@ class FanOut:
 
     def _clean_up(self) -> None:
         # The feed of a host that is unreachable now ends by itself.
-        for_each_host(self._by_name, lambda name: self._by_name[name].member.link.run(words.stop_feed(self._folder)))
+        for_each_host(self._by_name, lambda name: self._by_name[name].member.link.run(commands.stop_feed(self._folder)))
 
     def deliver(self, host: str) -> bool:
         """Return whether the host has loaded the image. False: the controller has to send it."""
@@ -78,42 +78,42 @@ class FanOut:
     def _set_up(self, node: FanOutNode) -> None:
         link, ability = node.member.link, node.member.ability
         run_or_raise(
-            link, words.unpack_feed(self._folder), "making room to pass the image on failed", [self._files(node)]
+            link, commands.unpack_feed(self._folder), "making room to pass the image on failed", [self._files(node)]
         )
         if node.is_feeding:
             ports = [20000 + secrets.randbelow(40000) for _ in range(5)]
-            answer = link.run(words.start_feed(self._folder, ports))
+            answer = link.run(commands.start_feed(self._folder, ports))
             if answer.code == 0 and answer.text.strip().isdigit():
-                node.feed = words.Feed(node.number, ability.user, node.member.address, int(answer.text))
+                node.feed = commands.Feed(node.number, ability.user, node.member.address, int(answer.text))
         node.is_ready = True
 
     def _files(self, node: FanOutNode) -> bytes:
-        script, literals = words.load_script(node.member.present.parts(self._image), node.member.docker)
+        script, literals = commands.load_script(node.member.present.parts(self._image), node.member.docker)
         host_keys = {other.number: other.host_key.public for other in self._nodes}
         files = {
-            "serve": words.SERVE,
+            "serve": commands.SERVE,
             "load": script,
-            "fetch": words.fetch_script(node.layers),
+            "fetch": commands.fetch_script(node.layers),
             "key": node.client_key.private.reveal(),
-            "known_hosts": words.known_hosts(host_keys),
+            "known_hosts": commands.known_hosts(host_keys),
         }
         if node.is_feeding:
-            files["config"] = words.sshd_config(self._folder, node.member.address, node.member.ability.user)
+            files["config"] = commands.sshd_config(self._folder, node.member.address, node.member.ability.user)
             files["host_key"] = node.host_key.private.reveal()
-            files["authorized_keys"] = words.authorized_keys([o.client_key.public for o in self._nodes])
+            files["authorized_keys"] = commands.authorized_keys([o.client_key.public for o in self._nodes])
             files |= {layer.hex: "" for layer in node.layers}
         return _packed({**{name: text.encode() for name, text in files.items()}, **literals})
 
     def _pass_on(self, node: FanOutNode) -> CommandResult:
         """Load from files that are still growing, filled by a feed or by the controller."""
         result = self._load(node, during=lambda: self._receive(node))
-        if words.missing_layer_status(result.text) is None:
+        if commands.missing_layer_status(result.text) is None:
             return result
         # The load waited too long for a layer. All layers have arrived by now.
         return self._load(node)
 
     def _load(self, node: FanOutNode, during: Callable[[], None] = lambda: None) -> CommandResult:
-        node.loading = LongCommand(node.member.link, words.load_parts(self._folder, None, node.number))
+        node.loading = LongCommand(node.member.link, commands.load_parts(self._folder, None, node.number))
         during()
         return node.loading.wait(lambda: self._tell(node.name, node.size, node.size, ""))
 
@@ -123,7 +123,7 @@ class FanOut:
 
     def _fetched(self, node: FanOutNode) -> bool:
         for parent, feed in self._feeds_of(node):
-            fetching = LongCommand(node.member.link, words.fetch_layers(self._folder, feed, node.number))
+            fetching = LongCommand(node.member.link, commands.fetch_layers(self._folder, feed, node.number))
             code = fetching.wait(partial(self._watch, node, parent)).code
             parent.record_status(code)
             if code == 0:
@@ -133,9 +133,9 @@ class FanOut:
     def _end_point(self, node: FanOutNode) -> CommandResult | None:
         """Load straight from a feed. None: no feed could deliver everything."""
         for parent, feed in self._feeds_of(node):
-            loading = LongCommand(node.member.link, words.load_parts(self._folder, feed, node.number))
+            loading = LongCommand(node.member.link, commands.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
-            status = words.missing_layer_status(result.text)
+            status = commands.missing_layer_status(result.text)
             parent.record_status(status or 0)
             if result.code == 0 or status is None or _is_hopeless(result):
                 return result
@@ -151,7 +151,7 @@ class FanOut:
         error = load_error(self._image.reference, said)
         if isinstance(error, HostUnfit):
             raise error
-        was_cut = words.missing_layer_status(result.text) is not None
+        was_cut = commands.missing_layer_status(result.text) is not None
         if was_cut or isinstance(error, LayersGone) or not any(sign in said.lower() for sign in _REFUSALS):
             return False
         raise error
@@ -160,7 +160,7 @@ class FanOut:
         """Stop feeding from this host, and remove its layers to make room for what the controller sends."""
         node.feed = None
         with contextlib.suppress(HvdockerError):
-            node.member.link.run(words.remove_layers(self._folder, node.layers))
+            node.member.link.run(commands.remove_layers(self._folder, node.layers))
         if node.loading:
             try:
                 node.loading.wait(lambda: self._tell(node.name, 0, node.size, ""))
@@ -169,7 +169,7 @@ class FanOut:
             except HvdockerError:
                 return
 
-    def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, words.Feed]]:
+    def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, commands.Feed]]:
         """Yield the feeds above the node in the tree, the nearest first."""
         number = node.number
         while number:
@@ -180,7 +180,7 @@ class FanOut:
 
     def _send(self, node: FanOutNode) -> None:
         for layer in node.layers:
-            command = words.store_layer(self._folder, layer)
+            command = commands.store_layer(self._folder, layer)
             run_or_raise(node.member.link, command, "storing a layer failed", self._counted(node, layer))
 
     def _counted(self, node: FanOutNode, layer: ImageLayer) -> Iterator[bytes]:
@@ -195,7 +195,7 @@ class FanOut:
         """Report the progress, which only the feeding host knows."""
         done = 0
         with contextlib.suppress(HvdockerError, ValueError):
-            text = parent.member.link.run(words.read_progress(self._folder, node.number)).text
+            text = parent.member.link.run(commands.read_progress(self._folder, node.number)).text
             name, _, sent = text.partition(" ")
             done = node.bytes_before(name) + int(sent)
             parent.was_reached = True

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hvdocker.images.fan_out import commands as words
+from hvdocker.images.fan_out import commands
 from hvdocker.images.fan_out.capabilities import FeedCapabilities
 from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.load import LayersPresent
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh.key_pairs import SshKeyPair, make_pair
 
@@ -49,7 +49,7 @@ class FanOutNode:
     host_key: SshKeyPair = field(default_factory=make_pair)
     client_key: SshKeyPair = field(default_factory=make_pair)
     is_ready: bool = False
-    feed: words.Feed | None = None
+    feed: commands.Feed | None = None
     was_unreachable: bool = False
     was_reached: bool = False
     loading: LongCommand | None = None
@@ -73,7 +73,7 @@ class FanOutNode:
     def record_status(self, status: int) -> None:
         """Record the exit status of a host that fetched from this feed."""
         self.was_reached |= status == 0
-        self.was_unreachable |= status == words.SSH_FAILED
+        self.was_unreachable |= status == commands.SSH_FAILED
 
     def bytes_before(self, name: str) -> int:
         """Return the total size in bytes of the layers before the one whose hex digest is `name`."""

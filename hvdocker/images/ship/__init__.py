@@ -2,7 +2,7 @@
 
 `shipment.py` comes first: it finds out what every host lacks (`load.py`) and has the source engine's image
 read once (`export.py`) into a cache of layers on the controller (`cache.py`). It then checks the free disk
-and sends to each host, from the controller or through `fan_out/`. `parts.py` splits the image into archives
+and sends to each host, from the controller or through `fan_out/`. `resumable_parts.py` splits the image into archives
 for `docker load`; it is pure. `load.py` loads them and checks the result, and `part_tags.py` removes the
 names of the parts.
 

@@ -21,7 +21,7 @@ from docker import APIClient
 
 from hvdocker.errors import HvdockerError
 from hvdocker.images.ship.cache import LayerCache
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer, full_reference
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer, full_reference
 from hvdocker.observe.state import image_content
 
 Progress = Callable[[int], None]

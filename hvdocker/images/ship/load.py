@@ -12,7 +12,14 @@ from docker import APIClient
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.part_tags import remove_parts
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer, Part, common_layers, split_into_parts, whole_image
+from hvdocker.images.ship.resumable_parts import (
+    ExportedImage,
+    ImageLayer,
+    Part,
+    common_layers,
+    split_into_parts,
+    whole_image,
+)
 from hvdocker.observe.state import image_content
 
 OnSent = Callable[[int], None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from docker import APIClient
 
-from hvdocker.images.ship.parts import LABEL_PART, PART_NAME, ExportedImage
+from hvdocker.images.ship.resumable_parts import LABEL_PART, PART_NAME, ExportedImage
 
 # Sending an image takes less than a day, so the sender of an older part has ended.
 _STALE_S = 86_400

@@ -21,7 +21,7 @@ from hvdocker.images.ship.cache import LayerCache, user_layer_cache
 from hvdocker.images.ship.export import export_image, layer_digests
 from hvdocker.images.ship.load import LayersGone, LayersPresent, find_layers_present, finish_load, load_image
 from hvdocker.images.ship.part_tags import remove_parts
-from hvdocker.images.ship.parts import ExportedImage
+from hvdocker.images.ship.resumable_parts import ExportedImage
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import for_each_host

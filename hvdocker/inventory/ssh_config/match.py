@@ -88,22 +88,22 @@ class _Pass:
     is_final: bool = False
     needs_second_pass: bool = False
 
-    def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_meant: bool = True) -> None:
-        """Apply the lines that match. `is_meant` is whether lines before the first Host or Match apply.
+    def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_active: bool = True) -> None:
+        """Apply the lines that match the host.
 
-        In an included file it is whether the Include applies. If it does not, no Host or Match in that file
-        can make lines apply."""
-        is_outer_meant = is_meant
+        `is_active`: whether lines apply before the first Host or Match. For an included file, that is whether its
+        Include applies; if not, nothing in the file applies."""
+        is_outer_active = is_active
         for line in lines:
             if line.keyword == "host":
-                is_meant = is_outer_meant and matches_patterns(line.arguments, self.host)
+                is_active = is_outer_active and matches_patterns(line.arguments, self.host)
             elif line.keyword == "match":
                 self.needs_second_pass |= any(criterion.kind == "final" for criterion in line.criteria)
-                is_meant = is_outer_meant and all(self._holds(criterion) for criterion in line.criteria)
+                is_active = is_outer_active and all(self._holds(criterion) for criterion in line.criteria)
             elif line.keyword == "include":
                 for file in line.files:
-                    self.read(file, is_own, is_meant)
-            elif is_meant:
+                    self.read(file, is_own, is_active)
+            elif is_active:
                 self.said.take(line, is_own)
 
     def _holds(self, criterion: Criterion) -> bool:

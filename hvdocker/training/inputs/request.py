@@ -15,9 +15,10 @@ from hvdocker.placement.slot_flags import SlotFlags, check_slot_flags
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
+from hvdocker.training.inputs.job_environment import job_environment
 from hvdocker.training.inputs.read_secrets import read_secret
 from hvdocker.training.inputs.resilience_flags import ResilienceFlags, check_elastic_tuning, resilience_of
-from hvdocker.training.inputs.user_command import UserCommand, job_environment, user_command
+from hvdocker.training.inputs.user_command import UserCommand, user_command
 from hvdocker.training.requirements import find_requirements
 
 

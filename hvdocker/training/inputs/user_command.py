@@ -3,16 +3,12 @@ host."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from hvdocker import names
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.locate import at_home
-
-_ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -68,19 +64,3 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
             fix="put the script into a folder of its own, or name one with --workdir",
         )
     return folder
-
-
-def job_environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Merge the inventory's `env:` with `--env K=V`, which wins; `--env K` takes the caller's value."""
-    result = dict(general)
-    for flag in flags:
-        found = _ENV.fullmatch(flag)
-        if not found:
-            raise UsageProblem(f"--env should be NAME or NAME=VALUE, got {flag!r}")
-        name, value = found[1], found[2]
-        if value is None:
-            if name not in environ:
-                raise UsageProblem(f"--env {name}: there is no such variable here", fix=f"--env {name}=VALUE")
-            value = environ[name]
-        result[name] = value
-    return result

@@ -98,16 +98,16 @@ class SshRoute:
             self.jumps.pop().close()
 
 
-def connect(host: Host, way: SshRoute) -> Any:
+def connect(host: Host, route: SshRoute) -> Any:
     """Return an open fabric connection. A connection that the server drops before the login is retried, with
     growing pauses, until CONNECT_TIMEOUT_S is over. Any: fabric is untyped."""
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     for pause_s in _pauses():
         try:
             with _opening:
-                return _connect(host, way)
+                return _connect(host, route)
         except BaseException as error:
-            way.close()
+            route.close()
             if not _was_dropped(error) or time.monotonic() + pause_s > deadline:
                 raise
         time.sleep(pause_s)
@@ -131,7 +131,7 @@ def _was_dropped(error: BaseException) -> bool:
     return type(error) is paramiko.SSHException and str(error).startswith(words)
 
 
-def _connect(host: Host, way: SshRoute) -> Any:
+def _connect(host: Host, route: SshRoute) -> Any:
     ssh = host.ssh
     connection = fabric.Connection(
         host.host,
@@ -140,12 +140,12 @@ def _connect(host: Host, way: SshRoute) -> Any:
         gateway=False,
         forward_agent=False,  # hvdocker needs no forwarding, and fabric fails on ForwardAgent with a path
         connect_timeout=int(CONNECT_TIMEOUT_S),
-        config=way.credentials.config(),
+        config=route.credentials.config(),
     )
-    judge = _host_key_policy(host, connection, way.credentials)
-    login = _login(ssh, connection, way.credentials)
+    judge = _host_key_policy(host, connection, route.credentials)
+    login = _login(ssh, connection, route.credentials)
     connection.client.set_missing_host_key_policy(judge)
-    sock = _socket(host, connection, way)
+    sock = _socket(host, connection, route)
     connection.connect_kwargs = {
         "sock": sock,
         "auth_strategy": login,
@@ -160,7 +160,7 @@ def _connect(host: Host, way: SshRoute) -> Any:
         connection.client.close()
         sock.close()
         raise
-    way.credentials.keepalive.watch(connection.transport)
+    route.credentials.keepalive.watch(connection.transport)
     return connection
 
 
@@ -200,16 +200,16 @@ def _known_hosts_key_type(algorithm: str) -> str:
     return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
 
 
-def _socket(host: Host, connection: Any, way: SshRoute) -> Any:
+def _socket(host: Host, connection: Any, route: SshRoute) -> Any:
     """Return a tuned TCP socket, or a channel through the last jump host, or the pipes of a ProxyCommand.
 
     Connections to jump hosts are added to `way.jumps`."""
     jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
     if jump and jump.lower() != "none":
         for hop in jump.split(","):
-            way.jumps.append(_connect(_jump_host(hop.strip(), host, bool(way.jumps)), way))
-    if way.jumps:
-        through = way.jumps[-1].transport
+            route.jumps.append(_connect(_jump_host(hop.strip(), host, bool(route.jumps)), route))
+    if route.jumps:
+        through = route.jumps[-1].transport
         return through.open_channel("direct-tcpip", (connection.host, connection.port), ("", 0))
     proxy = connection.ssh_config.get("proxycommand")
     if proxy and proxy.lower() != "none":

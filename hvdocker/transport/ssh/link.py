@@ -45,12 +45,12 @@ class EngineAccess:
 class SshLink:
     """A HostLink over SSH. In addition it knows the login, and how the engine is reached."""
 
-    def __init__(self, host: Host, connection: Any, way: SshRoute) -> None:
+    def __init__(self, host: Host, connection: Any, route: SshRoute) -> None:
         """Any: fabric and its connections are untyped."""
         self.name = host.name
         self._host = host
         self._connection = connection
-        self._route = way
+        self._route = route
         # The usual socket, so that the engine can be queried while the probe still looks for the actual one.
         self._access = EngineAccess(socket="/var/run/docker.sock")
         self._engine: APIClient | None = None
@@ -208,15 +208,15 @@ class SshLink:
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
     """Connect to a host. Raises HostUnreachable with the failed phase, a command to try by hand and a fix."""
-    way = SshRoute(credentials or Credentials())
+    route = SshRoute(credentials or Credentials())
     target = f"[{host.host}]" if ":" in host.host else host.host
     target = f"{target}:{host.ssh.port or 22}"
     by_hand = shlex.join((*ssh_words(host), "true"))
     try:
         with connecting(host.name, target, by_hand, CONNECT_TIMEOUT_S):
-            return SshLink(host, connect(host, way), way)
+            return SshLink(host, connect(host, route), route)
     except BaseException:
-        way.close()
+        route.close()
         raise
 
 

@@ -123,7 +123,7 @@ class Lab:
         except docker.errors.NotFound:
             return False
         is_same = seen["Config"]["Labels"].get(SPEC_LABEL) == wanted
-        return bool(is_same and seen["LabState"]["Status"] == "running")
+        return bool(is_same and seen["State"]["Status"] == "running")
 
     def _host(self, name: str, address: str, suite: str) -> LabHost:
         return LabHost(name, address, suite, self.engine, self.state.key)
@@ -174,7 +174,7 @@ class Lab:
     def prune(self) -> None:
         """Remove what no running host needs: dead hosts, volumes without a host, images without a tag."""
         with self.state.locked():
-            dead = [seen["Names"][0] for seen in self._seen() if seen["LabState"] != "running"]
+            dead = [seen["Names"][0] for seen in self._seen() if seen["State"] != "running"]
             in_parallel(self._remove, [name.lstrip("/") for name in dead])
             for volume in self._volumes():
                 self._remove_volume(volume)

@@ -18,8 +18,7 @@ from hvdocker.protocol.resilience import Resilience
 from hvdocker.shell.command import Command
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.inputs.user_command import UserCommand
-from hvdocker.training.slots import Relaunch
-from hvdocker.training.train import _relaunch_of
+from hvdocker.training.relaunch import Relaunch, relaunch_of
 from hvdocker.transport.link import CommandResult
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, host_with_worker, inventory, master, state_of
@@ -255,7 +254,7 @@ def test_a_job_whose_head_is_gone_is_started_again(
     env = Env(listener=lambda event: notes.append(event.text))
     job = replace(JOB, resilience=Resilience(restarts=restarts - before, first_restart=before), code_hash="c0de")
     gone = HeadLost("the head a does not answer: the job ended with it", restart=seen)
-    assert _relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch("train-abcd", resilience, 3, "c0de", gone)
+    assert relaunch_of(env, LOCATED, wish(restarts), job, gone) == Relaunch("train-abcd", resilience, 3, "c0de", gone)
     assert notes == [
         "the head a does not answer: the job ended with it; train-abcd is started again on the hosts "
         f"that still respond (restart {resilience.first_restart} of {restarts})"
@@ -271,5 +270,5 @@ def test_without_a_restart_left_the_head_is_the_error(
     lab = Located(inventory("hosts: [b]\nssh: {key: /no/such/key}\n"), tmp_path / "inventory.yaml")
     gone = HeadLost("gone", restart=seen)
     with pytest.raises(HeadLost) as caught:
-        _relaunch_of(Env(cwd=tmp_path), lab, wish(restarts), JOB, gone)
+        relaunch_of(Env(cwd=tmp_path), lab, wish(restarts), JOB, gone)
     assert caught.value is gone

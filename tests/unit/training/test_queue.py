@@ -11,10 +11,10 @@ from hvdocker.inventory.locate import Located
 from hvdocker.locks.ticket import RUNS, Ticket, queue_positions
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement
+from hvdocker.training.choose_slots import choose_slots
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_request
 from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.queue import place_unless_others_wait, queue_status, slots_text, without_running_jobs
-from hvdocker.training.slots import choose_slots
 from tests.unit.builders import MAKER, host_with_worker, inventory, master, state_of
 
 LAB = inventory("hosts: [{host: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")

@@ -10,10 +10,10 @@ from hvdocker.inventory.locate import Located
 from hvdocker.observe.state import ClusterState
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic, Resilience
+from hvdocker.training.choose_slots import choose_slots
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_request
 from hvdocker.training.inputs.user_command import UserCommand
-from hvdocker.training.slots import Relaunch, choose_slots
-from hvdocker.training.train import launch_again
+from hvdocker.training.relaunch import Relaunch, launch_again
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
 
 LAB = inventory("hosts: [{host: gpu-a, name: a, slots: 2}, {host: b, slots: 4}]\nport: 12345\n")

@@ -22,7 +22,7 @@ from hvdocker.cluster.steps import (
     UpdateMaster,
     WriteMembers,
 )
-from hvdocker.cluster.unreachable import UnreachableHost
+from hvdocker.cluster.unreachable_host import UnreachableHost
 from hvdocker.errors import HvdockerError, NotEnoughSlots
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.secrets.plan import steps_after_stop, steps_for_ended_jobs

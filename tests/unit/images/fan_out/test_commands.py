@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.images.fan_out import commands
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer, split_into_parts
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer, split_into_parts
 
 BODY = os.urandom(100_000)
 LAYER = ImageLayer("sha256:" + "a" * 64, len(BODY))

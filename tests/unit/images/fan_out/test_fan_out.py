@@ -13,7 +13,7 @@ from hvdocker.images.fan_out.fan_out import FanOut, Tell
 from hvdocker.images.fan_out.feeders import FanOutHost
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersPresent
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer
 from hvdocker.shell.command import Command
 from tests.unit.fakes import FakeLink
 

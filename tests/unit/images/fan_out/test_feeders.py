@@ -5,7 +5,7 @@ from typing import Any
 from hvdocker.images.fan_out.capabilities import FeedCapabilities
 from hvdocker.images.fan_out.feeders import FanOutHost, arrange_tree, is_fan_out_worthwhile
 from hvdocker.images.ship.load import LayersPresent
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer
 
 MIB = 1 << 20
 LARGE = 33 * MIB

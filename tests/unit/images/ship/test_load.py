@@ -9,7 +9,7 @@ from docker.errors import APIError
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error, load_image
-from hvdocker.images.ship.parts import ExportedImage, split_into_parts
+from hvdocker.images.ship.resumable_parts import ExportedImage, split_into_parts
 
 IMAGE = ExportedImage("x:y", b"{}", ())
 FULL = "write /layer: no space left on device"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hvdocker.images.ship.part_tags import remove_parts
-from hvdocker.images.ship.parts import ExportedImage, ImageLayer, split_into_parts
+from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer, split_into_parts
 
 IMAGE = ExportedImage("x:y", b"{}", ())
 OTHER = "sha256:other"

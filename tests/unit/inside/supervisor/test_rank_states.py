@@ -146,10 +146,10 @@ def test_what_a_rank_was_asked_for_is_not_its_own_failure() -> None:
         ledger.add(mark("rank-start", rank, host=host))
     asked = mark("rank-exit", 0, host="a", code=1, signal=None, asked=True)
     ledger.add(asked)
-    assert not ledger.fails_by_itself(asked)
+    assert not ledger.is_root_failure(asked)
     own = mark("rank-exit", 1, host="b", code=3, signal=None, asked=False)
     ledger.add(own)
-    assert ledger.fails_by_itself(own)
+    assert ledger.is_root_failure(own)
     assert (ledger.first_failure() or {})["rank"] == 1
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
-from hvdocker.training.inputs.user_command import UserCommand, job_environment, user_command
+from hvdocker.training.inputs.job_environment import job_environment
+from hvdocker.training.inputs.user_command import UserCommand, user_command
 
 
 @pytest.fixture

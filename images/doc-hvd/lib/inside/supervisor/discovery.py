@@ -157,7 +157,7 @@ class HostsFile:
         self._look: tuple[int, int, int] | None = None
 
     def read_if_new(self) -> tuple[JobHost, ...] | None:
-        """Return its hosts. None if the file has not changed, does not exist or cannot be parsed."""
+        """Return the hosts in the file. None if the file is unchanged, missing or malformed."""
         try:
             stat = self._path.stat()
             look = (stat.st_ino, stat.st_ctime_ns, stat.st_size)

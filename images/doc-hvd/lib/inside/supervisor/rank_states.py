@@ -158,8 +158,8 @@ class RankStates:
         failed = [mark for mark in self._exits if mark.get("code")]
         return min(failed, key=self.is_consequence, default=None)
 
-    def fails_by_itself(self, mark: Mark) -> bool:
-        """Return whether this exit is the first failure of the run, and no consequence of another."""
+    def is_root_failure(self, mark: Mark) -> bool:
+        """Return whether this exit is the first failure of the run, and was not caused by another rank's."""
         first = self.first_failure()
         if first is None or self.is_consequence(first):
             return False

@@ -257,7 +257,7 @@ class Supervisor:
         Elastic restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
-        is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.fails_by_itself(end))
+        is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.is_root_failure(end))
         self._record.failing_hosts = tuple(self._failing_hosts.dropped.values())
         return is_nowhere
 

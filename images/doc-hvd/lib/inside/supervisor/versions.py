@@ -28,7 +28,7 @@ def versions_from_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def python_version(prefix: Path) -> dict[str, str]:
-    """Return Python's version as precisely as it can be read without running it; empty if unknown."""
+    """Return {"python": version}, read from pyvenv.cfg or a folder name without running Python. Empty if unknown."""
     try:
         for line in (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition("=")

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hvdocker.errors import HvdockerError
-from hvdocker.training.ctrl_c import SecondCtrlC, finish_despite_ctrl_c
+from hvdocker.training.cleanup_ctrl_c import SecondCtrlC, finish_despite_ctrl_c
 
 
 def press() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker import names
 from hvdocker.cluster.containers.files import HOSTS_FILE
-from hvdocker.cluster.unreachable import UnreachableHost, read_slots, read_unreachable
+from hvdocker.cluster.unreachable_host import UnreachableHost, read_slots, read_unreachable
 from hvdocker.errors import HostUnreachable, HvdockerError, raise_all
 from hvdocker.observe.state import ClusterState, ContainerSeen
 

@@ -4,11 +4,11 @@ the hosts that still respond. Contacts no host."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.env import Env
-from hvdocker.errors import HeadLost, NotEnoughSlots
+from hvdocker.errors import NotEnoughSlots
 from hvdocker.events import Event
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
@@ -21,24 +21,10 @@ from hvdocker.placement.slot_flags import slot_request
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.placement.strategies import place_most
 from hvdocker.protocol.placement import Placement
-from hvdocker.protocol.resilience import Elastic, Resilience
+from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
 from hvdocker.training.plan.train import check_workers, usable_host_plans
-
-
-@dataclass(frozen=True)
-class Relaunch:
-    """A job whose head was lost, to be placed on the hosts that are left, with at most `np` ranks.
-
-    It keeps its id, so that outputs and logs that other hosts hold of it are found again. `resilience` has
-    the restarts that are left."""
-
-    job: str
-    resilience: Resilience
-    np: int
-    code_hash: str
-    # The reason, shown to the user if the job cannot be placed again.
-    lost: HeadLost
+from hvdocker.training.relaunch import Relaunch
 
 
 def choose_slots(

@@ -7,8 +7,8 @@ import pytest
 from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
 from hvdocker.cluster.containers.ssh_files import ClusterMember
-from hvdocker.cluster.unreachable import UnreachableHost
-from hvdocker.cluster.unreachable_hosts import unreachable_hosts
+from hvdocker.cluster.find_unreachable import unreachable_hosts
+from hvdocker.cluster.unreachable_host import UnreachableHost
 from hvdocker.cluster.up import UpReport
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.observe.state import ClusterState, ContainerSeen

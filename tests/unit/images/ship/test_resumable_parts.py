@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-from hvdocker.images.ship.parts import (
+from hvdocker.images.ship.resumable_parts import (
     ExportedImage,
     ImageLayer,
     Part,

@@ -5,7 +5,7 @@ import pytest
 from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
 from hvdocker.cluster.containers.ssh_files import ClusterMember
-from hvdocker.cluster.unreachable import UnreachableHost, read_slots, read_unreachable
+from hvdocker.cluster.unreachable_host import UnreachableHost, read_slots, read_unreachable
 from hvdocker.protocol.job import JobHost
 
 MEMBERS = (

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.locks.holder import Claim, read_holder
-from hvdocker.locks.lock_commands import (
+from hvdocker.locks.lock_takeover_commands import (
     LockAnswer,
     beat_lock,
     look_at_lock,

@@ -1,0 +1,26 @@
+"""The environment of a job's ranks: `env:` in the inventory, then `--env` flags. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from hvdocker.errors import UsageProblem
+
+_ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
+
+
+def job_environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Merge the inventory's `env:` with `--env K=V`, which wins; `--env K` takes the caller's value."""
+    result = dict(general)
+    for flag in flags:
+        found = _ENV.fullmatch(flag)
+        if not found:
+            raise UsageProblem(f"--env should be NAME or NAME=VALUE, got {flag!r}")
+        name, value = found[1], found[2]
+        if value is None:
+            if name not in environ:
+                raise UsageProblem(f"--env {name}: there is no such variable here", fix=f"--env {name}=VALUE")
+            value = environ[name]
+        result[name] = value
+    return result
