@@ -11,18 +11,24 @@ from urllib.parse import quote, unquote
 
 from hvdocker.errors import UsageProblem
 
+# On every container. `host` is the name in the inventory of the user who created the container.
 LABEL_CLUSTER = "hvdocker.cluster"
 LABEL_HOST = "hvdocker.host"
+# worker, master or doctor.
 LABEL_ROLE = "hvdocker.role"
+# On a master: the id of its job.
 LABEL_JOB = "hvdocker.job"
 LABEL_OWNER = "hvdocker.owner"
 # The fingerprint of the container's specification.
 LABEL_SPEC = "hvdocker.spec"
+# The UUIDs of the container's GPUs, separated by commas. On a worker they are the lease of its cluster.
 LABEL_GPUS = "hvdocker.gpus"
+# The version of hvdocker that created the container.
 LABEL_VERSION = "hvdocker.version"
 # Public keys only: with them any controller can rebuild known_hosts from labels alone.
 LABEL_HOST_KEY = "hvdocker.hostkey"
 LABEL_CLIENT_KEY = "hvdocker.clientkey"
+# On a worker: the training address and port of its sshd, and its number of slots.
 LABEL_ADDRESS = "hvdocker.address"
 LABEL_PORT = "hvdocker.port"
 LABEL_SLOTS = "hvdocker.slots"

@@ -59,7 +59,8 @@ def _build_layer(step: BuildLayer, context: Context) -> None:
     ca = site_ca_bundle(os.environ)
 
     def say(line: str) -> None:
-        # Blank lines, which arrive while pip is silent, count too: `context.say` raises after Ctrl-C.
+        # Blank lines, which arrive while pip is silent, count too: `report_progress` raises after
+        # Ctrl-C.
         context.report_progress("image", line or step.describe(), step.host)
 
     build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)

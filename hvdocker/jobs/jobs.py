@@ -135,6 +135,7 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
         seen = observe_hosts(inventory, session.links, without_gpus=session.links)
         links = {name: session.links[name] for name in seen.done}
         masters = see_masters(links, None if shows_all else MAX_ENDED_JOBS)
+        # On all hosts: clusters of other inventories may have their queue on another host.
         queued = query_tickets(session.links)
     errors = {**queued.failed, **masters.failed, **seen.failed, **session.failed}
     state = cluster_state(inventory, seen.done, with_images=False)

@@ -34,7 +34,7 @@ _DEBIAN_PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "find
 def observe_hosts(
     inventory: Inventory, links: Mapping[str, HostLink], without_gpus: Collection[str] = ()
 ) -> HostOutcomes[HostSeen]:
-    """Observe every host in `links`; hosts that fail are in `Outcomes.failed`.
+    """Observe every host in `links`; hosts that fail are in `HostOutcomes.failed`.
 
     The driver of hosts in `without_gpus` is not queried: it is known to hang, or GPUs do not matter."""
     return for_each_host(links, lambda name: _observe_host(inventory, links[name], name not in without_gpus))

@@ -1,6 +1,7 @@
 """Renders the steps on images as lines of a script: build, ship, push, pull, remove. Pure.
 
-A push or a pull here needs nothing on the host but the docker CLI."""
+A push or a pull here needs nothing on the host but the docker CLI. The parameter `trust` is not used here:
+all render functions of script.py have the same signature. Any: `trust` is a cluster.steps.Trust."""
 
 from __future__ import annotations
 
@@ -86,6 +87,3 @@ def _registry(verb: str, work: str, step: PushImage | PullImage, docker: str) ->
 
 def remove_image(writer: ScriptWriter, step: RemoveImage, trust: Any) -> Iterator[str]:
     yield writer.on(step.host, command("docker", "rmi", "--", step.reference))
-
-
-# Any: each renderer takes its own kind of step.

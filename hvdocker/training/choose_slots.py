@@ -1,5 +1,5 @@
-"""Choose the slots of a job: as requested, as few as an elastic job needs, or, after the head was lost, on
-the hosts that still respond. Contacts no host."""
+"""Choose the slots of a job: as requested, as many as an elastic job may have, or, after the head was lost,
+on the hosts that still respond. Contacts no host."""
 
 from __future__ import annotations
 

@@ -141,7 +141,9 @@ def steps_to_update_masters(
 ) -> Iterator[UpdateMaster]:
     """Yield a step for the master of every running job, which has the members' keys in files of its own.
 
-    A host that does not answer stays a host of its job: the supervisor finds out when it is back."""
+    The hosts of an elastic job come from labels: those of its placement and those that joined. A host that
+    does not answer is known from the master's own files. It stays a host of its job: the supervisor finds
+    out when it is back."""
     for job in state.running_jobs():
         head = state.host_of(job)
         if head not in placed:
@@ -159,7 +161,9 @@ def _shares_after(
     fresh: Collection[str],
     joins: Mapping[str, Join],
 ) -> list[Share]:
-    """Return the shares that the job has once the plan is applied, the head first."""
+    """Return the shares that the job has once the plan is applied, the head first.
+
+    Hosts that were removed from the inventory are left out: an elastic job goes on without them."""
     lost = _hosts_not_returning(state, job, fresh)
     stay = [share for share in state.placement_of(job).shares if share.host not in lost]
     come = [join.share for join in joins.values() if join.job == job.job]

@@ -60,6 +60,7 @@ def worker_stages(
     would lose a worker."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
+    # A worker that died, or that an interrupted `up` never started, is of no use to a job, so it is replaced.
     refuse_to_hurt_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]

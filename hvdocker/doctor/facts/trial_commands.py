@@ -66,7 +66,8 @@ def trial_spec(
     inventory: Inventory, place: HostPlan, maker: Maker, image: str, token: str, has_gpus: bool
 ) -> ContainerSpec:
     """Return the specification: like the worker in everything that is examined, but without network, mounts
-    or memory limit, so that it cannot disturb anything. `token` makes its name unique."""
+    or memory limit, so that it cannot disturb anything. By its role label `down` finds a container that was
+    left. `token` makes its name unique."""
     like = worker_spec(inventory, place, maker)
     kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
     labels = {key: value for key, value in like.labels.items() if key in kept}

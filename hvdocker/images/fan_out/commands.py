@@ -73,7 +73,7 @@ MaxStartups 100
 
 # $1 the folder, $2 the minutes without a change after which the feed ends, $3 the seconds between two checks
 # of that, $4… ports to try. sshd writes its pid file once it listens. Where the SSH user is root, so is this
-# sshd; it then has only the three capabilities that it needs.
+# sshd; it then has only the three capabilities that it needs, if the host has setpriv.
 _START = """\
 cd -- "$1" || exit 1; folder=$1 minutes=$2 look=$3; shift 3
 sshd=$(command -v sshd) || for sshd in /usr/sbin/sshd /usr/local/sbin/sshd; do [ -x "$sshd" ] && break; done

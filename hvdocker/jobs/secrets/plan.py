@@ -60,8 +60,8 @@ def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[Contain
 def steps_after_head_loss(state: ClusterState, job: str) -> list[Step]:
     """Return the steps that remove the secrets of a job that ended with its head and is not restarted.
 
-    None if the job still runs. Only the master knew which hosts joined the job, so every running worker may
-    have its secrets."""
+    No steps if the job still runs. Only the master knew which hosts joined the job, so every running worker
+    may have its secrets."""
     masters = [master for master in state.masters() if master.job == job]
     if any(master.is_living for master in masters):
         return []

@@ -65,7 +65,10 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 
 
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
-    """Return the graph of the fastest links that still meet the demand; None if links do not matter."""
+    """Return the graph of the fastest links that still meet the demand; None if links do not matter.
+
+    The slowest speed that the graph allows is found by bisection over the measured speeds. A pair that was
+    not measured is in no graph, so it counts as slower than any other."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
         tuple(sorted(places[host] for host in pair)): speed
@@ -99,7 +102,9 @@ def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
 def _taken(
     hosts: Sequence[int], rooms: Sequence[FreeSlots], models: frozenset[str], field: Candidates, demand: Demand
 ) -> list[ChosenSlots]:
-    """Return the host that gets the odd share: one that can take no more, else the last of its size."""
+    """Return the chosen slots of each host, only of these models.
+
+    The odd share goes to a host that can take no more, else to the last host of its size."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []

@@ -1,4 +1,6 @@
-"""Filters the offered slots by what a request allows: host, kind (GPU or not), model and memory. Pure."""
+"""Filters the offered slots by what a request allows: host, kind (GPU or not), model and memory. Pure.
+
+Only eligible slots count as free, and as left over on a host."""
 
 from __future__ import annotations
 

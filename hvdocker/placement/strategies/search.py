@@ -51,7 +51,7 @@ def first_hosts(
 ) -> list[int] | None:
     """Return the positions of the first hosts in lexicographic order that meet `field`; None if none do.
 
-    With `web`, every two hosts have a link in it; without it the search never has to backtrack. Also returns
+    With `graph`, every two hosts have a link in it; without it the search never has to backtrack. Also returns
     None if the result would come after `bound`, or if the limit of nodes is reached."""
     sizes = tuple(field.needs)
     every = field.odd

@@ -4,6 +4,6 @@ log in to all given hosts). `wait_gone.py` (`gone`) waits for the ranks of an en
 
 The other checks are for `doctor`: `listen.py` opens ports on every host and answers in the background, then
 `pairs.py` on every host connects to these ports, and `path_mtu.py` finds the largest packet that arrives.
-They print JSON that `hvdocker/doctor/judges` evaluates. To add a check, add its words to `check.main` and
+They print JSON that `hvdocker/doctor/pairs` judges. To add a check, add its words to `check.main` and
 `USAGE`, and its command on the controller's side.
 """

@@ -3,6 +3,7 @@ import only `inside/protocol` and `inside/runtime`.
 
 Today only `host_prefix.py` is here, which rewrites the rank prefix that horovodrun puts before each line; the
 supervisor passes every line start through it. The rest of what is known about horovodrun is still in
-`supervisor/restarts.py`, `supervisor/attempt.py`, `hang/idle.py`, `hang/odd_rank.py` and
-`rank/environment.py`. To add a launcher, add a file here and one of the same name in `hvdocker/launchers`.
+`supervisor/restarts.py`, `supervisor/attempt.py`, `supervisor/line_splitter.py`, `protocol/marks.py`,
+`hang/idle.py`, `hang/odd_rank.py`, `rank/environment.py`, `rank/usage.py` and `rank/rank.py`. To add a
+launcher, add a file here and one of the same name in `hvdocker/launchers`.
 """
