@@ -41,7 +41,8 @@ def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str
 
 
 def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
-    """Return the secrets that `put_secrets` put there, by name; empty when the job is over."""
+    """Return the secrets of a job in a container (see `put_secrets`), by name. Empty if they were removed, as
+    at the end of the job."""
     files = read_files(engine, container, f"{names.SECRETS_FOLDER}/{job}")
     return {name.rpartition("/")[2]: value for name, value in files.items()}
 

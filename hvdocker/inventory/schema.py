@@ -2,7 +2,7 @@
 
 The schema accepts every inventory that `parse` accepts. Only `parse` finds problems that need more than
 patterns: invalid addresses, duplicate hosts, mounts on our own folders. `make schema` writes it to
-hvdocker/schema/inventory.schema.json, and a test keeps that file equal."""
+hvdocker/inventory/inventory.schema.json, and a test keeps that file equal."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class FetchReport:
     missing: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raise if hosts were missing. The files of the other hosts have been fetched all the same."""
+        """Raise if some hosts could not be read (`missing`). The files of the other hosts have been fetched."""
         raise_all("some hosts of the job could not be asked for its files", self.missing)
 
 

@@ -1,6 +1,6 @@
 """Decide whether the head of a job is gone when the controller cannot reach it. The other hosts check whether
 the head's sshd answers them, and supply the last lines of the job's ranks. Also cleans up after a job that
-lost its head."""
+lost its head. With `--restarts`, training/relaunch.py launches the job again."""
 
 from __future__ import annotations
 

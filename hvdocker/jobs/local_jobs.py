@@ -64,7 +64,7 @@ def local_job(located: Located, job: str) -> LocalJob:
 
 
 def fetched_to(located: Located, job: str) -> Path | None:
-    """Return the folder that the last `fetch` of the job wrote to; None if it no longer exists."""
+    """Return the folder that the last `fetch` of the job wrote to. None: never fetched, or the folder is gone."""
     try:
         folder = Path(json.loads(_read_bounded(located.jobs / job / FETCHED_FILE))["folder"])
         return folder if folder.is_dir() else None

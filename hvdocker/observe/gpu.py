@@ -1,4 +1,4 @@
-"""Values for the GPUs of a host: model, memory, load, and the processes that use them. Pure."""
+"""Values for the GPUs of a host: model, memory, load, and the processes that make a GPU busy. Pure."""
 
 from __future__ import annotations
 

@@ -34,10 +34,10 @@ def build_image(writer: ScriptWriter, step: BuildImage, trust: Any) -> Iterator[
 
 
 def build_layer(writer: ScriptWriter, step: BuildLayer, trust: Any) -> Iterator[str]:
-    """Build a layer of requirements by hand.
+    """Yield the lines that build the image layer with the requirements.
 
-    The docker CLI gets no configuration: it would put its proxy settings into the container, and so into the
-    image."""
+    The docker CLI is run without its configuration file, whose proxy settings would get into the container,
+    and so into the image."""
     folder, name = (f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_container_name(step.key, "by-hand"))
     yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'
     for wheel in step.requirements.wheels:

@@ -292,6 +292,7 @@ def _remove_network(writer: ScriptWriter, step: steps.RemoveNetwork, trust: Any)
     yield writer.on(step.host, command("docker", "network", "rm", step.name))
 
 
+# Any: each renderer takes its own kind of step.
 _RENDER: dict[type[Step], Callable[[ScriptWriter, Any, Any], Iterator[str]]] = {
     BuildImage: images.build_image,
     BuildLayer: images.build_layer,

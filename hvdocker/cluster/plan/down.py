@@ -1,4 +1,6 @@
-"""Plans `down`: end jobs, fetch what was not fetched, then remove what has the cluster's label. Pure."""
+"""Plans `down`: end jobs, fetch what was not fetched, then remove what has the cluster's label. Pure.
+
+Containers, folders and networks are removed. Images stay: they are a cache for the next `up`."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def _address_not_found(host: str, address: str, seen: tuple[InterfaceSeen, ...])
 
 
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
-    """Return the advice for the inventory, with an address of this host that others may reach."""
+    """Return the fix text that proposes another `address:` for the inventory: an address of this host that is
+    not `wrong` and that others may reach."""
     fit = [one for one in seen if one.is_up and not _LOCAL_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
     return address_fix_from(str(ip) for ip in known if str(ip) != wrong)

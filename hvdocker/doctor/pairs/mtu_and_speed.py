@@ -1,4 +1,6 @@
-"""Judges the path between two hosts: its MTU, round trips and bandwidth. Pure."""
+"""Judges the path between two hosts: its MTU, round trips and bandwidth. Pure.
+
+inside/checks/path_mtu.py in the image measures the MTU."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ _BLOCKED = ("timeout", "silent", "refused", "own", "unreachable", "other")
 
 @dataclass(frozen=True)
 class _Failure:
-    """A failure from one host to another; `lines` are its evidence."""
+    """Why one host could not connect to another: `kind` as in Problem, `lines` the evidence, `shown` the
+    short text of the finding."""
 
     kind: str
     lines: tuple[str, ...]

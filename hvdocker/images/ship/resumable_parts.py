@@ -3,7 +3,8 @@
 An engine looks a layer up by its chain before it opens the archive's file for it, so an archive may leave
 out layers that the engine has. An interrupted load keeps nothing. A large image is therefore loaded in
 several parts, each an image of its own with all layers up to some point. The layers of a finished part stay
-when a later one is interrupted: the next attempt resumes after them (shipment.py)."""
+when a later one is interrupted: the next attempt resumes after them
+(`find_layers_present` in load.py). An engine with the containerd store is always sent the whole image."""
 
 from __future__ import annotations
 

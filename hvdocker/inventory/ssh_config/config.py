@@ -43,7 +43,9 @@ class SshConfig:
         return tuple(dict.fromkeys(_host_names(self.user_lines)))
 
     def lookup(self, host: str) -> Mapping[str, Any]:
-        """Return the options of a host. Any: paramiko returns text or lists of text."""
+        """Return the host's options from both files by lower-case name, with tokens such as %h expanded.
+
+        Any: paramiko returns text or lists of text."""
         return _expand_tokens(self._options_for(host))
 
     def _options_for(self, host: str) -> SshHostOptions:

@@ -50,7 +50,7 @@ class EligibleSlots:
 
     @property
     def ineligible_count(self) -> int:
-        """The number of free slots on the allowed hosts that are not eligible."""
+        """The number of free slots on the allowed hosts that the request may not use: wrong kind, model or memory."""
         return sum(len(offer.free) for offer in self.offers) - self.free_count
 
 

@@ -1,4 +1,7 @@
-"""The environment of a job's ranks: `env:` in the inventory, then `--env` flags. Pure."""
+"""The environment of a job's ranks: `env:` in the inventory, then `--env` flags. Pure.
+
+It reaches the ranks in job.json (`JobSpec.for_host` in protocol/job.py), never on a command line. In the
+image, inside/rank/environment.py sets it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The command that the ranks run (a script, a module or any command) and their environment. Contacts no
-host."""
+"""The command that the ranks run: a script, a module or any command. Contacts no host."""
 
 from __future__ import annotations
 

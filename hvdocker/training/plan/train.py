@@ -34,8 +34,8 @@ def plan_train(
 ) -> Plan:
     """Return the plan that starts the job.
 
-    `source` is the folder to sync, None where the command needs none. The head's ranks run inside the
-    master, so `image` is the image of the head's worker, None where that is the cluster's own. `tidying` are
+    `source` is the folder to sync, None if the command needs none. `image` is the master's image: that
+    of the head's worker, because the head's ranks run inside the master. None: the inventory's image. `tidying` are
     steps that remove secrets of earlier jobs. `capsule` has the job's capsule and patch."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]

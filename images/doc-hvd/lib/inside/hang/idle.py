@@ -18,7 +18,9 @@ BeatKey = tuple[int, str]
 
 
 class IdleTimer:
-    """`since` is the time of the last sign of work, on the caller's clock."""
+    """Measures how long no rank has written or worked.
+
+    `since` is the time of the last line or use of the processor, on the clock of the `now` that callers pass."""
 
     def __init__(self, now: float) -> None:
         self.since = now
