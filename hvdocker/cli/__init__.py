@@ -4,8 +4,8 @@
 errors into messages and exit codes. `verb_table.py` lists the verbs and imports only the file of the one that
 the command line names. That file parses the flags, calls the function of the same name in the verb's subject
 package (cli/up.py calls cluster/up.py), and gives the report to console/views/. It imports that package
-inside the function, so that `--help` stays fast. Flags that several verbs use are in `flags/` and
-`shared.py`; `shared.env_and_progress` makes the Env of a verb and shows its events.
+inside the function, so that `--help` stays fast. Flags that several verbs use are in `flags/`;
+`env_and_progress` in `verb_setup.py` makes the Env of a verb and shows its events.
 
 The docstring of a command function is its help text.
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, refuse_rest
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
     from hvdocker.jobs.attach import AttachReport

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import InventoryFlag, JsonFlag, refuse_rest
+from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, refuse_rest
 
 
 def config(

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, env_and_progress, refuse_rest
+from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, JsonFlag, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 
 def diff(

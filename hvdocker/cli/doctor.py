@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     InventoryFlag,
     JsonFlag,
     QuietFlag,
-    env_and_progress,
     one_inventory,
     refuse_rest,
 )
+from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
     from hvdocker.doctor.doctor import DoctorOptions

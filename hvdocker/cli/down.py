@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -18,11 +18,9 @@ from hvdocker.cli.shared import (
     SkipHooksFlag,
     YesFlag,
     check_script_flag,
-    env_and_progress,
-    hooks_for_verb,
-    plan_printer,
     refuse_rest,
 )
+from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
 
 
 def down(

@@ -6,7 +6,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, env_and_progress
+from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag
+from hvdocker.cli.verb_setup import env_and_progress
 
 
 def execute(

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     DryRunFlag,
     ForceFlag,
@@ -15,11 +15,10 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     YesFlag,
-    env_and_progress,
     one_inventory,
-    plan_printer,
     refuse_rest,
 )
+from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
 
 def gc(

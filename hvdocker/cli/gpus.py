@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import (
-    AcceptFlag,
-    ClusterFlag,
-    InventoryFlag,
-    JsonFlag,
-    env_and_progress,
-    one_inventory,
-    refuse_rest,
-)
+from hvdocker.cli.flags.verb import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, one_inventory, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
     from hvdocker.placement.gpus import GpuReport

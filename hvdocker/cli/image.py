@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     DryRunFlag,
     InventoryFlag,
@@ -15,10 +15,9 @@ from hvdocker.cli.shared import (
     QuietFlag,
     ScriptFlag,
     check_script_flag,
-    env_and_progress,
-    plan_printer,
     refuse_rest,
 )
+from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
 app = typer.Typer(help="Build the training image, and push it to the hosts.", no_args_is_help=True)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import AcceptFlag, QuietFlag, env_and_progress, refuse_rest
+from hvdocker.cli.flags.verb import AcceptFlag, QuietFlag, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
     from hvdocker.inventory.init import SshConfigHost

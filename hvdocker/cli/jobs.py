@@ -7,7 +7,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import InventoryFlag, JsonFlag, env_and_progress, one_inventory, refuse_rest
+from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, one_inventory, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 
 def jobs(

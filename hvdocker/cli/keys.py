@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -14,10 +14,9 @@ from hvdocker.cli.shared import (
     QuietFlag,
     ScriptFlag,
     check_script_flag,
-    env_and_progress,
-    plan_printer,
     refuse_rest,
 )
+from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
 app = typer.Typer(help="Replace the keys of the cluster.", no_args_is_help=True)
 

@@ -6,7 +6,8 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import InventoryFlag, JsonFlag, YesFlag, env_and_progress, refuse_rest
+from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, YesFlag, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 app = typer.Typer(help="Show who is changing the hosts, and release a dead lock.", no_args_is_help=True)
 

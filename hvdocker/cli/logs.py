@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress, refuse_rest
+from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
     from hvdocker.jobs.logs import LogsRequest

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from hvdocker.cli.app import app
-from hvdocker.cli.shared import Invocation
+from hvdocker.cli.verb_setup import Invocation
 from hvdocker.errors import ExitCode, HvdockerError
 
 

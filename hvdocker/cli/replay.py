@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from hvdocker.cli.flags.job import EnvFlag, SecretFlag
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -16,12 +16,10 @@ from hvdocker.cli.shared import (
     LockWaitFlag,
     QuietFlag,
     SkipHooksFlag,
-    env_and_progress,
-    hooks_for_verb,
-    plan_printer,
     refuse_rest,
 )
 from hvdocker.cli.train import attach_viewer, finish_job
+from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
 
 
 def replay(

@@ -36,19 +36,17 @@ from hvdocker.cli.flags.placement import (
     StrategyFlag,
     explanation_printer,
 )
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     DryRunFlag,
     InventoryFlag,
     LockWaitFlag,
     QuietFlag,
     SkipHooksFlag,
-    env_and_progress,
-    hooks_for_verb,
     one_inventory,
-    plan_printer,
 )
 from hvdocker.cli.train import attach_viewer
+from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
 from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
 if TYPE_CHECKING:

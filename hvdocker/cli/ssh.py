@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, env_and_progress
+from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag
+from hvdocker.cli.verb_setup import env_and_progress
 
 
 def ssh(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from hvdocker.cli.shared import ClusterFlag, InventoryFlag, JsonFlag, env_and_progress, refuse_rest
+from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, JsonFlag, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 
 def status(

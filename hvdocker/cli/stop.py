@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag, refuse_rest
 from hvdocker.cli.logs import JobArgument
-from hvdocker.cli.shared import ClusterFlag, ForceFlag, InventoryFlag, env_and_progress, refuse_rest
+from hvdocker.cli.verb_setup import env_and_progress
 
 
 def stop(

@@ -34,7 +34,7 @@ from hvdocker.cli.flags.placement import (
     StrategyFlag,
     explanation_printer,
 )
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -45,10 +45,8 @@ from hvdocker.cli.shared import (
     ScriptFlag,
     SkipHooksFlag,
     check_script_flag,
-    env_and_progress,
-    hooks_for_verb,
-    plan_printer,
 )
+from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
 from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
 
 if TYPE_CHECKING:

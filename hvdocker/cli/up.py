@@ -15,7 +15,7 @@ from hvdocker.cli.flags.placement import (
     StrategyFlag,
     explanation_printer,
 )
-from hvdocker.cli.shared import (
+from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
@@ -26,11 +26,9 @@ from hvdocker.cli.shared import (
     ScriptFlag,
     SkipHooksFlag,
     check_script_flag,
-    env_and_progress,
-    hooks_for_verb,
-    plan_printer,
     refuse_rest,
 )
+from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
 
 if TYPE_CHECKING:
     from hvdocker.env import Env

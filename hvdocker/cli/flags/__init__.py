@@ -1,5 +1,5 @@
 """Typer annotations of flags that several verbs share.
 
 `job.py` has the flags of a job, for `train`, `run` and `replay`; `placement.py` those that select slots, for
-`up`, `train` and `run`. Flags of most verbs (`-i`, `--quiet`, `--dry-run`) are in cli/shared.py. To add a
+`up`, `train` and `run`. `verb.py` has the flags of most verbs: `-i`, `--quiet`, `--dry-run`. To add a
 flag that several verbs take, define its annotation here and add a parameter to each command function."""
