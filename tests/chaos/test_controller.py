@@ -11,8 +11,9 @@ from tests.cluster.faults.trial import (
     inventory_of,
     outputs_on_hosts,
 )
+from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import SMALL_IMAGE
-from tests.cluster.training import DATA, await_ranks
+from tests.cluster.training import DATA, DEADLINE_S, await_ranks
 
 SECRET = {"TOKEN": "not-to-be-seen"}
 
@@ -122,15 +123,18 @@ def test_controller_killed_at_each_step_of_down(training_trial: TrialFactory) ->
         def running() -> set[tuple[str, str]]:
             t.site.up()
             t.site.run("train", "-d", "code/write_and_wait.py", "--", "never")
-            await_ranks(t.site, "write_and_wait.py never")
-            return outputs_on_hosts(t.site)
+            return until(both_outputs, "both ranks have written", DEADLINE_S)
+
+        def both_outputs() -> set[tuple[str, str]] | None:
+            found = outputs_on_hosts(t.site)
+            return found if len(found) == 2 else None
 
         def act(kind: StepKind) -> None:
             made = running()
             kill_during(t.site, kind, *words)
             with t.reaction():
                 t.site.down()
-            assert len(made) == 2 and made <= fetched_outputs(t.site)
+            assert made <= fetched_outputs(t.site)
             assert_nothing_left(t.site)
 
         running()
