@@ -111,11 +111,11 @@ class Shipment:
 
         Call it after the fan-out has stopped and no engine loads any more: later parts would stay."""
 
-        def forget(name: str) -> None:
+        def remove(name: str) -> None:
             with contextlib.suppress(Exception):  # the first error is the one to report
                 remove_parts(self.members[name].link.engine(), self.image)
 
-        for_each_host(self.failed, forget)
+        for_each_host(self.failed, remove)
 
 
 @contextmanager

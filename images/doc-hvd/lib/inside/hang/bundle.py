@@ -23,10 +23,10 @@ Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 MAX_BUNDLES = 10
 
 
-def start_collecting(loop: Loop, places: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
+def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
     """Start collecting the stacks on the head and on all other hosts, at once."""
-    words = [str(places.bin / "stacks"), job]
-    commands = {host: words if host == head else places.ssh(host, shlex.join(words)) for host in hosts}
+    words = [str(layout.bin / "stacks"), job]
+    commands = {host: words if host == head else layout.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
 
 

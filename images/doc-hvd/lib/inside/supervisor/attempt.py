@@ -186,7 +186,7 @@ class Attempt:
             say("ending the run" if then == "restart" else "ending the job")
 
 
-def launcher_command(job: Job, places: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
+def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
     """Return the launcher's command line, with the rank wrapper in place of the user's command. The user's
     command is in job.json, so no shell on a remote host parses anything that the user typed. A run on the
     head alone gets no network interface: there horovodrun insists on loopback, and naming an interface is an
@@ -194,7 +194,7 @@ def launcher_command(job: Job, places: Layout, words: Sequence[str], is_alone: b
     launcher_path(words[0], search)
     interface = None if is_alone else head_interface(job)
     chosen = ["--network-interfaces", interface] if interface else []
-    return [*words, *chosen, str(places.bin / "rank"), job.name]
+    return [*words, *chosen, str(layout.bin / "rank"), job.name]
 
 
 def launcher_path(name: str, search: str | None) -> Path:

@@ -24,11 +24,11 @@ class Discovery:
     """Keeps the list of hosts up to date; a member of the loop. `left` is called with the name of every host
     that leaves the list."""
 
-    def __init__(self, loop: Loop, places: Layout, job: Job, left: Callable[[str], None]) -> None:
+    def __init__(self, loop: Loop, layout: Layout, job: Job, left: Callable[[str], None]) -> None:
         self._loop = loop
-        self._places = places
+        self._layout = layout
         self._job = job
-        self._file = HostsFile(places.hosts_file)
+        self._file = HostsFile(layout.hosts_file)
         self._dropped: set[str] = set()
         self._known: set[str] = set()
         self._job_hosts = job.hosts
@@ -41,7 +41,7 @@ class Discovery:
         self._were_here: set[str] = set()
         # Whether the job has fewer slots than it needs to go on.
         self.is_short = False
-        self._sessions = Logins(loop, places, self._changed)
+        self._sessions = Logins(loop, layout, self._changed)
 
     def gather(self) -> None:
         """Start, and wait until every host of the job has answered, a few seconds have passed, or a stop is
@@ -137,10 +137,10 @@ class Discovery:
             say(f"{slots} slot(s), at least {least} needed: there are enough again")
 
     def _write(self, text: str) -> None:
-        fresh = self._places.discovered.with_name(f".discovered.{os.getpid()}")
+        fresh = self._layout.discovered.with_name(f".discovered.{os.getpid()}")
         try:
             fresh.write_text(text, encoding="utf-8")
-            fresh.replace(self._places.discovered)
+            fresh.replace(self._layout.discovered)
             self._written, self._is_troubled = text, False
         except OSError as error:
             if not self._is_troubled:

@@ -17,52 +17,52 @@ PROBE_S = 8.0
 MAX_LOG_TAIL_BYTES = 16384
 
 
-def responding_hosts(loop: Loop, places: Layout, hosts: Sequence[str]) -> set[str]:
+def responding_hosts(loop: Loop, layout: Layout, hosts: Sequence[str]) -> set[str]:
     """Return the hosts whose worker accepts a login. If a stop is requested meanwhile, return all hosts:
     those that have not answered yet may still respond."""
-    parallel = run_parallel(loop, {host: places.ssh(host, "true") for host in hosts}, PROBE_S)
+    parallel = run_parallel(loop, {host: layout.ssh(host, "true") for host in hosts}, PROBE_S)
     if loop.stop_requests:
         return set(hosts)
     return {host for host in hosts if parallel.codes.get(host) == 0}
 
 
 def wait_for_old_ranks(
-    loop: Loop, places: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
+    loop: Loop, layout: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
 ) -> set[str]:
     """Wait up to `wait_s` for the ranks of the last run to end, on the head and on `hosts`; return the hosts
     that respond."""
-    words = check_gone_words(places, job, wait_s)
-    commands = {host: places.ssh(host, shlex.join(words)) for host in hosts}
+    words = check_gone_words(layout, job, wait_s)
+    commands = {host: layout.ssh(host, shlex.join(words)) for host in hosts}
     parallel = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
     # 255 is ssh's own failure. 1 means that a rank still runs there, so the worker does respond.
     return {host for host in hosts if parallel.codes.get(host, 255) in (0, 1)}
 
 
-def hosts_with_leftover_ranks(loop: Loop, places: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
+def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
     """Wait up to `wait_s` for the ranks of an ended job; return the hosts where some still run. The
     launcher ends a rank on another host by closing its connection, and does not wait for the rank to end.
     The first stop request does not interrupt this, whether it ended the job or came after a failure; the
     second does."""
-    line = shlex.join(check_gone_words(places, job, wait_s))
-    commands = {host: places.ssh(host, line) for host in hosts}
+    line = shlex.join(check_gone_words(layout, job, wait_s))
+    commands = {host: layout.ssh(host, line) for host in hosts}
     parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
     return [host for host in hosts if parallel.codes.get(host) == 1]
 
 
 def read_rank_end(
-    loop: Loop, places: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
+    loop: Loop, layout: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
     """Return how a rank ended, from the record that its wrapper wrote on its host, with the end of its log as
     `said`. `is_here`: the rank's host is the head. Returns an empty dict if the record cannot be read."""
     rank, host = where
-    record = paths.logs_folder(job, places.run) / f"rank-{rank}.json"
+    record = paths.logs_folder(job, layout.run) / f"rank-{rank}.json"
     words = [
-        check_gone_words(places, job, wait_s),
+        check_gone_words(layout, job, wait_s),
         ["cat", str(record)],
         ["tail", "-c", str(MAX_LOG_TAIL_BYTES), str(record.with_suffix(".log"))],
     ]
     look = "; ".join(map(shlex.join, words))
-    command = ["sh", "-c", look] if is_here else places.ssh(host, look)
+    command = ["sh", "-c", look] if is_here else layout.ssh(host, look)
     parallel = run_parallel(loop, {host: command}, wait_s + PROBE_S)
     text = parallel.outputs[host].decode("utf-8", "replace")
     try:
@@ -72,5 +72,5 @@ def read_rank_end(
     return {**found, "said": text[length:]} if isinstance(found, dict) else {}
 
 
-def check_gone_words(places: Layout, job: str, wait_s: float) -> list[str]:
-    return [str(places.bin / "check"), "gone", job, f"{wait_s:g}"]
+def check_gone_words(layout: Layout, job: str, wait_s: float) -> list[str]:
+    return [str(layout.bin / "check"), "gone", job, f"{wait_s:g}"]

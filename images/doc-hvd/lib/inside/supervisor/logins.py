@@ -86,9 +86,9 @@ class Login:
 class Logins:
     """The logins to all hosts of a job."""
 
-    def __init__(self, loop: Loop, places: Layout, changed: Callable[[], None]) -> None:
+    def __init__(self, loop: Loop, layout: Layout, changed: Callable[[], None]) -> None:
         self._loop = loop
-        self._places = places
+        self._layout = layout
         self._changed = changed
         self._sessions: dict[str, Login] = {}
 
@@ -98,7 +98,7 @@ class Logins:
         for host in set(self._sessions) - wanted:
             self._close(host)
         for host in wanted - set(self._sessions):
-            session = Login(self._loop, self._places.ssh(host, LOGIN_COMMAND), self._changed)
+            session = Login(self._loop, self._layout.ssh(host, LOGIN_COMMAND), self._changed)
             self._sessions[host] = session
             self._loop.add(session)
 

@@ -40,7 +40,7 @@ class Record:
     """The state of the job as written to record.json; a member of the loop. The container's exit code, not
     this file, is the final word on how the job ended."""
 
-    def __init__(self, job: Job, places: Layout, versions: Mapping[str, str]) -> None:
+    def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
         self.rank_states = RankStates()
         self.dropped: Sequence[MatchedLine] = ()
@@ -49,7 +49,7 @@ class Record:
         self.hang: Mapping[str, Any] | None = None  # Any: JSON
         self._job = job
         self._versions = dict(versions)
-        self._paths = (places.record, paths.logs_folder(job.name, places.run) / "record.json")
+        self._paths = (layout.record, paths.logs_folder(job.name, layout.run) / "record.json")
         self._started = time.time()
         self._state = "running"
         self._finished: float | None = None

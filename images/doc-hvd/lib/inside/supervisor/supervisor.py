@@ -46,39 +46,39 @@ EXTRA_GRACE_S = 3.0
 UNCAUGHT_EXCEPTION = {"code": 1, "signal": None}
 
 
-def main(arguments: Sequence[str], places: Layout | None = None) -> int:
+def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
     """`supervisor JOB`: run the job to its end. Exits with 0 (succeeded), 1 (failed), 143 (stopped) or 2
     (usage)."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2
-    places = places or Layout()
+    layout = layout or Layout()
     try:
-        job = read_job(arguments[0], places.run)
+        job = read_job(arguments[0], layout.run)
     except JobError as error:
         say(str(error))
         return 1
-    return Supervisor(job, places).run()
+    return Supervisor(job, layout).run()
 
 
 class Supervisor:
     """One job, in one or several runs of the launcher."""
 
-    def __init__(self, job: Job, places: Layout) -> None:
+    def __init__(self, job: Job, layout: Layout) -> None:
         self._job = job
-        self._places = places
+        self._layout = layout
         self._loop = Loop()
-        self._record = Record(job, places, find_versions(job, places))
+        self._record = Record(job, layout, find_versions(job, layout))
         drop = self._drop if job.resilience.elastic else None
         self._rule_matcher = RuleMatcher(job.resilience.rules, job.host, drop)
         self._failing_hosts = FailingHosts(job.host, self._drop)
-        self._discovery = Discovery(self._loop, places, job, self._left) if job.resilience.elastic else None
-        self._context = AttemptContext(job, places, self._loop, self._record, self._rule_matcher, self._lacks_hosts)
+        self._discovery = Discovery(self._loop, layout, job, self._left) if job.resilience.elastic else None
+        self._context = AttemptContext(job, layout, self._loop, self._record, self._rule_matcher, self._lacks_hosts)
 
     def run(self) -> int:
         """Run the job to its end, then remove its secrets everywhere; return the exit code."""
-        _live = hold_live(self._job.name, self._places.run)
-        point_out_to(self._job.name, self._places.run)
+        _live = hold_live(self._job.name, self._layout.run)
+        point_out_to(self._job.name, self._layout.run)
         self._record.write()
         self._loop.add(self._record)
         try:
@@ -90,7 +90,7 @@ class Supervisor:
         finally:
             if self._discovery:
                 self._discovery.close()
-            self._forget_secrets()
+            self._remove_secrets()
 
     def _runs(self) -> str:
         """Run the launcher until the job succeeds, is stopped, or has no restart left; return the job's final
@@ -118,13 +118,13 @@ class Supervisor:
         np = int(flag_value(words, "-np") or total_slots(job_hosts))
         hosts = [job_host.name for job_host in job_hosts]
         self._record.dropped = self._rule_matcher.left_out(hosts)
-        attempt = self._record.begin(np, hosts, self._new_ledger(job_hosts, np))
+        attempt = self._record.begin(np, hosts, self._new_rank_states(job_hosts, np))
         is_alone = self._discovery is None and len(job_hosts) < 2
         restart = self._job.resilience.first_restart + attempt.number - 1
         self._failing_hosts.begin()
         return Attempt(self._context, self._may_restart, self._should_give_up).run(words, is_alone, restart)
 
-    def _new_ledger(self, job_hosts: Sequence[JobHost], np: int) -> RankStates:
+    def _new_rank_states(self, job_hosts: Sequence[JobHost], np: int) -> RankStates:
         elastic = self._job.resilience.elastic
         if elastic is None:
             return RankStates(hosts_by_rank(job_hosts))
@@ -159,7 +159,7 @@ class Supervisor:
             return
         rank, host = suspect[0], str(suspect[1])
         is_here, wait_s = host == self._job.host, self._job.grace_s + EXTRA_GRACE_S
-        end = read_rank_end(self._loop, self._places, self._job.name, (rank, host), is_here, wait_s)
+        end = read_rank_end(self._loop, self._layout, self._job.name, (rank, host), is_here, wait_s)
         # Its last lines may have been lost on the way here; in its log they may show that it failed because
         # of another rank.
         if end.get("code") and not CONSEQUENCE_ERRORS.search(end.pop("said")) and rank_states.is_of_this_start(end):
@@ -173,7 +173,7 @@ class Supervisor:
         others = [host for host in attempt.hosts if host != self._job.host]
         if outcome.state != "failed" or not others:
             return self._away(others)
-        there = responding_hosts(self._loop, self._places, others)
+        there = responding_hosts(self._loop, self._layout, others)
         there |= self._survived(attempt)
         if (first := attempt.first_failure) and not self._record.rank_states.is_consequence(first):
             # A rank on this host reported its own failure. That explains more than a host that responds
@@ -210,7 +210,7 @@ class Supervisor:
         if self._discovery:
             self._discovery.close()
         wait_s = self._job.grace_s + EXTRA_GRACE_S
-        for host in hosts_with_leftover_ranks(self._loop, self._places, self._job.name, hosts, wait_s):
+        for host in hosts_with_leftover_ranks(self._loop, self._layout, self._job.name, hosts, wait_s):
             say(RANKS_STILL_RUN.format(host))
 
     def _left_behind(self) -> list[str]:
@@ -236,7 +236,7 @@ class Supervisor:
         hosts = self._discovery.names() if self._discovery else self._job.other_hosts
         asked = [host for host in hosts if host not in self._dropped]
         wait_s = self._job.grace_s + EXTRA_GRACE_S
-        there = wait_for_old_ranks(self._loop, self._places, self._job.name, self._job.host, asked, wait_s)
+        there = wait_for_old_ranks(self._loop, self._layout, self._job.name, self._job.host, asked, wait_s)
         if self._discovery:
             return self._discovery.job_hosts()
         return remaining_hosts(self._job.hosts, self._job.host, there, self._dropped)
@@ -278,19 +278,19 @@ class Supervisor:
         self._record.rank_states.lose(host, time.monotonic())
         self._failing_hosts.reset(host)
 
-    def _forget_secrets(self) -> None:
+    def _remove_secrets(self) -> None:
         if not self._job.secrets:
             return
-        remove_secrets(self._job.name, self._places.run)
+        remove_secrets(self._job.name, self._layout.run)
         hosts = self._discovery.names() if self._discovery else []
         everywhere = list(dict.fromkeys([*self._job.other_hosts, *hosts]))
-        for host in remove_secrets_on_hosts(self._job.name, everywhere, self._places.bin):
+        for host in remove_secrets_on_hosts(self._job.name, everywhere, self._layout.bin):
             say(SECRETS_LEFT.format(host))
 
 
-def find_versions(job: Job, places: Layout) -> dict[str, str]:
+def find_versions(job: Job, layout: Layout) -> dict[str, str]:
     """Return the versions of the packages beside the launcher; empty if there is no launcher."""
-    image = read_image_env(places.image_env)
+    image = read_image_env(layout.image_env)
     try:
         return installed_versions(launcher_path(job.launcher[0], image.get("PATH")))
     except (StartError, OSError, IndexError):
