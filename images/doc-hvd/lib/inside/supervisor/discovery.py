@@ -144,7 +144,7 @@ class Discovery:
             self._written, self._is_troubled = text, False
         except OSError as error:
             if not self._is_troubled:
-                say(f"cannot write {self._places.discovered}: {error}")
+                say(f"cannot write {self._layout.discovered}: {error}")
             self._is_troubled = True
 
 
