@@ -63,7 +63,7 @@ def start(site: LabCluster, gate: str) -> tuple["subprocess.Popen[str]", LabClus
 
 def outputs(site: LabCluster, said: str) -> dict[str, str]:
     """What came home of the job that was named."""
-    job = re.search(r"\b(?:diary|outputs)-[a-z2-7]{4}\b", said)
+    job = re.search(r"\b(?:write-and-wait|outputs)-[a-z2-7]{4}\b", said)
     assert job, said
     folder: Path = site.folder / ".hvdocker" / "jobs" / job[0]
     assert (folder / "logs" / "output.log").is_file()
