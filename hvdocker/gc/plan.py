@@ -57,7 +57,7 @@ def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
 
 
 def _runs_on_host(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
-    """Yield cluster, token and owner of everything that runs made on a host."""
+    """Yield (cluster, token, owner) of each container and cluster folder that a `run` made on a host."""
     for container in here.containers:
         token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
         # Labels are untrusted input: a cluster name that hvdocker cannot have made is ignored.

@@ -42,9 +42,9 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
-        """Store the hashes of files that have settled. `seen_ns` is the time before the files' stat was read.
+        """Store the hashes of the files that `has_settled` accepts; the others are hashed again next time.
 
-        Ignores write errors."""
+        `seen_ns` is a time before the stat of any of the files was read. Write errors are ignored."""
         kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -73,7 +73,9 @@ class HashCache:
 
 
 def has_settled(look: FileStat, seen_ns: int) -> bool:
-    """Return whether any change after `seen_ns` would change the file's times."""
+    """Return whether the file last changed more than two seconds before `seen_ns`.
+
+    Then any later change gives it new times, even if the clock of the file system is coarse."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 

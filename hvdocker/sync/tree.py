@@ -146,10 +146,11 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
 
 
 def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
-    """Parse what a host prints that does not hold the tree. `damaged` paths count as touched.
+    """Parse the answer of a host that does not hold exactly the tree that it was asked for.
 
-    The answer has three sections: the index (a line of digests, a line of rows, the listing after the last
-    sync), the rows of interrupted syncs, and the listing of the files now."""
+    The answer has three sections: the index of the last sync (a line with two digests, a line of rows, and
+    the listing of the files then), the rows of interrupted syncs, and the listing of the files now. Touched
+    are the paths whose two listings differ, and `damaged`. Fewer sections give an empty index."""
     sections = answer.split(b"\0")
     if len(sections) < 3:
         return HostIndex()

@@ -41,11 +41,11 @@ def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | 
 
 
 def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
-    """Return the hosts whose home folder other hosts have too.
+    """Return the hosts that share their home folder with another host.
 
-    These are local workers of one machine, and hosts with the home on one network file system (its device is
-    written server:/path). If the other host is not observed now, the name of the existing cluster folder
-    shows it."""
+    These are local workers of one machine, and hosts whose homes are on one network file system (its device
+    is written server:/path). If the other host is not observed now, an existing cluster folder that ends with
+    the host's name shows it, because only shared homes have the name in the path."""
     devices = [(seen.home_device, seen.home) for seen in state.hosts.values()]
     return frozenset(
         name

@@ -41,7 +41,8 @@ class _Git:
         return self.run(*words).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def run(self, *words: str, stdin: bytes = b"", most_bytes: int | None = None) -> bytes:
-        """Return stdout; with `most_bytes` at most one byte more, which shows that the limit was exceeded."""
+        """Run git and return its stdout, cut to `most_bytes + 1` bytes: a result longer than `most_bytes` shows
+        that the limit was exceeded. Raises GitProblem if git fails."""
         argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *words]
         with tempfile.TemporaryFile() as told:
             done = self._done(argv, stdin, told.fileno())
