@@ -5,6 +5,7 @@ state from them. Existing containers keep old names, so do not change a name."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
@@ -113,6 +114,14 @@ def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
     """Return the name of a worker; it contains the host where several workers share one engine."""
     base = f"hvdocker-{cluster}-worker"
     return f"{base}-{shared_engine_host}" if shared_engine_host else base
+
+
+def container_hostname(host: str) -> str:
+    """Return the host name inside of the containers on a host: `hvd-` and the host's name as a DNS label."""
+    label = re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-")
+    digest = hashlib.sha256(host.encode()).hexdigest()[:8]
+    # A name that has to be changed to be a label keeps its own identity by a digest.
+    return f"hvd-{label}" if label == host and len(label) < 50 else f"hvd-{label[:40]}-{digest}".replace("--", "-")
 
 
 def master_name(cluster: str, job: str) -> str:

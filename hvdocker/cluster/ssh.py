@@ -98,8 +98,9 @@ def _docker_argv(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...
     neither sudo nor a local engine is used."""
     if host.is_local:
         return ("docker",)
+    argv: tuple[str, ...] = getattr(link, "docker_argv", ("docker",))
     if needs_sudo:
-        return ("sudo", "-n", "docker")
+        return argv
     asked = shell("command -v docker")
     if link.run(asked).code != 0:
         raise HostUnfit(
@@ -109,5 +110,4 @@ def _docker_argv(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...
             lines=["the engine answers, but a terminal in a container needs docker's own program"],
             fix=f"install it there, or do without a terminal: hvdocker exec --host {host.name} -- …",
         )
-    socket = getattr(link, "engine_socket", None)
-    return ("docker",) if socket in (None, "/var/run/docker.sock") else ("docker", "-H", f"unix://{socket}")
+    return argv

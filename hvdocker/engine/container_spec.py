@@ -26,8 +26,13 @@ class ContainerSpec:
     command: tuple[str, ...]
     uid: int
     gid: int
+    # Supplementary groups, by number: a data set may be readable by its group only.
+    groups: tuple[int, ...] = ()
     network: str = "host"
     address: str | None = None
+    # The container's own name, and the address that this name resolves to in it; None leaves both to the engine.
+    hostname: str | None = None
+    hostname_address: str | None = None
     binds: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     # UUIDs of GPUs, or ALL_DEVICES; empty for no GPU.
@@ -59,6 +64,10 @@ class ContainerSpec:
         if not fields["devices"]:
             del fields["devices"]
             fields["has_gpus"] = False
+        # As above: containers without these settings keep the fingerprint of the time before there were any.
+        for name in ("groups", "hostname", "hostname_address"):
+            if not fields[name]:
+                del fields[name]
         fields["labels"] = {k: v for k, v in self.labels.items() if k not in ignored}
         text = json.dumps(fields, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -80,6 +89,10 @@ def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[st
         "RestartPolicy": {"Name": spec.restart},
         "LogConfig": {"Type": "json-file", "Config": dict(LOG_OPTIONS)},
     }
+    if spec.groups:
+        host["GroupAdd"] = [str(group) for group in spec.groups]
+    if spec.hostname and spec.hostname_address:
+        host["ExtraHosts"] = [f"{spec.hostname}:{spec.hostname_address}"]
     if spec.shm_bytes:
         host["ShmSize"] = spec.shm_bytes
     if spec.memory_bytes:
@@ -96,6 +109,8 @@ def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[st
         "StopTimeout": spec.stop_timeout_s,
         "HostConfig": host,
     }
+    if spec.hostname:
+        body["Hostname"] = spec.hostname
     if spec.address:
         ipam = {"IPAMConfig": {"IPv4Address": spec.address}}
         body["NetworkingConfig"] = {"EndpointsConfig": {spec.network: ipam}}
@@ -111,7 +126,13 @@ def _device_request(devices: tuple[str, ...]) -> dict[str, Any]:
 def create_command(spec: ContainerSpec) -> Command:
     """Return the equivalent `docker create …`, for users and for --script."""
     argv = ["docker", "create", "--name", spec.name, "--user", f"{spec.uid}:{spec.gid}", "--init"]
+    for group in spec.groups:
+        argv += ["--group-add", str(group)]
     argv += ["--network", spec.network]
+    if spec.hostname:
+        argv += ["--hostname", spec.hostname]
+    if spec.hostname and spec.hostname_address:
+        argv += ["--add-host", f"{spec.hostname}:{spec.hostname_address}"]
     if spec.address:
         argv += ["--ip", spec.address]
     argv += ["--cap-drop", "ALL"]

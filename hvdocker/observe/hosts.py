@@ -143,8 +143,8 @@ def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) 
         answer, told, cards = _probe_and_ask_engine(inventory, link, with_gpus, beside)
         seen = HostSeen(
             name=link.name,
-            uid=answer.number("uid", 0),
-            gid=answer.number("gid", 0),
+            uid=_required_number(answer, "uid"),
+            gid=_required_number(answer, "gid"),
             home=answer.values.get("home", ""),
             engine=told.engine(answer),
             reached_at=reached_address(answer),
@@ -161,6 +161,7 @@ def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) 
             home_device=answer.values.get("homefs", ""),
             home_free_bytes=_kilobytes(answer, "homefree"),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
+            groups=_supplementary_groups(answer),
         )
         return _with_gpus(seen, cards.result()) if cards else seen
 
@@ -229,7 +230,7 @@ def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
             return EngineAccess(socket=path, has_cli="cli" in answer.values)
     has_cli, has_sudo = "cli" in answer.values, "sudo" in answer.values
     if sockets and has_cli and has_sudo:
-        return EngineAccess(socket=None, needs_sudo=True)
+        return EngineAccess(socket=sockets[0].partition(" ")[2], uses_cli=True, needs_sudo=True)
     if sockets:
         raise HostUnfit(
             "this user may not open the Docker socket",
@@ -257,6 +258,23 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
         free = fields[0].split()[3:4] if fields else []
         return int(free[0]) * 1024 if free and free[0].isdigit() else None
     return answer.number("free", 0) * 1024 or None
+
+
+def _required_number(answer: ProbeAnswer, key: str) -> int:
+    """Return a number that the probe always prints. A default would be wrong: user 0 is root."""
+    number = answer.number(key, -1)
+    if number < 0:
+        said = f"{key}: {answer.values.get(key, 'missing')}"
+        raise HostUnfit(
+            "the host could not be probed: `id` did not say who the SSH user is", command="id", lines=[said]
+        )
+    return number
+
+
+def _supplementary_groups(answer: ProbeAnswer) -> tuple[int, ...]:
+    """Return the groups of the SSH user without the primary one and without root's, in ascending order."""
+    numbers = {int(word) for word in answer.values.get("groups", "").split() if word.isdigit()}
+    return tuple(sorted(numbers - {0, answer.number("gid", 0)}))
 
 
 def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:

@@ -15,6 +15,7 @@ _SCRIPT = r"""
 dir=$1; host=$2; root=$3; shift 3
 id=$(id); id=${id#uid=}; echo "uid ${id%%[!0-9]*}"
 id=${id#* gid=}; echo "gid ${id%%[!0-9]*}"
+echo "groups $(id -G)"
 if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"

@@ -205,6 +205,8 @@ class HostSeen:
     home_device: str = ""
     home_free_bytes: int | None = None
     needs_sudo: bool = False
+    # The supplementary groups of the SSH user, by number.
+    groups: tuple[int, ...] = ()
 
     @property
     def gpu_problem(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hvdocker import names
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import HostSeen
 
@@ -32,6 +33,20 @@ class HostPlan:
     @property
     def name(self) -> str:
         return self.host.name
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """The supplementary groups of the container's user: those of the SSH user, if they are the same user."""
+        return self.seen.groups if self.uid == self.seen.uid and self.uid != 0 else ()
+
+    @property
+    def container_hostname(self) -> str | None:
+        """The host name inside of the containers; None in a local cluster, where the engine names them.
+
+        It differs from the host's own name, because Gloo and MPI send tensors by the address that the own name
+        resolves to: 127.0.1.1 on a host that Debian's installer set up, or an address of another network. The
+        containers map this name to the training address."""
+        return None if self.host.is_local else names.container_hostname(self.name)
 
     @property
     def needs_open_folders(self) -> bool:

@@ -80,7 +80,7 @@ PURE = {
     "shell": "*", "protocol": "*", "launchers": "*",
     "inventory": "config_text field_reader fields inventory menu_choice origin parse redact safe_text schema "
     "select_hosts template yaml_document",
-    "transport/ssh": "command_line",
+    "transport/ssh": "command_line framing",
     "engine": "container_commands container_spec file_spec",
     "observe": "clock gpu gpu_query probe state",
     "locks": "holder lock_takeover_commands owner ticket ticket_commands tmp_folder",

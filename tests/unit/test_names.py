@@ -78,3 +78,10 @@ def test_what_names_no_single_job_lists_the_choices(wanted: str, what: str, show
 def test_no_jobs_at_all() -> None:
     with pytest.raises(UsageProblem, match="no jobs yet"):
         names.match_job(None, [])
+
+
+def test_the_host_name_in_containers_is_a_dns_label_of_its_own() -> None:
+    assert names.container_hostname("gpu-a") == "hvd-gpu-a"
+    odd = [names.container_hostname(name) for name in ("GPU_A", "gpu_a", "10.0.0.11", "서버", "x" * 200)]
+    assert len(set(odd)) == len(odd)
+    assert all(re.fullmatch(r"hvd-[a-z0-9]+(-[a-z0-9]+)*", name) and len(name) <= 63 for name in odd)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hvdocker.cluster.plan.addresses import is_loopback
 from hvdocker.doctor.facts.facts import MachineSeen
-from hvdocker.doctor.judges.finding import bad, good, warn
+from hvdocker.doctor.judges.finding import bad, good
 from hvdocker.doctor.report import Finding
 from hvdocker.inventory.inventory import Host
 
@@ -17,9 +17,11 @@ LOCALHOST = "localhost"
 
 
 def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]) -> Finding:
-    """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host. Return WARN if
-    the host's own name does (Debian's 127.0.1.1): ranks use addresses, but programs that look the name up
-    suffer. `addresses` are the known training addresses by host."""
+    """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host.
+
+    The host's own name may resolve to loopback, as Debian's installer leaves it (127.0.1.1): containers have
+    a host name of their own, which resolves to the training address. `addresses` are the known training
+    addresses by host."""
     wrong = {
         peer.host: (found, addresses.get(peer.name))
         for peer in peers
@@ -30,17 +32,6 @@ def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], address
         command = shlex.join(("getent", "hosts", *wrong))
         fix = hosts_file_fix({name: address for name, (_, address) in wrong.items()})
         return bad("name", f"other hosts' names lead to {host.name} itself", evidence, command, fix)
-    own = [name for name in dict.fromkeys((machine.hostname, host.host)) if name and not is_address(name)]
-    looped = [(name, found) for name in own if (found := loopback_address(machine, name))]
-    if looped:
-        name, found = looped[0]
-        evidence = [
-            f"{name} resolves to {found} on the host itself",
-            "our ranks use addresses; programs that look up the host's own name tell others a loopback",
-        ]
-        command = shlex.join(("getent", "hosts", name))
-        fix = hosts_file_fix({name: addresses.get(host.name) for name, _ in looped})
-        return warn("name", "its own name is on loopback", evidence, command, fix)
     return good("name", machine.hostname or host.host)
 
 

@@ -28,12 +28,17 @@ _BLOCK = 1 << 20
 _PIECE = 64
 _LEAST_PIECE = 8
 
+# The line before a layer. sshd runs even a forced command through the user's login shell, whose start-up
+# files may print something first.
+_LAYER_MARK = "hvdocker-layer"
+
 SERVE = f"""\
 # Hands out a layer, also one that is still growing: NAME SIZE [WHO].
 LC_ALL=C; export LC_ALL
 cd -- "${{0%/*}}" || exit 1
-[ "$1" = here ] && shift || {{ set -f; set -- $SSH_ORIGINAL_COMMAND; }}
+mark=; [ "$1" = here ] && shift || {{ set -f; set -- $SSH_ORIGINAL_COMMAND; mark={_LAYER_MARK}; }}
 case $1$2$3 in ''|*[!0-9a-f]*) exit 2 ;; esac
+[ -z "$mark" ] || printf '\\n%s\\n' "$mark"
 sent=0 idle=0 had= blocks=$((($2 + {_BLOCK} - 1) / {_BLOCK}))
 while [ "$sent" -lt "$blocks" ]; do
     have=$(wc -c < "$1") || exit 1
@@ -207,17 +212,24 @@ def known_hosts(publics: Mapping[int, str]) -> str:
     return "".join(f"feed-{number} {public}\n" for number, public in publics.items())
 
 
-_LAYER_FUNCTION = """\
+# `read` takes a byte at a time from a pipe, so `after_mark` leaves every byte behind the mark to `cat`. A pipe has
+# the exit status of its last command: that of ssh takes the way over descriptor 6.
+_LAYER_FUNCTION = f"""\
 LC_ALL=C; export LC_ALL
-cd -- "${0%/*}" || exit 1
-layer() {
+cd -- "${{0%/*}}" || exit 1
+after_mark() {{ while IFS= read -r line; do [ "$line" != {_LAYER_MARK} ] || break; done; cat; }}
+layer() {{
     if [ -z "$feed" ]; then sh ./serve here "$1" "$2"; return; fi
+    {{ code=$({{ {{ from_feed "$@"; echo $? >&6; }} | after_mark >&5; }} 6>&1); }} 5>&1
+    return "$code"
+}}
+from_feed() {{
     ssh -F /dev/null -c aes128-gcm@openssh.com,aes128-ctr -i key -p "$port" \\
         -o IdentitiesOnly=yes -o IdentityAgent=none -o BatchMode=yes -o LogLevel=ERROR -o Compression=no \\
         -o StrictHostKeyChecking=yes -o HostKeyAlias="$feed" -o UserKnownHostsFile="$PWD/known_hosts" \\
         -o GlobalKnownHostsFile=/dev/null -o ConnectTimeout=5 -o ConnectionAttempts=1 \\
         -o ServerAliveInterval=5 -o ServerAliveCountMax=3 "$user@$address" "$1 $2 $who" </dev/null
-}
+}}
 feed=$1 user=$2 address=$3 port=$4 who=$5
 """
 

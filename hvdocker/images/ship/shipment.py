@@ -175,10 +175,7 @@ def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -
 
 def docker_cli(link: HostLink) -> str:
     """Return the docker command for the link's engine, whatever the user's docker settings there say."""
-    if getattr(link, "needs_sudo", False):
-        return "sudo -n docker"
-    socket = getattr(link, "engine_socket", None)
-    return f"docker -H {shlex.quote(f'unix://{socket}')}" if socket else "docker"
+    return shlex.join(getattr(link, "docker_argv", ("docker",)))
 
 
 def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) -> str:

@@ -34,6 +34,9 @@ def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpe
         # In a local cluster the master shares the network namespace of its head's worker: the head's ranks
         # run in the master and need the head's address, as on real hosts.
         network=f"container:{place.worker_name}" if place.host.is_local else "host",
+        groups=place.groups,
+        hostname=place.container_hostname,
+        hostname_address=place.address if place.container_hostname else None,
         binds=binds(inventory, place),
         labels=labels,
         devices=devices,

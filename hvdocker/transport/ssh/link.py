@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import shlex
 import threading
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult
 from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.transport.ssh.command_line import ssh_words
 from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, SshRoute, connect
+from hvdocker.transport.ssh.framing import Frame, FrameError, framed_output
 
 if TYPE_CHECKING:
     # At run time the SDK is imported while the hosts are being connected to.
@@ -33,11 +35,12 @@ _REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this 
 
 @dataclass(frozen=True)
 class EngineAccess:
-    """How the SSH user reaches the engine: through its socket, or through `docker system dial-stdio`, which
-    is used where `socket` is None or, with passwordless sudo, where `needs_sudo` is set. `has_cli` says
-    whether the host has the docker program."""
+    """How the SSH user reaches the engine that listens on `socket`: through a forwarded channel, or, with
+    `uses_cli`, through `docker system dial-stdio` on the host. `needs_sudo` means passwordless sudo. `has_cli`
+    says whether the host has the docker program."""
 
-    socket: str | None = None
+    socket: str = "/var/run/docker.sock"
+    uses_cli: bool = False
     needs_sudo: bool = False
     has_cli: bool = False
 
@@ -52,7 +55,7 @@ class SshLink:
         self._connection = connection
         self._route = route
         # The usual socket, so that the engine can be queried while the probe still looks for the actual one.
-        self._access = EngineAccess(socket="/var/run/docker.sock")
+        self._access = EngineAccess()
         self._engine: APIClient | None = None
 
     @property
@@ -69,14 +72,16 @@ class SshLink:
         return self._access.needs_sudo
 
     @property
-    def engine_socket(self) -> str | None:
-        """The path of the engine's socket on the host; None if it is reached through the docker CLI there."""
-        return None if self._access.needs_sudo else self._access.socket
+    def docker_argv(self) -> tuple[str, ...]:
+        """The docker command for this engine. The socket is named, because another docker context may be
+        current on the host, whose engine is another machine's."""
+        docker = ("docker", "-H", f"unix://{self._access.socket}")
+        return ("sudo", "-n", *docker) if self._access.needs_sudo else docker
 
     def use_engine(self, access: EngineAccess) -> bool:
         """Use this access from now on; return whether it equals the current one. If not, the engine is
         reopened on the next use."""
-        is_same = (access.socket, access.needs_sudo) == (self._access.socket, self._access.needs_sudo)
+        is_same = (access.socket, access.uses_cli) == (self._access.socket, self._access.uses_cli)
         self._access = access
         if not is_same and self._engine is not None:
             self._engine.close()
@@ -87,9 +92,10 @@ class SshLink:
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         with translating_errors(self.name, "running a command"):
-            channel = self._exec(command, timeout_s if stdin is None else None)
+            frame = _new_frame()
+            channel = self._exec(frame.line(command), timeout_s if stdin is None else None)
             try:
-                return self._outcome(command, channel, stdin)
+                return self._outcome(command, frame, channel, stdin)
             except TimeoutError as error:
                 raise CommandTimeout(
                     f"a command took longer than {timeout_s:.0f} s", host=self.name, command=self.pasteable(command)
@@ -97,29 +103,62 @@ class SshLink:
             finally:
                 channel.close()
 
-    def _outcome(self, command: Command, channel: HostChannel, stdin: Iterable[bytes] | None) -> CommandResult:
+    def _outcome(
+        self, command: Command, frame: Frame, channel: HostChannel, stdin: Iterable[bytes] | None
+    ) -> CommandResult:
         feeder = _StdinFeeder(channel, stdin) if stdin is not None else None
         if feeder is None:
             channel.shutdown_write()
         errors: list[bytes] = []
         reader = _drain_stderr(channel, errors)
-        out = b"".join(_chunks(channel))
+        output: list[bytes] = []
+        missing: FrameError | None = None
+        try:
+            output.extend(framed_output(frame, _chunks(channel)))
+        except FrameError as error:
+            missing = error
         reader.join()
         if feeder:
             feeder.finish()
-        return CommandResult(command, self._exit_status(channel), out, b"".join(errors))
+        code = self._exit_status(channel)
+        if missing:
+            self._raise_if_not_run(command, missing, code, b"".join(errors))
+        return CommandResult(command, code, b"".join(output), frame.errors(b"".join(errors)))
+
+    def _raise_if_not_run(self, command: Command, missing: FrameError, code: int, errors: bytes) -> None:
+        """Raise an error if the login shell did not run the command, or if its output was cut off although it
+        succeeded. A command that was killed has no last mark; its exit code says so."""
+        if missing.printed is None:
+            if code != 0:
+                return
+            raise HvdockerError("the output of a command was cut off", host=self.name, command=self.pasteable(command))
+        said = (errors.strip() or missing.printed.strip()).decode("utf-8", "replace").splitlines()[-10:]
+        raise HostUnfit(
+            f"the login shell did not run a command (exit {code})",
+            host=self.name,
+            command=self.pasteable(Command(("true",))),
+            lines=said,
+            fix="the SSH user needs a login shell that runs commands, and a POSIX sh on its PATH",
+        )
 
     def stream(self, command: Command) -> Iterator[bytes]:
         with translating_errors(self.name, "reading from a command"):
-            channel = self._exec(command, COMMAND_TIMEOUT_S)
+            frame = _new_frame()
+            channel = self._exec(frame.line(command), COMMAND_TIMEOUT_S)
             channel.shutdown_write()
             errors: list[bytes] = []
             reader = _drain_stderr(channel, errors)
-            yield from _chunks(channel)
+            missing: FrameError | None = None
+            try:
+                yield from framed_output(frame, _chunks(channel))
+            except FrameError as error:
+                missing = error
             reader.join()
             code = self._exit_status(channel)
+            if missing:
+                self._raise_if_not_run(command, missing, code, b"".join(errors))
         if code != 0:
-            lines = b"".join(errors).decode("utf-8", "replace").splitlines()[-10:]
+            lines = frame.errors(b"".join(errors)).decode("utf-8", "replace").splitlines()[-10:]
             raise HvdockerError(
                 f"a command failed (exit {code})", host=self.name, command=self.pasteable(command), lines=lines
             )
@@ -141,7 +180,7 @@ class SshLink:
         except (RequestException, paramiko.ChannelException) as error:
             if not self._transport.is_active():
                 raise
-            words = Command(("docker", "version"))
+            words = Command((*self.docker_argv, "version"))
             raise HostUnfit(
                 "the Docker engine does not answer",
                 host=self.name,
@@ -177,11 +216,10 @@ class SshLink:
         self._connection.close()
         self._route.close()
 
-    def _exec(self, command: Command, timeout_s: float | None) -> HostChannel:
+    def _exec(self, line: bytes, timeout_s: float | None) -> HostChannel:
         channel = open_session(self._transport, CONNECT_TIMEOUT_S)
         channel.settimeout(timeout_s)
-        # A file name need not be valid UTF-8: its bytes are sent unchanged.
-        words: Any = command.line().encode("utf-8", "surrogateescape")  # Any: paramiko also accepts bytes
+        words: Any = line  # Any: paramiko also accepts bytes
         channel.exec_command(words)
         return channel
 
@@ -193,7 +231,7 @@ class SshLink:
         return code
 
     def _dial(self) -> HostChannel:
-        if self._access.socket and not self._access.needs_sudo:
+        if not self._access.uses_cli:
             try:
                 return open_unix_channel(self._transport, self._access.socket)
             except paramiko.ChannelException:
@@ -201,9 +239,20 @@ class SshLink:
                     raise
                 # This sshd denies streamlocal forwarding (its answer is the same as for a dead engine). Use
                 # the docker CLI there instead, which prints the reason if it fails too.
-                self._access = replace(self._access, socket=None)
-        words = Command(("docker", "system", "dial-stdio"))
-        return self._exec(words.as_root() if self._access.needs_sudo else words, COMMAND_TIMEOUT_S)
+                self._access = replace(self._access, uses_cli=True)
+        return self._dial_through_cli()
+
+    def _dial_through_cli(self) -> HostChannel:
+        """Open a channel to the engine through the docker program on the host."""
+        frame = _new_frame()
+        channel = self._exec(frame.open_line(Command((*self.docker_argv, "system", "dial-stdio"))), COMMAND_TIMEOUT_S)
+        printed = b""
+        while frame.start not in printed:
+            chunk = channel.recv(_CHUNK)
+            if not chunk:
+                raise paramiko.ChannelException(0, "the host's shell did not run docker system dial-stdio")
+            printed += chunk
+        return channel
 
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
@@ -268,6 +317,10 @@ def _drain_stderr(channel: HostChannel, into: list[bytes]) -> threading.Thread:
     thread = threading.Thread(target=drain, daemon=True)
     thread.start()
     return thread
+
+
+def _new_frame() -> Frame:
+    return Frame(secrets.token_hex(8))
 
 
 def _chunks(channel: HostChannel) -> Iterator[bytes]:

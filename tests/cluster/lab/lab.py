@@ -28,6 +28,7 @@ from tests.cluster.lab.spec import (
     LABELS,
     NETWORK,
     PREFIX,
+    SECOND_NETWORK,
     SPEC_LABEL,
     HostSpec,
     LabSettings,
@@ -114,6 +115,7 @@ class Lab:
         if not spec.tmpfs_mb:
             self.engine.create_volume(spec.volume, labels=LABELS)
         self.engine.create_container(**create_arguments(self.engine, spec, ground, image))
+        self.engine.connect_container_to_network(spec.container, SECOND_NETWORK, ipv4_address=spec.second_address)
         self.engine.start(spec.container)
         return host, host.wait_ready()
 

@@ -1,16 +1,22 @@
-"""The lab's Docker network on this machine's engine."""
+"""The lab's two Docker networks on this machine's engine."""
 
 import docker
 import docker.errors
 
-from tests.cluster.lab.spec import GATEWAY, LABEL_FILTER, LABELS, NETWORK, SUBNET
+from tests.cluster.lab.spec import GATEWAY, LABEL_FILTER, LABELS, NETWORK, SECOND_NETWORK, SECOND_SUBNET, SUBNET
 
 
 def ensure_network(engine: docker.APIClient) -> None:
-    if not engine.networks(names=[NETWORK], filters={"label": LABEL_FILTER}):
-        pool = docker.types.IPAMPool(subnet=SUBNET, gateway=GATEWAY)
+    _ensure(engine, NETWORK, docker.types.IPAMPool(subnet=SUBNET, gateway=GATEWAY))
+    _ensure(engine, SECOND_NETWORK, docker.types.IPAMPool(subnet=SECOND_SUBNET))
+
+
+def _ensure(engine: docker.APIClient, name: str, pool: docker.types.IPAMPool) -> None:
+    # The engine matches parts of names.
+    found = engine.networks(names=[name], filters={"label": LABEL_FILTER})
+    if not any(network["Name"] == name for network in found):
         ipam = docker.types.IPAMConfig(pool_configs=[pool])
-        engine.create_network(NETWORK, driver="bridge", ipam=ipam, labels=LABELS, check_duplicate=True)
+        engine.create_network(name, driver="bridge", ipam=ipam, labels=LABELS, check_duplicate=True)
 
 
 def remove_network(engine: docker.APIClient) -> None:

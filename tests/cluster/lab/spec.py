@@ -14,12 +14,26 @@ from tests.cluster.lab.state import LAB_NUMBER
 NETWORK = f"hvdocker-lab-{LAB_NUMBER}" if LAB_NUMBER else "hvdocker-lab"
 PREFIX = f"198.18.{LAB_NUMBER}."  # of the range reserved for benchmarks: no LAN uses it
 SUBNET = f"{PREFIX}0/24"
+# Every host has a second interface, as people's machines do: a storage network, which no inventory names.
+SECOND_NETWORK = f"{NETWORK}-second"
+SECOND_PREFIX = f"198.18.{128 + LAB_NUMBER}."
+SECOND_SUBNET = f"{SECOND_PREFIX}0/24"
 GATEWAY = f"{PREFIX}1"
 LABELS = {LABEL: f"lab {LAB_NUMBER}"}
 LABEL_FILTER = f"{LABEL}=lab {LAB_NUMBER}"
 SPEC_LABEL = "hvdocker.lab.spec"
 ADDRESS_LABEL = "hvdocker.lab.address"
 FIRST_SPECIAL = 101
+
+
+LIVE_RESTORE = '{"live-restore": true}'
+# A clock may be off by less than the doctor warns about.
+ODDITIES: dict[int, dict[str, Any]] = {
+    1: {"shell": "zsh", "time_zone": "Asia/Seoul"},
+    2: {"shell": "fish", "time_zone": "America/New_York", "clock_s": 0.7, "engine": LIVE_RESTORE},
+    3: {"shell": "tcsh", "time_zone": "Asia/Kathmandu", "clock_s": -0.6},
+    4: {"shell": "", "time_zone": "UTC"},
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,13 @@ class HostSpec:
     gpus: int = 0
     tmpfs_mb: int = 0
     engine: str = ""  # the engine's daemon.json
+    shell: str = "bash"  # the login shell of an untidy host (machine/untidy); empty for a clean host
+    time_zone: str = "Europe/Berlin"
+    clock_s: float = 0.0
+
+    @property
+    def second_address(self) -> str:
+        return SECOND_PREFIX + self.address.rpartition(".")[2]
 
     @property
     def container(self) -> str:
@@ -47,8 +68,12 @@ class LabSettings:
 
 
 def numbered_specs(count: int) -> list[HostSpec]:
-    """Return the specifications of h1 to hN, with addresses from 198.18.0.11 up."""
-    return [HostSpec(f"h{number}", f"{PREFIX}{10 + number}") for number in range(1, count + 1)]
+    """Return the specifications of h1 to hN, with addresses from 198.18.0.11 up.
+
+    The first three differ in shell, time zone and clock, h4 is clean, the others are untidy with bash."""
+    return [
+        HostSpec(f"h{number}", f"{PREFIX}{10 + number}", **ODDITIES.get(number, {})) for number in range(1, count + 1)
+    ]
 
 
 def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: LabSettings, image: str) -> dict[str, Any]:
@@ -62,6 +87,9 @@ def create_arguments(engine: docker.APIClient, spec: HostSpec, ground: LabSettin
             "LAB_PUBLIC_KEY": ground.public_key,
             "LAB_GPUS": str(spec.gpus),
             "LAB_ENGINE": spec.engine,
+            "LAB_SHELL": spec.shell,
+            "LAB_TIME_ZONE": spec.time_zone,
+            "LAB_CLOCK_S": str(spec.clock_s),
         },
         "labels": {**LABELS, SPEC_LABEL: fingerprint(spec, ground, image), ADDRESS_LABEL: spec.address},
         "host_config": _host_config(engine, spec, ground),

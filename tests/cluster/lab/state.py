@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-# Several labs can exist on one machine: HVDOCKER_LAB=1 … 255, each with its own hosts, network and folder.
+# Several labs can exist on one machine: HVDOCKER_LAB=1 … 127, each with its own hosts, network and folder.
 # Each xdist process (`pytest -n 2`) has its own lab, counted from that number.
 XDIST_NUMBER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
 LAB_NUMBER = int(os.environ.get("HVDOCKER_LAB", "0")) + int(XDIST_NUMBER)

@@ -133,7 +133,7 @@ def test_the_job_that_a_worker_joined_makes_it_no_other_container() -> None:
         {"name": "x"}, {"image": "x"}, {"command": ("x",)}, {"uid": 7}, {"gid": 7}, {"network": "x"},
         {"address": "10.0.0.1"}, {"binds": ()}, {"labels": {**PLAIN.labels, "hvdocker.port": "1"}},
         {"devices": ("GPU-1",)}, {"shm_bytes": 1}, {"memory_bytes": 1}, {"cpus": 1.0}, {"restart": "no"},
-        {"stop_timeout_s": 1},
+        {"stop_timeout_s": 1}, {"groups": (7,)}, {"hostname": "x"}, {"hostname_address": "10.0.0.1"},
     ],
     ids=lambda change: next(iter(change)),
 )  # fmt: skip
@@ -143,8 +143,9 @@ def test_anything_else_makes_it_another_container(change: dict[str, Any]) -> Non
 
 def test_no_field_is_forgotten_above() -> None:
     assert set(ContainerSpec.__dataclass_fields__) == {
-        "name", "image", "command", "uid", "gid", "network", "address", "binds", "labels", "devices",
-        "shm_bytes", "memory_bytes", "cpus", "restart", "stop_timeout_s",
+        "name", "image", "command", "uid", "gid", "groups", "network", "address", "hostname",
+        "hostname_address", "binds", "labels", "devices", "shm_bytes", "memory_bytes", "cpus", "restart",
+        "stop_timeout_s",
     }  # fmt: skip
 
 
@@ -154,3 +155,14 @@ def test_who_has_no_gpus_is_told_as_earlier_versions_told_it() -> None:
         name="w", image="doc-hvd:cpu", command=("worker",), uid=1000, gid=1001, labels={"hvdocker.host": "a"}
     )
     assert spec.fingerprint() == "7a2c157a433c079e"
+
+
+def test_a_container_has_the_groups_of_its_user_and_a_name_that_resolves_to_the_training_address() -> None:
+    spec = replace(PLAIN, groups=(27, 4242), hostname="hvd-a", hostname_address="10.0.0.11")
+    body = create_body(spec, {})
+    assert body["Hostname"] == "hvd-a"
+    assert body["HostConfig"]["ExtraHosts"] == ["hvd-a:10.0.0.11"]
+    assert body["HostConfig"]["GroupAdd"] == ["27", "4242"]
+    words = " ".join(create_command(spec).argv)
+    assert "--group-add 27 --group-add 4242" in words
+    assert "--hostname hvd-a --add-host hvd-a:10.0.0.11" in words

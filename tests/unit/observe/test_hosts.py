@@ -24,7 +24,7 @@ DENIED = "socket denied /var/run/docker.sock\n"
             DENIED + "socket ok /run/user/1/docker.sock\ncli yes\nsudo yes\n",
             EngineAccess("/run/user/1/docker.sock", has_cli=True),
         ),
-        (DENIED + "cli yes\nsudo yes\n", EngineAccess(None, needs_sudo=True)),
+        (DENIED + "cli yes\nsudo yes\n", EngineAccess("/var/run/docker.sock", uses_cli=True, needs_sudo=True)),
     ],
     ids=["socket", "rootless", "sudo"],
 )

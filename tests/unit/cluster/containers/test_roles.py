@@ -34,6 +34,8 @@ def test_a_worker_as_a_whole() -> None:
         uid=1000,
         gid=1001,
         network="host",
+        hostname="hvd-a",
+        hostname_address="10.0.0.11",
         binds=(
             "/home/a/.hvdocker/lab/code:/train",
             "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs",
@@ -84,6 +86,8 @@ def test_a_master_as_a_whole() -> None:
         uid=1000,
         gid=1001,
         network="host",
+        hostname="hvd-a",
+        hostname_address="10.0.0.11",
         binds=(
             "/home/a/.hvdocker/lab/code:/train",
             "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs",

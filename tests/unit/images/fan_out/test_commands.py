@@ -11,6 +11,7 @@ from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer, spli
 
 BODY = os.urandom(100_000)
 LAYER = ImageLayer("sha256:" + "a" * 64, len(BODY))
+MARK = b"\nhvdocker-layer\n"
 IMAGE = ExportedImage("x:y", b"{}", (LAYER,))
 
 
@@ -23,7 +24,7 @@ def serve(folder: Path, *words: str, request: str | None = None) -> subprocess.C
 def test_a_layer_is_served_whole(tmp_path: Path) -> None:
     (tmp_path / LAYER.hex).write_bytes(BODY)
     done = serve(tmp_path, request=f"{LAYER.hex} {LAYER.size} 3")
-    assert (done.returncode, done.stdout) == (0, BODY)
+    assert (done.returncode, done.stdout) == (0, MARK + BODY)
     assert (tmp_path / "sent-3").read_text() == f"{LAYER.hex} {LAYER.size}\n"
 
 
@@ -32,7 +33,7 @@ def test_a_layer_of_any_size_is_served_whole(tmp_path: Path, size: int) -> None:
     body = os.urandom(1 << 16) * (size // (1 << 16) + 1)
     (tmp_path / LAYER.hex).write_bytes(body[:size])
     done = serve(tmp_path, request=f"{LAYER.hex} {size} 3")
-    assert done.returncode == 0 and done.stdout == body[:size]
+    assert done.returncode == 0 and done.stdout == MARK + body[:size]
     assert (tmp_path / "sent-3").read_text() == f"{LAYER.hex} {size}\n"
 
 
@@ -77,6 +78,24 @@ def prepared(folder: Path, engine: str) -> None:
         (folder / name).write_bytes(content)
     (folder / "engine").write_text(f"#!/bin/sh\n{engine}\n")
     (folder / "engine").chmod(0o755)
+
+
+@pytest.mark.parametrize("code", [0, 1, 255])
+def test_a_layer_arrives_whole_from_a_host_whose_login_shell_prints_something(tmp_path: Path, code: int) -> None:
+    (tmp_path / LAYER.hex).write_bytes(BODY)
+    (tmp_path / "serve").write_text(commands.SERVE)
+    (tmp_path / "ssh").write_text(
+        "#!/bin/sh\necho welcome; printf '\\033]0;title\\007'; for request; do :; done\n"
+        f'SSH_ORIGINAL_COMMAND=$request sh "{tmp_path}/serve"; exit {code}\n'
+    )
+    (tmp_path / "ssh").chmod(0o755)
+    receiver = tmp_path / "receiver"
+    receiver.mkdir()
+    (receiver / "fetch").write_text(commands.fetch_script([LAYER]))
+    argv = commands.fetch_layers(str(receiver), commands.Feed(1, "kim", "10.0.0.11", 2222), 3).argv
+    done = subprocess.run(argv, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True)
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert (receiver / LAYER.hex).read_bytes() == BODY
 
 
 def archive() -> bytes:

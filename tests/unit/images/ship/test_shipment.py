@@ -169,10 +169,7 @@ def fill(cache: LayerCache) -> None:
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ({"needs_sudo": True, "engine_socket": None}, "sudo -n docker"),
-        ({"engine_socket": "/run/user/1000/docker.sock"}, "docker -H unix:///run/user/1000/docker.sock"),
-        ({"engine_socket": "/a b/docker.sock"}, "docker -H 'unix:///a b/docker.sock'"),
-        ({"engine_socket": None}, "docker"),
+        ({"docker_argv": ("docker", "-H", "unix:///a b/docker.sock")}, "docker -H 'unix:///a b/docker.sock'"),
         ({}, "docker"),
     ],
 )

@@ -1,0 +1,101 @@
+"""Frames the output of a command, so that nothing else that a host prints counts as an answer. Pure.
+
+sshd hands a command line to the user's login shell. Its start-up file may print lines, set the terminal's
+title or complain on standard error before our command runs. So a mark precedes the command's output on both
+streams, and another mark follows it on standard output; everything outside of the marks is dropped.
+
+The login shell need not be a POSIX shell: fish and csh quote differently, and csh refuses a newline in quotes
+and expands `!` in them. So the line that they parse has only printable ASCII in single quotes, without quote,
+backslash at a quote, or `!`: `sh` decodes it with `printf %b` and runs the actual command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from hvdocker.shell.command import Command
+
+_PLAIN = frozenset(range(0x20, 0x7F)) - set(b"'\\!")
+
+
+class Frame:
+    """The two marks of one command. The token is random, so that the command's own output cannot contain
+    them."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self.start = f"hvdocker-start-{token}\n".encode()
+        self.end = f"hvdocker-end-{token}\n".encode()
+
+    def line(self, command: Command) -> bytes:
+        """Return the line that runs the command between its marks, for any login shell."""
+        script = f"{self._start_marks()}; {command.line()}; code=$?; echo hvdocker-end-{self._token}; exit $code"
+        return login_shell_line(script)
+
+    def open_line(self, command: Command) -> bytes:
+        """Return the line for a command without an end, such as a tunnel: only the first mark is printed."""
+        return login_shell_line(f"{self._start_marks()}; exec {command.line()}")
+
+    def _start_marks(self) -> str:
+        word = f"hvdocker-start-{self._token}"
+        return f"echo {word}; echo {word} >&2"
+
+    def errors(self, raw: bytes) -> bytes:
+        """Return what the command itself printed on standard error. Without the mark nothing is dropped: then
+        the shell did not run the command, and its words say why."""
+        _, mark, own = raw.partition(self.start)
+        return own if mark else raw
+
+
+class FrameError(Exception):
+    """A mark is missing. `printed` is what the host printed instead of the first mark; None if the first mark
+    came and the last did not."""
+
+    def __init__(self, printed: bytes | None) -> None:
+        super().__init__("the output of a command has no frame")
+        self.printed = printed
+
+
+def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the output between the marks as it arrives. Raises FrameError at its end if a mark is missing."""
+    incoming = iter(chunks)
+    pending = _after_start(frame, incoming)
+    while True:
+        output, mark, _ = pending.partition(frame.end)
+        if mark:
+            if output:
+                yield output
+            for _ in incoming:  # the exit status follows the last byte
+                pass
+            return
+        # The end of the data may be the beginning of the mark.
+        ready = len(pending) - len(frame.end) + 1
+        if ready > 0:
+            yield pending[:ready]
+            pending = pending[ready:]
+        chunk = next(incoming, None)
+        if chunk is None:
+            if pending:
+                yield pending
+            raise FrameError(None)
+        pending += chunk
+
+
+def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
+    """Read up to the first mark and return what came after it."""
+    noise = b""
+    for chunk in incoming:
+        noise += chunk
+        _, mark, rest = noise.partition(frame.start)
+        if mark:
+            return rest
+    raise FrameError(noise)
+
+
+def login_shell_line(script: str) -> bytes:
+    """Return a line that every common login shell (bash, zsh, dash, fish, csh) hands to `sh` unchanged.
+
+    The script may have bytes that are not UTF-8, as surrogate escapes."""
+    encoded = "".join(
+        chr(byte) if byte in _PLAIN else f"\\0{byte:03o}" for byte in script.encode("utf-8", "surrogateescape")
+    )
+    return f"exec sh -c 'eval \"$(printf %b \"$1\")\"' sh '{encoded}'".encode()
