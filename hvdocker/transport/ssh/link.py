@@ -33,9 +33,12 @@ _REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this 
 
 @dataclass(frozen=True)
 class EngineAccess:
-    """How the SSH user reaches the engine: through its socket, or through `docker system dial-stdio`, which
-    is used where `socket` is None or, with passwordless sudo, where `needs_sudo` is set. `has_cli` says
-    whether the host has the docker program."""
+    """How the SSH user reaches the host's Docker engine: through its socket, or through the command `docker
+    system dial-stdio`.
+
+    `socket` is the path of the socket; None means that the command is used. `needs_sudo` means that the command
+    is used and runs with passwordless sudo. `has_cli` says that the host has the docker program, so that the
+    command can be tried if sshd refuses the socket."""
 
     socket: str | None = None
     needs_sudo: bool = False
@@ -46,7 +49,7 @@ class SshLink:
     """A HostLink over SSH. In addition it knows the login, and how the engine is reached."""
 
     def __init__(self, host: Host, connection: Any, route: SshRoute) -> None:
-        """Any: fabric and its connections are untyped."""
+        """Use an open fabric connection. `connection` is `Any` because fabric has no types."""
         self.name = host.name
         self._host = host
         self._connection = connection
@@ -70,12 +73,12 @@ class SshLink:
 
     @property
     def engine_socket(self) -> str | None:
-        """The path of the engine's socket on the host; None if it is reached through the docker CLI there."""
+        """The path of the engine's socket on the host; None if the engine is reached through the host's docker CLI."""
         return None if self._access.needs_sudo else self._access.socket
 
     def use_engine(self, access: EngineAccess) -> bool:
-        """Use this access from now on; return whether it equals the current one. If not, the engine is
-        reopened on the next use."""
+        """Reach the engine through `access` from now on. Return whether socket and sudo are the same as before;
+        if they are not, the next call of `engine` connects again."""
         is_same = (access.socket, access.needs_sudo) == (self._access.socket, self._access.needs_sudo)
         self._access = access
         if not is_same and self._engine is not None:
@@ -221,7 +224,8 @@ def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
 
 
 class _StdinFeeder:
-    """Writes standard input in its own thread: a command that prints while it reads would deadlock."""
+    """Writes the standard input of a command in its own thread. Without the thread, a command that prints while
+    it reads would deadlock with a caller that does not read its output yet."""
 
     def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel
